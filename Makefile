@@ -1,0 +1,39 @@
+# Two commands do everything on a fresh machine: `make run` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: run test lint types slow bench clean
+
+run: .venv/for-run
+	$(BIN)/augury solve examples/jobs.csv
+
+test: lint types
+	$(BIN)/pytest
+
+lint: .venv/for-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/for-test
+	$(BIN)/pyright
+
+slow: .venv/for-test
+	$(BIN)/pytest -m slow
+
+bench: .venv/for-test
+	$(BIN)/python benchmarks/classical.py
+
+# The stamps are made anew when the requirements change, so both commands work twice in a row.
+.venv/for-run: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e .
+	touch $@
+
+.venv/for-test: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e '.[all]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis

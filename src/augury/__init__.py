@@ -1,0 +1,61 @@
+"""Augury executes Ford-Fulkerson with a graph neural network and certifies every answer.
+
+Names are imported when they are first used, so that `import augury` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from augury.classical.certificate import Certificate, certify, certify_flow
+    from augury.classical.formats import read_graph, write_graph
+    from augury.classical.generate import generate
+    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.network import FlowNetwork
+    from augury.classical.trace import Trace, record
+    from augury.solver import Solution, solve
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BipartiteGraph": "classical.graph",
+    "Certificate": "classical.certificate",
+    "FlowNetwork": "classical.network",
+    "InputError": "classical.graph",
+    "Solution": "solver",
+    "Trace": "classical.trace",
+    "certify": "classical.certificate",
+    "certify_flow": "classical.certificate",
+    "generate": "classical.generate",
+    "read_graph": "classical.formats",
+    "record": "classical.trace",
+    "solve": "solver",
+    "write_graph": "classical.formats",
+}
+
+__all__ = [
+    "BipartiteGraph",
+    "Certificate",
+    "FlowNetwork",
+    "InputError",
+    "Solution",
+    "Trace",
+    "__version__",
+    "certify",
+    "certify_flow",
+    "generate",
+    "read_graph",
+    "record",
+    "solve",
+    "write_graph",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'augury' has no attribute {name!r}")
+    return getattr(import_module(f"augury.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,124 @@
+"""Flow networks side by side become one `Batch`: a disjoint union with a source and a sink for each.
+
+Everything that executes works on a batch, and a single network is a batch of one, so an algorithm is
+written once. Nodes and arcs of graph g are `node_start[g] : node_start[g + 1]` and
+`arc_start[g] : arc_start[g + 1]`; every graph has an even number of arcs, so `arc ^ 1` still is the
+reverse of `arc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from augury.classical.graph import BoolArray, IntArray, WideArray
+from augury.classical.network import FlowNetwork
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The disjoint union of flow networks.
+
+    `graphs[g]` is the position that graph g had in the list the batch was first made of: it stays
+    when finished graphs are dropped.
+    """
+
+    graphs: WideArray
+    node_start: WideArray
+    arc_start: WideArray
+    sender: IntArray
+    receiver: IntArray
+    capacity: WideArray
+    source: WideArray
+    sink: WideArray
+
+    @classmethod
+    def of(cls, networks: Sequence[FlowNetwork]) -> Batch:
+        """Lay the networks side by side."""
+        node_start = _starts([network.num_nodes for network in networks])
+        arc_start = _starts([network.num_arcs for network in networks])
+        if len(networks) == 1:  # one large graph is not copied
+            sender, receiver, capacity = (
+                networks[0].sender,
+                networks[0].receiver,
+                networks[0].capacity,
+            )
+        else:
+            shift = np.repeat(node_start[:-1], np.diff(arc_start)).astype(np.int32)
+            sender = _joined([network.sender for network in networks], np.int32) + shift
+            receiver = _joined([network.receiver for network in networks], np.int32) + shift
+            capacity = _joined([network.capacity for network in networks], np.int64)
+        return cls(
+            np.arange(len(networks)),
+            node_start,
+            arc_start,
+            sender,
+            receiver,
+            capacity,
+            np.array([network.source for network in networks], np.int64) + node_start[:-1],
+            np.array([network.sink for network in networks], np.int64) + node_start[:-1],
+        )
+
+    def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
+        """Drop the graphs that are not kept; also returns which arcs stay."""
+        num_nodes, num_arcs = np.diff(self.node_start)[keep], np.diff(self.arc_start)[keep]
+        node_start, arc_start = _starts(num_nodes), _starts(num_arcs)
+        arcs = keep[self.arc_graph]
+        moved = node_start[:-1] - self.node_start[:-1][keep]
+        shift = np.repeat(moved, num_arcs).astype(np.int32)
+        batch = Batch(
+            self.graphs[keep],
+            node_start,
+            arc_start,
+            self.sender[arcs] + shift,
+            self.receiver[arcs] + shift,
+            self.capacity[arcs],
+            self.source[keep] + moved,
+            self.sink[keep] + moved,
+        )
+        return batch, arcs
+
+    @property
+    def num_graphs(self) -> int:
+        """How many graphs lie side by side."""
+        return len(self.graphs)
+
+    @property
+    def num_nodes(self) -> int:
+        """The nodes of all graphs together."""
+        return int(self.node_start[-1])
+
+    @property
+    def num_arcs(self) -> int:
+        """The arcs of all graphs together, reverse ones included."""
+        return len(self.sender)
+
+    @cached_property
+    def node_graph(self) -> WideArray:
+        """The graph of each node."""
+        return np.repeat(np.arange(self.num_graphs), np.diff(self.node_start))
+
+    @cached_property
+    def arc_graph(self) -> WideArray:
+        """The graph of each arc."""
+        return np.repeat(np.arange(self.num_graphs), np.diff(self.arc_start))
+
+    @cached_property
+    def by_sender(self) -> tuple[IntArray, WideArray]:
+        """Arcs sorted by sender, and where each node's arcs start among them (one more at the end).
+
+        The reverses, `arcs ^ 1`, are sorted by receiver with the same starts.
+        """
+        order = np.argsort(self.sender, kind="stable").astype(np.int32)
+        return order, _starts(np.bincount(self.sender, minlength=self.num_nodes))
+
+
+def _starts(counts: Sequence[int] | WideArray) -> WideArray:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+
+
+def _joined(arrays: Sequence[IntArray] | Sequence[WideArray], dtype: type) -> IntArray:
+    return np.concatenate([np.zeros(0, dtype), *arrays])

@@ -1,0 +1,270 @@
+"""A matching or flow becomes a `Certificate`: is it legal, is it maximum, and what proves it.
+
+The proof is a cut, which for a matching is a vertex cover (König): no flow exceeds the capacity of a
+cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); whoever doubts
+it need only add up its capacities. Nothing here is shared with a solver. For an answer that falls
+short, a plain Dinic of our own completes it, to say by how much and to hold the cut that proves that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.graph import (
+    BipartiteGraph,
+    BoolArray,
+    InputError,
+    IntArray,
+    Label,
+    LabelIndex,
+    WideArray,
+)
+from augury.classical.network import FlowNetwork
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Nodes that touch every edge; as many of them as the maximum matching has edges."""
+
+    left: tuple[Label, ...]
+    right: tuple[Label, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The source's side of a minimum cut, and the capacity that leaves it."""
+
+    source_side: tuple[Label, ...]
+    capacity: int
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was checked and what proves it.
+
+    >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("bob", "sing")])
+    >>> certify(graph, [("bob", "cook")])
+    Certificate(legal, 1 short of the maximum 2)
+    >>> certify(graph, [("ann", "cook"), ("bob", "sing")]).is_maximum
+    True
+    """
+
+    size: int
+    """Edges of the matching, or value of the flow; as claimed, if it is not legal."""
+    fault: str = ""
+    """Why the answer is not legal, in one sentence; empty if it is."""
+    maximum: int | None = None
+    """The size of a maximum answer; None if this one is not legal."""
+    proof: Cover | Cut | None = None
+    """A cover or cut of that size; None if the answer is not legal."""
+
+    @property
+    def is_legal(self) -> bool:
+        """Whether this is a matching, or a flow, of the graph at all."""
+        return not self.fault
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether the answer is legal and none is larger."""
+        return self.is_legal and self.shortfall == 0
+
+    @property
+    def shortfall(self) -> int | None:
+        """By how much the answer falls short of the maximum; None if it is not legal."""
+        return None if self.maximum is None else self.maximum - self.size
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        answer: dict[str, Any] = {"legal": self.is_legal, "maximum": self.is_maximum}
+        answer |= {"size": self.size, "shortfall": self.shortfall}
+        if self.fault:
+            answer["fault"] = self.fault
+        if isinstance(self.proof, Cover):
+            answer["cover"] = {"left": list(self.proof.left), "right": list(self.proof.right)}
+        if isinstance(self.proof, Cut):
+            answer["cut"] = {
+                "source_side": list(self.proof.source_side),
+                "capacity": self.proof.capacity,
+            }
+        return answer
+
+    def __repr__(self) -> str:
+        if not self.is_legal:
+            return f"Certificate(not legal: {self.fault})"
+        if self.is_maximum:
+            return f"Certificate(legal and maximum, {self.size})"
+        return f"Certificate(legal, {self.shortfall} short of the maximum {self.maximum})"
+
+
+def certify(graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]) -> Certificate:
+    """Check pairs of labels (numbers, where the graph has no labels) as a matching of `graph`."""
+    index = [
+        LabelIndex(labels or range(count), side)
+        for labels, count, side in (
+            (graph.left_labels, graph.num_left, "left"),
+            (graph.right_labels, graph.num_right, "right"),
+        )
+    ]
+    pairs = list(matching)
+    try:
+        numbers = [(index[0].number(left), index[1].number(right)) for left, right in pairs]
+    except InputError as error:
+        return Certificate(len(pairs), f"{error}")
+    return certify_pairs(graph, np.array(numbers, np.int64).reshape(-1, 2))
+
+
+def certify_pairs(graph: BipartiteGraph, pairs: npt.NDArray[np.integer[Any]]) -> Certificate:
+    """Check rows of (left node, right node) numbers as a matching of `graph`."""
+    left, right = pairs[:, 0], pairs[:, 1]
+    edges = graph.edge_index(left, right)
+    fault = _matching_fault(graph, left, right, edges)
+    if fault:
+        return Certificate(len(pairs), fault)
+    network = FlowNetwork.from_bipartite(graph)
+    flow = np.zeros(network.num_arcs, np.int64)
+    for pair in (left, graph.num_left + edges, graph.num_left + graph.num_edges + right):
+        flow[2 * pair], flow[2 * pair + 1] = 1, -1
+    in_cut, maximum = _minimum_cut(network, network.capacity - flow, len(pairs))
+    in_left, in_right = np.split(in_cut[1:-1], [graph.num_left])
+    if (in_left[graph.left] & ~in_right[graph.right]).any():
+        raise AssertionError("the cover misses an edge")  # would be a fault of this module
+    cover = Cover(
+        tuple(graph.left_label(int(node)) for node in np.flatnonzero(~in_left)),
+        tuple(graph.right_label(int(node)) for node in np.flatnonzero(in_right)),
+    )
+    if len(cover.left) + len(cover.right) != maximum:
+        raise AssertionError("the cover is not as large as the maximum")
+    return Certificate(len(pairs), "", maximum, cover)
+
+
+def _matching_fault(
+    graph: BipartiteGraph,
+    left: npt.NDArray[np.integer[Any]],
+    right: npt.NDArray[np.integer[Any]],
+    edges: WideArray,
+) -> str:
+    if (edges < 0).any():
+        at = int((edges < 0).argmax())
+        named = graph.left_label(int(left[at])), graph.right_label(int(right[at]))
+        return f"there is no edge between {named[0]!r} and {named[1]!r}"
+    for side, nodes, label in (
+        ("left", left, graph.left_label),
+        ("right", right, graph.right_label),
+    ):
+        ordered = np.sort(nodes)
+        double = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if len(double):
+            return f"the {side} node {label(int(ordered[double[0]]))!r} is matched twice"
+    return ""
+
+
+def certify_flow(
+    network: FlowNetwork, flow: WideArray | Iterable[tuple[Label, Label, int]]
+) -> Certificate:
+    """Check a flow of `network`: net flow of each arc as an array, or (tail, head, amount) by label."""
+    if not isinstance(flow, np.ndarray):
+        try:
+            flow = network.flow_from(flow)
+        except InputError as error:
+            return Certificate(0, f"{error}")
+    fault = _flow_fault(network, flow)
+    value = sum(flow[network.sender == network.source].tolist())
+    if fault:
+        return Certificate(value, fault)
+    in_cut, maximum = _minimum_cut(network, network.capacity - flow, value)
+    leaving = in_cut[network.sender] & ~in_cut[network.receiver]
+    capacity = sum(network.capacity[leaving].tolist())
+    if capacity != maximum:
+        raise AssertionError("the cut is not as large as the maximum")
+    side = tuple(network.label(int(node)) for node in np.flatnonzero(in_cut))
+    return Certificate(value, "", maximum, Cut(side, capacity))
+
+
+def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
+    if flow.shape != (network.num_arcs,) or flow.dtype.kind not in "iu":
+        return f"a flow is one whole number for each of the {network.num_arcs} arcs"
+
+    def arc(at: int) -> str:
+        ends = network.label(int(network.sender[at])), network.label(int(network.receiver[at]))
+        return f"the arc from {ends[0]!r} to {ends[1]!r}"
+
+    over = flow > network.capacity
+    if over.any():
+        at = int(over.argmax())
+        return f"{arc(at)} carries {flow[at]}, but its capacity is {network.capacity[at]}"
+    uneven = flow[::2] != -flow[1::2]
+    if uneven.any():
+        return f"{arc(2 * int(uneven.argmax()))} and its reverse disagree on the flow"
+    # Halves of 32 bits add up within 64 whatever the degree, so conservation is checked exactly.
+    low, high = np.zeros(network.num_nodes, np.int64), np.zeros(network.num_nodes, np.int64)
+    np.add.at(low, network.sender, flow & 0xFFFFFFFF)
+    np.add.at(high, network.sender, flow >> 32)
+    unbalanced = ((low & 0xFFFFFFFF) != 0) | (high + (low >> 32) != 0)
+    unbalanced[[network.source, network.sink]] = False
+    if unbalanced.any():
+        return f"flow is not preserved at {network.label(int(unbalanced.argmax()))!r}"
+    return ""
+
+
+def _minimum_cut(network: FlowNetwork, residual: WideArray, value: int) -> tuple[BoolArray, int]:
+    """Return the nodes on the source's side of a minimum cut, and the maximum flow value."""
+    hops = _hops(network, residual)
+    if np.isfinite(hops[network.sink]):
+        residual = residual.copy()
+        while np.isfinite(hops[network.sink]):
+            value += _send_blocking_flow(network, residual, hops)
+            hops = _hops(network, residual)
+    return np.isfinite(hops), value
+
+
+def _hops(network: FlowNetwork, residual: WideArray) -> npt.NDArray[np.float64]:
+    """Count the arcs with residual from the source to each node; infinity where there is no way."""
+    import scipy.sparse
+    from scipy.sparse.csgraph import dijkstra
+
+    arcs = np.flatnonzero(residual > 0)
+    ends = network.sender[arcs], network.receiver[arcs]
+    shape = (network.num_nodes, network.num_nodes)
+    matrix = scipy.sparse.csr_array((np.ones(len(arcs)), ends), shape=shape)
+    return dijkstra(matrix, indices=network.source, unweighted=True)
+
+
+def _send_blocking_flow(
+    network: FlowNetwork, residual: WideArray, hops: npt.NDArray[np.float64]
+) -> int:
+    """Saturate all shortest paths, by depth-first search that never tries a dead arc twice."""
+    forward = np.flatnonzero((residual > 0) & (hops[network.receiver] == hops[network.sender] + 1))
+    forward = forward[np.argsort(network.sender[forward], kind="stable")]
+    start = np.searchsorted(network.sender[forward], np.arange(network.num_nodes + 1))
+    arcs, left = forward.tolist(), residual[forward].tolist()
+    heads = network.receiver[forward].tolist()
+    current, end = start[:-1].tolist(), start[1:].tolist()
+    sent, path, nodes = 0, list[int](), [network.source]
+    while nodes:
+        node = nodes[-1]
+        if node == network.sink:
+            amount = min(left[at] for at in path)
+            sent += amount
+            for at in path:
+                left[at] -= amount
+            full = next(k for k, at in enumerate(path) if left[at] == 0)
+            del path[full:], nodes[full + 1 :]
+        elif current[node] == end[node]:  # a dead end: the arc that led here is dead too
+            nodes.pop()
+            if path:
+                path.pop()
+                current[nodes[-1]] += 1
+        elif left[current[node]] == 0:
+            current[node] += 1
+        else:
+            path.append(current[node])
+            nodes.append(heads[current[node]])
+    change = residual[forward] - np.array(left, np.int64)
+    residual[forward] -= change
+    residual[np.array(arcs, np.int64) ^ 1] += change
+    return sent

@@ -1,0 +1,376 @@
+"""A random generator and a few numbers become a graph or a network: the families of test instances.
+
+Everything comes from the `numpy.random.Generator` given first, so that the same seed gives the
+same bytes; memory and time grow with the edges. `uniform` is the paper's G(n, m, p),
+`partly_matched` the extra data of its appendix on PNA; the other families are ours, for inputs the
+paper never tried. A new family is one function and one line of `FAMILIES`: its parameters are read
+from its signature, its summary from its docstring.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from numbers import Integral, Real
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, InputError, WideArray
+from augury.classical.network import MAX_CAPACITY, FlowNetwork
+
+PATH = (0, 1)
+LADDER = (-1, 0, 1)
+"""Left i is joined to right i + offset for each of these offsets."""
+
+
+def uniform(
+    rng: np.random.Generator, n: int, m: int | None = None, p: float = 0.25
+) -> BipartiteGraph:
+    """Join n left and m (else n) right nodes, each pair independently with probability p.
+
+    >>> uniform(np.random.default_rng(7), n=8, m=6, p=1)
+    BipartiteGraph(8 + 6 nodes, 48 edges)
+    """
+    num_left = _count("n", n)
+    num_right = num_left if m is None else _count("m", m)
+    edges = _independent_edges(rng, num_left, num_right, _number("p", p, 0, 1))
+    return BipartiteGraph(num_left, num_right, *edges)
+
+
+def sparse(rng: np.random.Generator, n: int, c: float = 3.0) -> BipartiteGraph:
+    """Join n and n nodes with probability c/n, at most 1: the mean degree is c at any size."""
+    n = _count("n", n)
+    probability = min(1.0, _number("c", c, 0, math.inf) / max(1, n))
+    return BipartiteGraph(n, n, *_independent_edges(rng, n, n, probability))
+
+
+def regular(rng: np.random.Generator, n: int, degree: int) -> BipartiteGraph:
+    """Join n and n nodes so that each has exactly `degree` different neighbours.
+
+    Every such graph can occur, though not all of them equally often.
+
+    >>> graph = regular(np.random.default_rng(7), n=5, degree=2)
+    >>> np.bincount(graph.left).tolist(), np.bincount(graph.right).tolist()
+    ([2, 2, 2, 2, 2], [2, 2, 2, 2, 2])
+    """
+    n = _count("n", n)
+    degree = _count("degree", degree, high=n)
+    if 2 * degree <= n:
+        return BipartiteGraph(n, n, *_regular_edges(rng, n, degree))
+    # Most pairs are edges, so a matrix costs no more than they do; its few gaps are easier to draw.
+    matrix = np.ones((n, n), np.bool_)
+    matrix[_regular_edges(rng, n, n - degree)] = False
+    return BipartiteGraph.from_dense(matrix)
+
+
+def power_law(
+    rng: np.random.Generator, n: int, mean_degree: float = 3.0, exponent: float = 2.5
+) -> BipartiteGraph:
+    """Join n and n nodes whose degrees fall off like degree^−exponent on both sides (Chung–Lu).
+
+    Nodes have weights, and the number of times u and v are joined is Poisson with a mean in
+    proportion to the product of theirs. Joining twice is joining once, so the mean degree is a
+    little below `mean_degree`. The weights are dealt at random: a node's number says nothing of
+    its degree.
+    """
+    n = _count("n", n)
+    wanted = min(_number("mean_degree", mean_degree, 0, math.inf), n)
+    # An exponent below 2 has no mean degree, however many nodes there are.
+    decay = 1 / (_number("exponent", exponent, 2, math.inf) - 1)
+    share = np.cumsum(np.arange(1, n + 1, dtype=np.float64) ** -decay)
+    num_draws = rng.poisson(n * wanted)
+    left, right = (
+        rng.permutation(n)[np.searchsorted(share, rng.random(num_draws) * share[-1:], side="right")]
+        for _ in range(2)
+    )
+    return BipartiteGraph(n, n, left, right)
+
+
+def complete(rng: np.random.Generator, n: int, m: int | None = None) -> BipartiteGraph:
+    """Join each of n left nodes to each of m (else n) right ones; nothing about it is random."""
+    num_left = _count("n", n)
+    num_right = num_left if m is None else _count("m", m)
+    left = np.repeat(np.arange(num_left), num_right)
+    right = np.tile(np.arange(num_right), num_left)
+    return BipartiteGraph(num_left, num_right, left, right)
+
+
+def communities(
+    rng: np.random.Generator, n: int, p_within: float, p_between: float
+) -> BipartiteGraph:
+    """Join n and n nodes, more or less likely within than between the two halves of both sides.
+
+    Nodes below n // 2 are one community, the others the second, on the left as on the right.
+    """
+    within = _number("p_within", p_within, 0, 1)
+    between = _number("p_between", p_between, 0, 1)
+    n = _count("n", n)
+    parts = (0, n // 2), (n // 2, n - n // 2)
+    blocks: list[WideArray] = []
+    for left_part, right_part in product(parts, parts):
+        p = within if left_part == right_part else between
+        (left_start, num_left), (right_start, num_right) = left_part, right_part
+        left, right = _independent_edges(rng, num_left, num_right, p)
+        blocks.append(np.stack([left_start + left, right_start + right]))
+    return BipartiteGraph(n, n, *np.concatenate(blocks, axis=1))
+
+
+def path(rng: np.random.Generator, n: int) -> BipartiteGraph:
+    """Join n and n nodes, in random order, into one path; it has exactly one perfect matching."""
+    return _strip(rng, n, PATH)[0]
+
+
+def path_state(rng: np.random.Generator, n: int) -> FlowNetwork:
+    """Match n − 1 pairs of `path` so that the only augmenting path visits all 2n nodes.
+
+    The same seed gives the graph that `path` gives.
+    """
+    return residual_after(*_strip(rng, _count("n", n, low=1), PATH))
+
+
+def ladder(rng: np.random.Generator, n: int) -> BipartiteGraph:
+    """Join n and n nodes, in random order, into a ladder: two rows of n nodes and n rungs.
+
+    Left i is in column i, in the upper row if i is even; right i is the other node of that column.
+    """
+    return _strip(rng, n, LADDER)[0]
+
+
+def ladder_state(rng: np.random.Generator, n: int) -> FlowNetwork:
+    """Match n − 1 pairs of `ladder` so that every augmenting path visits at least n nodes.
+
+    The two free nodes are in the first and the last column, so every path crosses all n; the
+    shortest has n nodes, or n + 1 if n is odd, the longest 2n. All matchings up to n = 8 have been
+    tried: from n = 2 on, none leaves only one path, and none forces a longer one. The same seed
+    gives the graph that `ladder` gives.
+    """
+    return residual_after(*_strip(rng, _count("n", n, low=1), LADDER))
+
+
+def partly_matched(
+    rng: np.random.Generator, n: int, p: float = 0.25, share: float = 0.4
+) -> FlowNetwork:
+    """Match some nodes of G(n, n, p) greedily, a share of n drawn uniformly from 0 to `share`.
+
+    The edges are tried in random order; there are fewer pairs where greed runs into a dead end.
+    """
+    graph = uniform(rng, n, p=p)
+    size = int(rng.uniform(0, _number("share", share, 0, 1)) * graph.num_left)
+    order = rng.permutation(graph.num_edges)
+    is_free_left, is_free_right = [True] * graph.num_left, [True] * graph.num_right
+    matching: list[tuple[int, int]] = []
+    for left, right in zip(graph.left[order].tolist(), graph.right[order].tolist(), strict=True):
+        if len(matching) == size:
+            break
+        if is_free_left[left] and is_free_right[right]:
+            is_free_left[left] = is_free_right[right] = False
+            matching.append((left, right))
+    return residual_after(graph, matching)
+
+
+def flow(
+    rng: np.random.Generator, nodes: int, arcs: int, low: int = 1, high: int = 10
+) -> FlowNetwork:
+    """Draw different arcs and their capacities, low and high included; node 0 sends to the last.
+
+    Arcs in both directions between two nodes may occur. They share a pair, whose sum int64 must
+    hold: hence the limit of `high`.
+    """
+    nodes = _count("nodes", nodes, low=2)
+    arcs = _count("arcs", arcs, high=nodes * (nodes - 1))
+    high = _count("high", high, high=MAX_CAPACITY // 2)
+    low = _count("low", low, high=high)
+    chosen = rng.choice(nodes * (nodes - 1), arcs, replace=False, shuffle=False)
+    tail, head = chosen // (nodes - 1), chosen % (nodes - 1)
+    head += head >= tail  # the numbers of all nodes but the tail
+    capacity = rng.integers(low, high, arcs, np.int64, endpoint=True)
+    return FlowNetwork.from_arcs(nodes, tail, head, capacity, source=0, sink=nodes - 1)
+
+
+def residual_after(
+    graph: BipartiteGraph, matching: Sequence[tuple[int, int]] | npt.NDArray[np.integer[Any]]
+) -> FlowNetwork:
+    """Build the network of `graph` with the capacities that are left once `matching` is its flow.
+
+    Args:
+        graph: the nodes and edges; the network is that of `FlowNetwork.from_bipartite`.
+        matching: (left, right) node numbers of edges that share no node, shape (pairs, 2).
+
+    Raises:
+        InputError: a pair is not an edge, or two pairs share a node.
+
+    >>> graph = BipartiteGraph(2, 1, np.array([0, 1]), np.array([0, 0]))
+    >>> list(residual_after(graph, [(1, 0)]).arcs())
+    [(0, 1, 1), (2, 0, 1), (1, 3, 1), (3, 2, 1), (4, 3, 1)]
+    """
+    pairs = np.asarray(matching) if len(matching) else np.zeros((0, 2), np.int64)
+    if pairs.shape[1:] != (2,) or pairs.dtype.kind not in "iu":
+        raise InputError("a matching must be pairs of a left and a right node number")
+    left, right = pairs.astype(np.int64).T
+    edge = graph.edge_index(left, right)
+    if (edge < 0).any():
+        position = int((edge < 0).argmax())
+        raise InputError(f"matched pair {position}, {tuple(pairs[position].tolist())}, is no edge")
+    for side, ends in (("left", left), ("right", right)):
+        again = np.flatnonzero(~_is_first(ends))
+        if len(again):
+            raise InputError(f"{side} node {ends[again[0]]} is matched more than once")
+    network = FlowNetwork.from_bipartite(graph)
+    first_edge, first_right = graph.num_left, graph.num_left + graph.num_edges
+    forward = 2 * np.concatenate([left, first_edge + edge, first_right + right])
+    capacity = network.capacity.copy()
+    capacity[forward], capacity[forward ^ 1] = 0, 1
+    return replace(network, capacity=capacity)
+
+
+class Parameter(NamedTuple):
+    """A keyword of a family."""
+
+    name: str
+    kind: type[int] | type[float]
+    default: float | None
+    """None if it is required, and where the function finds the default itself, as with m."""
+    is_required: bool
+
+
+@dataclass(frozen=True)
+class Family:
+    """A function that makes instances; its docstring and signature say the rest."""
+
+    make: Callable[..., BipartiteGraph | FlowNetwork]
+
+    @cached_property
+    def summary(self) -> str:
+        """What it makes, in one line."""
+        return (self.make.__doc__ or "").partition("\n")[0]
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its keywords in order; the first argument of every family is the random generator."""
+        hints = get_type_hints(self.make)
+        found: list[Parameter] = []
+        for name, told in list(inspect.signature(self.make).parameters.items())[1:]:
+            kind = float if float in (hints[name], *get_args(hints[name])) else int
+            is_required = told.default is inspect.Parameter.empty
+            found.append(Parameter(name, kind, None if is_required else told.default, is_required))
+        return tuple(found)
+
+
+FAMILIES: dict[str, Family] = {
+    "uniform": Family(uniform),
+    "sparse": Family(sparse),
+    "regular": Family(regular),
+    "power-law": Family(power_law),
+    "complete": Family(complete),
+    "communities": Family(communities),
+    "path": Family(path),
+    "ladder": Family(ladder),
+    "path-state": Family(path_state),
+    "ladder-state": Family(ladder_state),
+    "partly-matched": Family(partly_matched),
+    "flow": Family(flow),
+}
+
+
+def generate(
+    family: str, rng: np.random.Generator, **parameters: Any
+) -> BipartiteGraph | FlowNetwork:
+    """Make an instance of the family of that name.
+
+    Raises:
+        InputError: there is no such family, it has no such parameter or needs one that is not
+            given, or a value is out of range.
+
+    >>> generate("path", np.random.default_rng(7), n=4)
+    BipartiteGraph(4 + 4 nodes, 7 edges)
+    """
+    if family not in FAMILIES:
+        close = difflib.get_close_matches(family, FAMILIES, n=1, cutoff=0.5)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"{family!r} is none of the families {', '.join(FAMILIES)}{hint}")
+    known = {parameter.name: parameter for parameter in FAMILIES[family].parameters}
+    for name in parameters:
+        if name not in known:
+            raise InputError(f"the family {family} takes {', '.join(known)}, but not {name}")
+    for name, parameter in known.items():
+        if parameter.is_required and name not in parameters:
+            raise InputError(f"the family {family} needs {name}")
+    return FAMILIES[family].make(rng, **parameters)
+
+
+def _count(name: str, value: object, low: int = 0, high: int = MAX_NODES) -> int:
+    if not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise InputError(f"{name} is {value}, not a whole number in {low}..{high}")
+    return int(value)
+
+
+def _number(name: str, value: object, low: float, high: float) -> float:
+    if not isinstance(value, Real) or not low <= float(value) <= high:
+        limits = f"in {low}..{high}" if high < math.inf else f"of at least {low}"
+        raise InputError(f"{name} is {value}, not a number {limits}")
+    return float(value)
+
+
+def _independent_edges(
+    rng: np.random.Generator, num_left: int, num_right: int, p: float
+) -> tuple[WideArray, WideArray]:
+    """Choose each pair with probability p: a binomial number of them, then which, all alike."""
+    cells = num_left * num_right
+    chosen = rng.choice(cells, rng.binomial(cells, p), replace=False, shuffle=False)
+    return chosen // num_right, chosen % num_right
+
+
+def _regular_edges(rng: np.random.Generator, n: int, degree: int) -> tuple[WideArray, WideArray]:
+    """Lay `degree` random permutations over each other, then swap ends until no edge is double.
+
+    A swap turns the edges (u, v), (x, y) into (u, y), (x, v). It is made if neither is there yet,
+    so it keeps all degrees and makes no new double. It comes to an end as long as
+    2 * degree <= n: a double edge (u, v) leaves u and v at most degree − 1 different neighbours
+    each, so of all n * degree edges degree * (n − 2 * (degree − 1)) >= 2 * degree do as (x, y).
+    """
+    permutations = rng.permuted(np.tile(np.arange(n), (degree, 1)), axis=1)
+    edges = (np.arange(n) * n + permutations).reshape(-1)
+    while True:
+        edges.sort(kind="stable")  # nearly linear from the second round on: few edges move
+        doubles = np.flatnonzero(edges[1:] == edges[:-1])
+        if not len(doubles):
+            return edges // n, edges % n
+        places = np.stack([doubles, rng.integers(len(edges), size=len(doubles))], axis=1)
+        left, right = edges[places] // n, edges[places] % n
+        swapped = left * n + right[:, ::-1]
+        is_absent = edges[np.searchsorted(edges, swapped) % len(edges)] != swapped
+        # Swaps of one round must not meet; the earlier goes first, and so the first never waits.
+        is_made = (is_absent & _is_first(places) & _is_first(swapped)).all(axis=1)
+        edges[places[is_made]] = swapped[is_made]
+
+
+def _is_first(values: WideArray) -> BoolArray:
+    """Tell for each entry, in C order, whether none before it is the same."""
+    mask = np.zeros(values.size, np.bool_)
+    mask[np.unique(values, return_index=True)[1]] = True
+    return mask.reshape(values.shape)
+
+
+def _strip(
+    rng: np.random.Generator, n: int, offsets: tuple[int, ...]
+) -> tuple[BipartiteGraph, WideArray]:
+    """Join neighbours along a line, rename all nodes, and match every left i to right i + 1.
+
+    That leaves right 0 and the last left node free, one at each end. An augmenting path goes from
+    left i to right i (or i − 1 on a ladder), whose mate is left i − 1 (or i − 2): the whole way.
+    """
+    n = _count("n", n)
+    place = np.arange(n)
+    left = np.tile(place, len(offsets))
+    right = np.concatenate([place + offset for offset in offsets])
+    exists = (right >= 0) & (right < n)
+    left_name, right_name = rng.permutation(n), rng.permutation(n)
+    graph = BipartiteGraph(n, n, left_name[left[exists]], right_name[right[exists]])
+    return graph, np.stack([left_name[:-1], right_name[1:]], axis=1)

@@ -1,0 +1,401 @@
+"""Edges between two sets of nodes become a `BipartiteGraph`, the noun everything else starts from.
+
+Invariants: `left` and `right` are read-only int32 arrays of equal length, sorted by (left, right) and
+free of duplicates, so two graphs with the same edges hold the same bytes. Memory grows with the
+edges, never with the product of the sides. Labels belong to the user; inside, nodes are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import scipy.sparse
+
+Label = Hashable
+IntArray = npt.NDArray[np.int32]
+WideArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+MAX_NODES = 2**31 - 3
+"""Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
+
+
+class InputError(ValueError):
+    """Input that is not what it should be; the message is one sentence that says what and where."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BipartiteGraph:
+    """An undirected graph in which every edge joins a left node to a right node.
+
+    The constructor takes node numbers in any order and merges duplicate edges. `left_labels[i]` is
+    the user's name of left node i; None means that the nodes are called 0, 1, 2, …. The sides are
+    separate: left 0 and right 0 are two nodes.
+
+    >>> BipartiteGraph(2, 3, np.array([1, 0, 1]), np.array([2, 0, 2]))
+    BipartiteGraph(2 + 3 nodes, 2 edges)
+    """
+
+    num_left: int
+    num_right: int
+    left: npt.NDArray[np.integer[Any]]
+    right: npt.NDArray[np.integer[Any]]
+    left_labels: Sequence[Label] | None = None
+    right_labels: Sequence[Label] | None = None
+
+    def __post_init__(self) -> None:
+        for side, count in (("left", self.num_left), ("right", self.num_right)):
+            if not 0 <= count <= MAX_NODES:
+                raise InputError(f"the number of {side} nodes is {count}, not in 0..{MAX_NODES}")
+        left = node_numbers(self.left, self.num_left, "left")
+        right = node_numbers(self.right, self.num_right, "right")
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} left ends do not pair with {len(right)} right ends")
+        left, right = _sorted_without_duplicates(left, right, self.num_right)
+        object.__setattr__(self, "left", frozen(left))
+        object.__setattr__(self, "right", frozen(right))
+        for side, count in (("left_labels", self.num_left), ("right_labels", self.num_right)):
+            object.__setattr__(self, side, checked_labels(getattr(self, side), count, side))
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Iterable[tuple[Label, Label]],
+        left_labels: Sequence[Label] | None = None,
+        right_labels: Sequence[Label] | None = None,
+    ) -> BipartiteGraph:
+        """Build a graph from pairs of labels; nodes are numbered as they first appear.
+
+        Labels given for a side fix its nodes and their order, so that isolated nodes exist; an edge
+        to any other label is refused.
+
+        >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("ann", "sing")])
+        >>> graph.left_labels, graph.right_labels
+        (('ann', 'bob'), ('cook', 'sing'))
+        """
+        sides = LabelIndex(left_labels, "left"), LabelIndex(right_labels, "right")
+        numbers: list[int] = []
+        for position, edge in enumerate(edges):
+            try:
+                left, right = edge
+                numbers.append(sides[0].number(left))
+                numbers.append(sides[1].number(right))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"edge {position} is {edge!r}: {_reason(error)}") from None
+        ends = np.array(numbers, np.int64).reshape(-1, 2)
+        labels = [side.labels() for side in sides]
+        return cls(len(labels[0]), len(labels[1]), ends[:, 0], ends[:, 1], *labels)
+
+    @classmethod
+    def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
+        """Read a biadjacency matrix: rows are left nodes, columns right ones, non-zeros edges."""
+        array = np.asarray(matrix)
+        if array.ndim != 2:
+            raise InputError(f"a biadjacency matrix has two dimensions, not {array.ndim}")
+        refuse_nan(array, "the biadjacency matrix")
+        left, right = np.nonzero(array)
+        return cls(array.shape[0], array.shape[1], left, right)
+
+    def to_dense(self) -> BoolArray:
+        """Return the biadjacency matrix; only for graphs whose sides are small enough."""
+        matrix = np.zeros((self.num_left, self.num_right), np.bool_)
+        matrix[self.left, self.right] = True
+        return matrix
+
+    @classmethod
+    def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix) -> BipartiteGraph:
+        """Read a sparse biadjacency matrix.
+
+        Duplicate entries are summed, as SciPy does on every conversion; an entry that is then zero,
+        explicit zeros among them, is not an edge.
+        """
+        coo = without_zeros(matrix)
+        return cls(coo.shape[0], coo.shape[1], coo.row, coo.col)
+
+    def to_scipy(self) -> scipy.sparse.csr_array:
+        """Return the biadjacency matrix as a CSR array of ones."""
+        import scipy.sparse
+
+        start = np.zeros(self.num_left + 1, np.int32)
+        np.cumsum(np.bincount(self.left, minlength=self.num_left), out=start[1:])
+        ones = np.ones(self.num_edges, np.int8)
+        shape = (self.num_left, self.num_right)
+        return scipy.sparse.csr_array((ones, self.right.copy(), start), shape=shape)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: nx.Graph[Any], top_nodes: Iterable[Label] | None = None
+    ) -> BipartiteGraph:
+        """Read a NetworkX graph; the nodes keep their names as labels, directions do not count.
+
+        The left side is `top_nodes`; without it, the nodes whose attribute `bipartite` is 0; without
+        that, the side of the first node, provided the graph is connected.
+
+        Raises:
+            InputError: an edge joins two nodes of one side, the graph has an odd cycle, or it is
+                disconnected and nothing says which side each part's nodes belong to.
+        """
+        is_left = _networkx_sides(graph, top_nodes)
+        left_labels = [node for node in graph if is_left[node]]
+        right_labels = [node for node in graph if not is_left[node]]
+        edges = ((u, v) if is_left[u] else (v, u) for u, v in graph.edges())
+        return cls.from_edges(edges, left_labels, right_labels)
+
+    def to_networkx(self) -> nx.Graph[Any]:
+        """Return a NetworkX graph with the `bipartite` attribute and the labels as node names.
+
+        Unlabelled right nodes are numbered after the left ones, as NetworkX itself does; labels that
+        occur on both sides become ("left", label) and ("right", label).
+        """
+        import networkx as nx
+
+        left = list(self.left_labels or range(self.num_left))
+        right = list(self.right_labels or range(self.num_right))
+        if self.left_labels is None and self.right_labels is None:
+            right = list(range(self.num_left, self.num_left + self.num_right))
+        elif not set(left).isdisjoint(right):
+            left, right = [("left", x) for x in left], [("right", x) for x in right]
+        graph: nx.Graph[Any] = nx.Graph()
+        graph.add_nodes_from(left, bipartite=0)
+        graph.add_nodes_from(right, bipartite=1)
+        graph.add_edges_from((left[u], right[v]) for u, v in self.pairs())
+        return graph
+
+    @property
+    def num_edges(self) -> int:
+        """The number of different edges."""
+        return len(self.left)
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Yield every edge as a pair of node numbers."""
+        return zip(self.left.tolist(), self.right.tolist(), strict=True)
+
+    def edges(self) -> Iterator[tuple[Label, Label]]:
+        """Yield every edge as a pair of the user's labels."""
+        return ((self.left_label(u), self.right_label(v)) for u, v in self.pairs())
+
+    def left_label(self, node: int) -> Label:
+        """The user's name of a left node."""
+        return node if self.left_labels is None else self.left_labels[node]
+
+    def right_label(self, node: int) -> Label:
+        """The user's name of a right node."""
+        return node if self.right_labels is None else self.right_labels[node]
+
+    def edge_index(
+        self, left: npt.NDArray[np.integer[Any]], right: npt.NDArray[np.integer[Any]]
+    ) -> WideArray:
+        """Return the position of each (left, right) pair among the edges, −1 where there is none."""
+        known = (left >= 0) & (left < self.num_left) & (right >= 0) & (right < self.num_right)
+        # The sort order of the edges is the order of these keys, and int64 holds any product of sides.
+        keys = self.left.astype(np.int64) * self.num_right + self.right
+        wanted = left.astype(np.int64) * self.num_right + right
+        position = np.searchsorted(keys, wanted)
+        found = known & (position < len(keys))
+        found[found] = keys[position[found]] == wanted[found]
+        return np.where(found, position, -1)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BipartiteGraph):
+            return NotImplemented
+        return (
+            (self.num_left, self.num_right) == (other.num_left, other.num_right)
+            and np.array_equal(self.left, other.left)
+            and np.array_equal(self.right, other.right)
+            and self.left_labels == other.left_labels
+            and self.right_labels == other.right_labels
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, like the arrays it holds
+
+    def __repr__(self) -> str:
+        return f"BipartiteGraph({self.num_left:,} + {self.num_right:,} nodes, {self.num_edges:,} edges)"
+
+
+class LabelIndex:
+    """The number of each label: given labels in their order, or labels as they first appear."""
+
+    def __init__(self, labels: Sequence[Label] | None, side: str) -> None:
+        self._is_fixed = labels is not None
+        self._side = side
+        self._numbers = dict(zip(labels, range(len(labels)), strict=True)) if labels else {}
+        if labels is not None and len(self._numbers) < len(labels):
+            checked_labels(labels, len(labels), f"{side} labels")
+
+    def number(self, label: Label) -> int:
+        """Return the label's number, a new one for a new label unless the labels are fixed."""
+        if self._is_fixed and label not in self._numbers:
+            raise InputError(f"{label!r} is not a {self._side} node".replace("  ", " "))
+        return self._numbers.setdefault(label, len(self._numbers))
+
+    def labels(self) -> tuple[Label, ...]:
+        """All labels in the order of their numbers."""
+        return tuple(self._numbers)
+
+
+def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
+    """Return `values` as int32 after checking that each is a node number below `num_nodes`."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(
+            f"the {side} ends must be one row of node numbers, not {array.ndim}-dimensional"
+        )
+    if array.size == 0:
+        return np.zeros(0, np.int32)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"the {side} ends must be whole numbers, not {array.dtype}")
+    wrong = (array < 0) | (array >= num_nodes)
+    if wrong.any():
+        position = int(wrong.argmax())
+        raise InputError(
+            f"edge {position} names {side} node {array[position]}, but there are {num_nodes}"
+        )
+    return array.astype(np.int32)
+
+
+def _sorted_without_duplicates(
+    left: IntArray, right: IntArray, num_right: int
+) -> tuple[IntArray, IntArray]:
+    key = left.astype(np.int64) * num_right + right
+    if (key[1:] > key[:-1]).all():
+        return left, right
+    key = np.unique(key)
+    return (key // num_right).astype(np.int32), (key % num_right).astype(np.int32)
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array, now read-only: a graph that is shared must not change under its owners."""
+    if not array.flags.owndata:
+        array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def checked_labels(
+    labels: Sequence[Label] | None, count: int, what: str
+) -> tuple[Label, ...] | None:
+    """Return the labels as a tuple after checking that there is one for each node, all different."""
+    if labels is None:
+        return None
+    names = tuple(labels)
+    if len(names) != count:
+        raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
+    if len(set(names)) < count:
+        seen: set[Label] = set()
+        double = next(x for x in names if x in seen or seen.add(x))
+        raise InputError(f"the label {double!r} stands twice among the {what.replace('_', ' ')}")
+    # The labels 0, 1, 2, … say nothing that the numbers do not.
+    return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
+
+
+def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
+    """Raise InputError if an entry is not a number: it is neither an edge nor none."""
+    if array.dtype.kind in "fc" and np.isnan(array).any():
+        position = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
+        raise InputError(f"{what} has an entry that is not a number (NaN) at {position}")
+
+
+def without_zeros(matrix: Any) -> scipy.sparse.coo_array:
+    """Return a SciPy sparse matrix as COO with duplicates summed and zeros dropped."""
+    import scipy.sparse
+
+    if not scipy.sparse.issparse(matrix):
+        raise InputError(f"expected a SciPy sparse matrix, got {type(matrix).__name__}")
+    if matrix.ndim != 2:
+        raise InputError(f"a sparse matrix must have two dimensions, not {matrix.ndim}")
+    coo = scipy.sparse.coo_array(matrix)  # shares memory: summing happens in the CSR copy
+    csr = coo.tocsr()
+    csr.sum_duplicates()
+    refuse_nan(csr.data, "the sparse matrix")
+    csr.eliminate_zeros()
+    return csr.tocoo()
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, InputError) else "expected a pair of hashable labels"
+
+
+def _networkx_sides(graph: nx.Graph[Any], top_nodes: Iterable[Label] | None) -> dict[Label, bool]:
+    """Tell for each node whether it is on the left; see `BipartiteGraph.from_networkx`."""
+    attributes = dict(graph.nodes(data="bipartite"))
+    if top_nodes is not None:
+        top = set(top_nodes)
+        missing = next((node for node in top if node not in graph), None)
+        if missing is not None:
+            raise InputError(f"top_nodes names {missing!r}, which is not in the graph")
+        is_left = {node: node in top for node in graph}
+        told = "top_nodes"
+    elif attributes and all(side in (0, 1) for side in attributes.values()):
+        is_left = {node: side == 0 for node, side in attributes.items()}
+        told = "the attribute 'bipartite'"
+    else:
+        return _colours_of_connected(graph)
+    for u, v in graph.edges():
+        if is_left[u] == is_left[v]:
+            side = "left" if is_left[u] else "right"
+            raise InputError(f"the edge {u!r}, {v!r} has both ends on the {side} side by {told}")
+    return is_left
+
+
+def _colours_of_connected(graph: nx.Graph[Any]) -> dict[Label, bool]:
+    neighbours: dict[Label, set[Label]] = {node: set() for node in graph}
+    for u, v in graph.edges():
+        neighbours[u].add(v)
+        neighbours[v].add(u)
+    is_left, num_parts = two_colouring(neighbours)
+    if num_parts > 1:
+        raise InputError(
+            f"the graph has {num_parts} separate parts and nothing says which nodes are left: "
+            "give top_nodes or the node attribute 'bipartite'"
+        )
+    return is_left
+
+
+def two_colouring(neighbours: dict[Label, Iterable[Label]]) -> tuple[dict[Label, bool], int]:
+    """Colour every part so that each edge joins two colours, first nodes True; count the parts.
+
+    Raises:
+        InputError: there is an odd cycle; the message names it.
+    """
+    colour: dict[Label, bool] = {}
+    parent: dict[Label, Label | None] = {}
+    num_parts = 0
+    for root in neighbours:
+        if root in colour:
+            continue
+        num_parts += 1
+        colour[root], parent[root] = True, None
+        queue = [root]
+        for node in queue:
+            for other in neighbours[node]:
+                if other not in colour:
+                    colour[other], parent[other] = not colour[node], node
+                    queue.append(other)
+                elif colour[other] == colour[node]:
+                    cycle = " – ".join(repr(x) for x in _odd_cycle(parent, node, other))
+                    raise InputError(f"the graph is not bipartite: it has the odd cycle {cycle}")
+    return colour, num_parts
+
+
+def _odd_cycle(parent: dict[Label, Label | None], u: Label, v: Label) -> list[Label]:
+    """Close the two tree paths from u and v, which share an edge and a colour, at their meeting."""
+
+    def ancestors(node: Label | None) -> list[Label]:
+        line: list[Label] = []
+        while node is not None:
+            line.append(node)
+            node = parent[node]
+        return line
+
+    up, down = ancestors(u), ancestors(v)
+    while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
+        up.pop()
+        down.pop()
+    return [*up, *reversed(down[:-1]), u]

@@ -1,0 +1,147 @@
+"""Flow networks become `Trace`s: every step of every round of classical Ford-Fulkerson.
+
+The rounds are those of `ford_fulkerson` with Bellman-Ford over random weights (paper, section 3). Each
+round holds what the network is trained to repeat: distances and predecessors after each Bellman-Ford
+step, reached bits after each breadth-first step, the path and its bottleneck. The last round, in which
+no path is left, is there too. Steps are stored only as far as they change: row 0 is the start, the
+last row the fixed point. The graphs of a batch advance side by side, yet each is traced as if alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import (
+    BELLMAN_FORD,
+    Round,
+    Steps,
+    WeightArray,
+    bellman_ford_search,
+    ford_fulkerson,
+    reachable,
+)
+from augury.classical.graph import BoolArray, IntArray, WideArray
+from augury.classical.network import FlowNetwork
+
+
+@dataclass(frozen=True)
+class TracedRound:
+    """One round on one graph; nodes and arcs are numbered as in its network."""
+
+    residual: WideArray
+    """(arc,): before the round."""
+    weights: WeightArray
+    """(arc,): drawn for this round."""
+    distance: npt.NDArray[np.unsignedinteger]
+    """(step, node): Bellman-Ford distances; all ones is infinity."""
+    predecessor: IntArray
+    """(step, node): the source precedes itself; −1 for nodes not reached."""
+    reached: BoolArray
+    """(step, node): breadth-first search over the same arcs."""
+    path: IntArray
+    """The arcs of the augmenting path, from the source on; empty in the last round."""
+    bottleneck: int
+    """What the path carries; 0 in the last round."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All rounds on one network."""
+
+    network: FlowNetwork
+    rounds: tuple[TracedRound, ...]
+
+
+def record(networks: Sequence[FlowNetwork], rng: np.random.Generator, bits: int = 8) -> list[Trace]:
+    """Trace every network; each draws its weights from a generator spawned from `rng`.
+
+    Args:
+        networks: may differ in size; one whose capacity is a residual starts from that state.
+        rng: network k uses its k-th child, so a trace does not depend on its neighbours.
+        bits: width of a distance; longer ones saturate (see `bellman_ford`).
+    """
+    rounds: list[list[TracedRound]] = [[] for _ in networks]
+    search = partial(bellman_ford_search, bits=bits)
+    dtype = np.min_scalar_type(2**bits - 1)
+    executor = BELLMAN_FORD._replace(search=search)
+    for round_ in ford_fulkerson(Batch.of(networks), executor, rng.spawn(len(networks))):
+        for graph, traced in zip(round_.batch.graphs, _split(round_, dtype), strict=True):
+            rounds[graph].append(traced)
+    return [Trace(network, tuple(own)) for network, own in zip(networks, rounds, strict=True)]
+
+
+def _split(round_: Round, dtype: np.dtype[np.unsignedinteger]) -> list[TracedRound]:
+    """Cut a round of the batch into one traced round for each graph."""
+    batch, steps = round_.batch, round_.tree.memory
+    assert isinstance(steps, Steps)
+    reached = reachable(batch, round_.residual)
+    predecessor = np.where(steps.arc >= 0, batch.sender[steps.arc], -1).astype(np.int32)
+    predecessor[:, batch.source] = batch.source
+    num_steps = _last_change(batch, steps.distance) + 1
+    num_levels = _last_change(batch, reached) + 1
+    path_of_graph = dict(
+        zip(round_.paths.graph.tolist(), range(len(round_.paths.graph)), strict=True)
+    )
+    traced: list[TracedRound] = []
+    for graph in range(batch.num_graphs):
+        nodes = slice(batch.node_start[graph], batch.node_start[graph + 1])
+        arcs = slice(batch.arc_start[graph], batch.arc_start[graph + 1])
+        own = predecessor[: num_steps[graph], nodes]
+        path = path_of_graph.get(graph)
+        start, end = (0, 0) if path is None else round_.paths.start[path : path + 2]
+        traced.append(
+            TracedRound(
+                residual=round_.residual[arcs],
+                weights=round_.weights[arcs],
+                distance=steps.distance[: num_steps[graph], nodes].astype(dtype),
+                predecessor=np.where(own >= 0, own - nodes.start, -1).astype(np.int32),
+                reached=reached[: num_levels[graph], nodes],
+                path=(round_.paths.arcs[start:end] - arcs.start).astype(np.int32),
+                bottleneck=0 if path is None else int(round_.bottleneck[path]),
+            )
+        )
+    return traced
+
+
+def _last_change(batch: Batch, steps: npt.NDArray[np.generic]) -> WideArray:
+    """Return for each graph the last row of (step, node) that differs from the row before it."""
+    step, node = np.nonzero(steps[1:] != steps[:-1])
+    last = np.zeros(batch.num_graphs, np.int64)
+    np.maximum.at(last, batch.node_graph[node], step + 1)
+    return last
+
+
+def describe(trace: Trace) -> str:
+    """Write a trace as text that a person can check by hand."""
+    network = trace.network
+    infinity = np.iinfo(trace.rounds[0].distance.dtype).max
+    ends = zip(network.sender.tolist(), network.receiver.tolist(), strict=True)
+    names = [f"{network.label(u)}→{network.label(v)}" for u, v in ends]
+    lines = [f"{network.num_nodes} nodes, source {network.label(network.source)}, "
+             f"sink {network.label(network.sink)}"]  # fmt: skip
+    for number, traced in enumerate(trace.rounds):
+        lines.append(f"round {number}")
+        usable = np.flatnonzero(traced.residual > 0)
+        shown = (f"{names[a]} {traced.residual[a]}/{traced.weights[a]}" for a in usable)
+        lines.append("  residual/weight  " + "  ".join(shown))
+        for step, (distance, before) in enumerate(
+            zip(traced.distance, traced.predecessor, strict=True)
+        ):
+            shown = (
+                f"{network.label(node)}:∞" if far == infinity
+                else f"{network.label(node)}:{far}←{network.label(int(before[node]))}"
+                for node, far in enumerate(distance.tolist())
+            )  # fmt: skip
+            lines.append(f"  distance {step}  " + " ".join(shown))
+        for step, bits in enumerate(traced.reached):
+            shown = (str(network.label(int(node))) for node in np.flatnonzero(bits))
+            lines.append(f"  reached {step}  " + " ".join(shown))
+        path = "  ".join(names[arc] for arc in traced.path) or "none"
+        lines.append(f"  path {path}, bottleneck {traced.bottleneck}")
+    return "\n".join(lines) + "\n"
