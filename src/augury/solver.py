@@ -1,7 +1,7 @@
 """A graph becomes a `Solution`: its maximum matching or flow, and the certificate that proves it.
 
-The executor proposes, `ford_fulkerson` applies only what is legal, and `certificate`, which knows no
-executor, says whether the result is maximum.
+The executor proposes, `ford_fulkerson` applies only what is legal, and `certificate`, which knows
+no executor, says whether the result is maximum.
 """
 
 from __future__ import annotations
@@ -95,6 +95,9 @@ def solve(
     """
     if executor not in EXECUTORS:
         raise InputError(f"{executor!r} is none of the executors {', '.join(EXECUTORS)}")
+    known: tuple[type, ...] = (BipartiteGraph, FlowNetwork)
+    if not isinstance(graph, known):
+        raise TypeError(f"expected a BipartiteGraph or a FlowNetwork, got {type(graph).__name__}")
     network = graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
     rng = np.random.default_rng(seed)
     rounds, size, residual, verdict = 0, 0, network.capacity, Verdict.DONE
@@ -117,7 +120,7 @@ def solve(
 
 
 def _matched_pairs(graph: BipartiteGraph, residual: WideArray) -> WideArray:
-    """Return (left, right) of the edges whose forward arc is full; see `from_bipartite` for places."""
+    """Return (left, right) of the edges whose forward arc is full; see `from_bipartite`."""
     on_edges = residual[2 * graph.num_left : 2 * (graph.num_left + graph.num_edges) : 2]
     matched = np.flatnonzero(on_edges == 0)
     return np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)

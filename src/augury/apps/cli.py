@@ -1,11 +1,13 @@
-"""Files and options become calls of the package; its answers become text, and its errors one sentence.
+"""Files and options become calls of the package; answers become text, and errors one sentence.
 
-Exit codes: 0 done, 2 bad input or usage. Everything heavy is imported inside the commands, so that
-`augury --help` answers at once.
+Exit codes: 0 done, 2 bad input or usage, 130 interrupted. Everything heavy is imported inside the
+commands, so that `augury --help` answers at once.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 MAX_ROWS_SHOWN = 20
 """A terminal shows this many pairs; --format and --output give all of them."""
+
+STDOUT = 1
+"""The file descriptor that every process has for its output."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 LARGE = 100_000
 """Arcs from which on a run shows its progress."""
@@ -124,7 +132,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     sink: Sink = None,
 ) -> None:
     """Find a maximum matching or flow, and prove that it is one."""
-    from augury.classical.answers import answer_text, write_text
+    from augury.classical.formats import answer_text, write_text
 
     graph = _read(file, flow, header, source, sink)
     solution = _solved_with_progress(graph, executor.value, seed)
@@ -132,7 +140,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     if output is not None:
         write_text(output, answer_text(answer, (format or _format_of(output)).value))
     if json or (format is not None and output is None):
-        sys.stdout.write(answer_text(answer, "json" if json else str(format)))
+        sys.stdout.write(answer_text(answer, "json" if json or format is None else format.value))
         return
     _print_solution(graph, answer, output)
 
@@ -161,8 +169,8 @@ def certify(  # noqa: PLR0913  # one parameter for each option
 
     Exit code 0 if the answer is legal, maximum or not; 2 if it is not.
     """
-    from augury.classical.answers import answer_text, read_answer
     from augury.classical.certificate import certify_flow, certify_pairs
+    from augury.classical.formats import answer_text, read_answer
     from augury.classical.graph import BipartiteGraph, InputError
 
     if file == answer == "-":
@@ -221,15 +229,16 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     """Write graphs of a family to files."""
     import numpy as np
 
-    from augury.classical.formats import write_graph
+    from augury.classical.formats import named, write_graph
     from augury.classical.generate import generate as make
     from augury.classical.graph import InputError
 
-    given: dict[str, Any] = dict(
-        n=n, m=m, c=c, degree=degree, mean_degree=mean_degree, exponent=exponent, share=share,
-        nodes=nodes, arcs=arcs, low=low, high=high, p=_fraction("p", p),
-        p_within=_fraction("p-within", p_within), p_between=_fraction("p-between", p_between),
-    )  # fmt: skip
+    given: dict[str, Any] = {
+        "n": n, "m": m, "c": c, "degree": degree, "mean_degree": mean_degree, "exponent": exponent,
+        "share": share, "nodes": nodes, "arcs": arcs, "low": low, "high": high,
+        "p": _fraction("p", p), "p_within": _fraction("p-within", p_within),
+        "p_between": _fraction("p-between", p_between),
+    }  # fmt: skip
     given = {name: value for name, value in given.items() if value is not None}
     if count > 1 and "{}" not in output:
         raise InputError(
@@ -238,8 +247,9 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     rng = np.random.default_rng(seed)
     for number in range(count):
         name = output.replace("{}", str(number))
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
         graph = make(family, rng, **given)
+        with named(name):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
         write_graph(graph, name)
         print(f"{name}: {_described(graph)}")
 
@@ -272,7 +282,7 @@ def _solved_with_progress(graph: BipartiteGraph | FlowNetwork, executor: str, se
 def _print_solution(
     graph: BipartiteGraph | FlowNetwork, answer: dict[str, Any], output: Path | None
 ) -> None:
-    from augury.classical.answers import answer_text
+    from augury.classical.formats import answer_text
 
     noun = _noun(graph)
     _say((f"{noun} of {answer['size']:,}", "bold"), f" in {_described(graph)}")
@@ -356,18 +366,32 @@ def main() -> None:
     """Run the command; bad input becomes one sentence on standard error and exit code 2."""
     from augury.classical.graph import InputError
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A label that the terminal's encoding lacks is shown as its number, not as a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except InputError as error:
         print(f"augury: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("augury: interrupted", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
-        # The reader went away; what it did not want is not an error, and must not become one at exit.
-        sys.stdout = None
-        sys.exit(0)
+        _close_quietly()
+    except SystemExit as end:
+        # Typer turns both of these into an exit code, and says nothing.
+        if isinstance(end.__context__, BrokenPipeError):
+            _close_quietly()
+        if end.code == INTERRUPTED:
+            print("augury: interrupted", file=sys.stderr)
+        raise
+
+
+def _close_quietly() -> None:
+    """Exit: the reader went away, and what it did not want must not become an error at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    sys.exit(0)
 
 
 if __name__ == "__main__":

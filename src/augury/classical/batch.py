@@ -1,7 +1,7 @@
-"""Flow networks side by side become one `Batch`: a disjoint union with a source and a sink for each.
+"""Flow networks side by side become one `Batch`: a disjoint union, each with its own two ends.
 
-Everything that executes works on a batch, and a single network is a batch of one, so an algorithm is
-written once. Nodes and arcs of graph g are `node_start[g] : node_start[g + 1]` and
+Everything that executes works on a batch, and a single network is a batch of one, so an algorithm
+is written once. Nodes and arcs of graph g are `node_start[g] : node_start[g + 1]` and
 `arc_start[g] : arc_start[g + 1]`; every graph has an even number of arcs, so `arc ^ 1` still is the
 reverse of `arc`.
 """
@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import FlowNetwork
+
+Integer = TypeVar("Integer", np.int32, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,5 +124,5 @@ def _starts(counts: Sequence[int] | WideArray) -> WideArray:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 
-def _joined(arrays: Sequence[IntArray] | Sequence[WideArray], dtype: type) -> IntArray:
+def _joined(arrays: Sequence[npt.NDArray[Integer]], dtype: type[Integer]) -> npt.NDArray[Integer]:
     return np.concatenate([np.zeros(0, dtype), *arrays])

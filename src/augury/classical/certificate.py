@@ -1,16 +1,17 @@
 """A matching or flow becomes a `Certificate`: is it legal, is it maximum, and what proves it.
 
-The proof is a cut, which for a matching is a vertex cover (König): no flow exceeds the capacity of a
-cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); whoever doubts
-it need only add up its capacities. Nothing here is shared with a solver. For an answer that falls
-short, a plain Dinic of our own completes it, to say by how much and to hold the cut that proves that.
+The proof is a cut, which for a matching is a vertex cover (König): no flow exceeds the capacity of
+a cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); whoever
+doubts it need only add up its capacities. Nothing here is shared with a solver. For an answer that
+falls short, a plain Dinic of our own completes it, to say by how much and to hold the cut that
+proves that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ from augury.classical.graph import (
     BipartiteGraph,
     BoolArray,
     InputError,
-    IntArray,
     Label,
     LabelIndex,
     WideArray,
@@ -111,15 +111,22 @@ def certify(graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]) -> C
         )
     ]
     pairs = list(matching)
-    try:
-        numbers = [(index[0].number(left), index[1].number(right)) for left, right in pairs]
-    except InputError as error:
-        return Certificate(len(pairs), f"{error}")
+    numbers: list[tuple[int, int]] = []
+    for position, pair in enumerate(pairs):
+        try:
+            left, right = pair
+            numbers.append((index[0].number(left), index[1].number(right)))
+        except InputError as error:
+            return Certificate(len(pairs), f"{error}")
+        except (TypeError, ValueError):
+            return Certificate(len(pairs), f"entry {position}, {pair!r}, is not (left, right)")
     return certify_pairs(graph, np.array(numbers, np.int64).reshape(-1, 2))
 
 
 def certify_pairs(graph: BipartiteGraph, pairs: npt.NDArray[np.integer[Any]]) -> Certificate:
     """Check rows of (left node, right node) numbers as a matching of `graph`."""
+    if pairs.shape[1:] != (2,) or pairs.dtype.kind not in "iu":
+        return Certificate(len(pairs), "a matching is rows of a left and a right node number")
     left, right = pairs[:, 0], pairs[:, 1]
     edges = graph.edge_index(left, right)
     fault = _matching_fault(graph, left, right, edges)
@@ -150,6 +157,12 @@ def _matching_fault(
 ) -> str:
     if (edges < 0).any():
         at = int((edges < 0).argmax())
+        for side, node, count in (
+            ("left", left, graph.num_left),
+            ("right", right, graph.num_right),
+        ):
+            if not 0 <= node[at] < count:
+                return f"pair {at} names {side} node {node[at]}, but there are {count}"
         named = graph.left_label(int(left[at])), graph.right_label(int(right[at]))
         return f"there is no edge between {named[0]!r} and {named[1]!r}"
     for side, nodes, label in (
@@ -166,16 +179,20 @@ def _matching_fault(
 def certify_flow(
     network: FlowNetwork, flow: WideArray | Iterable[tuple[Label, Label, int]]
 ) -> Certificate:
-    """Check a flow of `network`: net flow of each arc as an array, or (tail, head, amount) by label."""
+    """Check a flow: the net flow of each arc as an array, or (tail, head, amount) by label."""
     if not isinstance(flow, np.ndarray):
         try:
             flow = network.flow_from(flow)
         except InputError as error:
             return Certificate(0, f"{error}")
-    fault = _flow_fault(network, flow)
-    value = sum(flow[network.sender == network.source].tolist())
+    claimed = cast("npt.NDArray[Any]", flow)
+    if claimed.shape != (network.num_arcs,) or claimed.dtype.kind not in "iu":
+        return Certificate(0, f"a flow is a whole number for each of the {network.num_arcs} arcs")
+    value = sum(claimed[network.sender == network.source].tolist())
+    fault = _flow_fault(network, claimed)
     if fault:
         return Certificate(value, fault)
+    flow = claimed.astype(np.int64)
     in_cut, maximum = _minimum_cut(network, network.capacity - flow, value)
     leaving = in_cut[network.sender] & ~in_cut[network.receiver]
     capacity = sum(network.capacity[leaving].tolist())
@@ -186,18 +203,17 @@ def certify_flow(
 
 
 def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
-    if flow.shape != (network.num_arcs,) or flow.dtype.kind not in "iu":
-        return f"a flow is one whole number for each of the {network.num_arcs} arcs"
-
     def arc(at: int) -> str:
         ends = network.label(int(network.sender[at])), network.label(int(network.receiver[at]))
         return f"the arc from {ends[0]!r} to {ends[1]!r}"
 
-    over = flow > network.capacity
+    over = flow > network.capacity  # exact for every integer type, before int64 could wrap
     if over.any():
         at = int(over.argmax())
         return f"{arc(at)} carries {flow[at]}, but its capacity is {network.capacity[at]}"
-    uneven = flow[::2] != -flow[1::2]
+    flow = flow.astype(np.int64)
+    # The smallest int64 is its own negative.
+    uneven = (flow[::2] != -flow[1::2]) | (flow[::2] == np.iinfo(np.int64).min)
     if uneven.any():
         return f"{arc(2 * int(uneven.argmax()))} and its reverse disagree on the flow"
     # Halves of 32 bits add up within 64 whatever the degree, so conservation is checked exactly.
@@ -231,7 +247,8 @@ def _hops(network: FlowNetwork, residual: WideArray) -> npt.NDArray[np.float64]:
     ends = network.sender[arcs], network.receiver[arcs]
     shape = (network.num_nodes, network.num_nodes)
     matrix = scipy.sparse.csr_array((np.ones(len(arcs)), ends), shape=shape)
-    return dijkstra(matrix, indices=network.source, unweighted=True)
+    found: Any = dijkstra(matrix, indices=np.array(network.source), unweighted=True)
+    return found
 
 
 def _send_blocking_flow(

@@ -3,8 +3,8 @@
 This is the only place where the algorithm is written: Algorithm 1 of the paper, and with its judge
 Algorithm 2. Each round an executor searches, says whether it is done, and for the path that its
 predecessors describe proposes the bottleneck and the new capacities. The judge here compares every
-proposal with the truth, which no executor gets to see: a path with a saturated arc is never applied,
-and a wrong bottleneck or capacity ends that graph's run. So, whatever an executor says,
+proposal with the truth, which no executor gets to see: a path with a saturated arc is never
+applied, and a wrong bottleneck or capacity ends that graph's run. So, whatever an executor says,
 
     0 <= residual    and    residual[arc] + residual[arc ^ 1] == capacity[arc] + capacity[arc ^ 1],
 
@@ -14,6 +14,7 @@ its weights come from its own generator.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.batch import Batch
-from augury.classical.graph import BoolArray, IntArray, WideArray
+from augury.classical.graph import BoolArray, InputError, IntArray, WideArray
 
 MAX_WEIGHT = 15
 """Weights are drawn from 1..15, as in the authors' published code."""
@@ -70,7 +71,9 @@ class Paths:
 class Search(Protocol):
     """Find predecessors that lead from each graph's sink back to its source."""
 
-    def __call__(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree: ...
+    def __call__(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+        """Return the arc by which each node is reached."""
+        ...
 
 
 class IsDone(Protocol):
@@ -78,15 +81,17 @@ class IsDone(Protocol):
 
     def __call__(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
-    ) -> BoolArray: ...
+    ) -> BoolArray:
+        """Return one bit for each graph."""
+        ...
 
 
 class Bottleneck(Protocol):
     """Say for each path how much it can carry."""
 
-    def __call__(
-        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
-    ) -> WideArray: ...
+    def __call__(self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /) -> WideArray:
+        """Return one amount for each path."""
+        ...
 
 
 class Augment(Protocol):
@@ -94,7 +99,9 @@ class Augment(Protocol):
 
     def __call__(
         self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
-    ) -> WideArray: ...
+    ) -> WideArray:
+        """Return one residual for each of `paths.arcs`."""
+        ...
 
 
 class Subroutines(NamedTuple):
@@ -146,6 +153,10 @@ class Round:
     """The residual of each arc after this round."""
     verdict: npt.NDArray[np.int8]
     """A `Verdict` for each graph of the batch."""
+    tried: Paths
+    """All paths that the predecessors described, illegal ones too."""
+    proposed: WideArray
+    """The bottleneck that the executor proposed for each of these."""
 
 
 def ford_fulkerson(
@@ -154,7 +165,7 @@ def ford_fulkerson(
     rngs: Sequence[np.random.Generator],
     settings: Settings | None = None,
 ) -> Iterator[Round]:
-    """Run every graph of the batch to its end and yield the rounds, the last one without a path too.
+    """Run every graph of the batch to its end; yield all rounds, the last one without a path too.
 
     Args:
         batch: starts from its capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
@@ -170,15 +181,16 @@ def ford_fulkerson(
         weights = draw_weights(batch, rngs)
         tree = subroutines.search(batch, residual, weights)
         is_done = subroutines.is_done(batch, residual, weights, tree)
-        entries = _entries(batch, residual, tree, settings.many_paths)
-        paths = follow(batch, tree, entries[~is_done[batch.arc_graph[entries]]])
+        pointers = _pointers(batch, tree)
+        entries = _entries(batch, residual, pointers, settings.many_paths)
+        tried = follow(batch, pointers, entries[~is_done[batch.arc_graph[entries]]])
         verdict = np.where(is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
 
-        bottleneck = subroutines.bottleneck(batch, residual, paths, tree)
-        truth = paths.smallest(residual)
-        verdict[paths.graph[bottleneck != truth]] = Verdict.WRONG_BOTTLENECK
-        legal = (truth > 0) & (verdict[paths.graph] == Verdict.GOES_ON)
-        paths, bottleneck = paths.select(legal), bottleneck[legal]
+        proposed = subroutines.bottleneck(batch, residual, tried, tree)
+        truth = tried.smallest(residual)
+        verdict[tried.graph[proposed != truth]] = Verdict.WRONG_BOTTLENECK
+        legal = (truth > 0) & (verdict[tried.graph] == Verdict.GOES_ON)
+        paths, bottleneck = tried.select(legal), truth[legal]
 
         kept = subroutines.augment(batch, residual, paths, bottleneck, tree)
         true_kept = residual[paths.arcs] - paths.spread(bottleneck)
@@ -191,7 +203,19 @@ def ford_fulkerson(
         failures[paths.graph] = 0
         gave_up = (verdict == Verdict.GOES_ON) & (failures >= settings.max_failures)
         verdict[gave_up] = Verdict.GAVE_UP
-        yield Round(number, batch, residual, weights, tree, paths, bottleneck, after, verdict)
+        yield Round(
+            number=number,
+            batch=batch,
+            residual=residual,
+            weights=weights,
+            tree=tree,
+            paths=paths,
+            bottleneck=bottleneck,
+            after=after,
+            verdict=verdict,
+            tried=tried,
+            proposed=proposed,
+        )
 
         number += 1
         running = verdict == Verdict.GOES_ON
@@ -203,8 +227,8 @@ def ford_fulkerson(
 
 def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArray:
     """Draw the weight of every arc, each graph's from its own generator."""
-    drawn = [
-        rngs[graph].integers(1, MAX_WEIGHT + 1, size, np.uint8)
+    drawn: list[WeightArray] = [
+        rngs[int(graph)].integers(1, MAX_WEIGHT + 1, size, np.uint8)
         for graph, size in zip(batch.graphs, np.diff(batch.arc_start), strict=True)
     ]
     return np.concatenate(drawn)
@@ -218,13 +242,22 @@ def _applied(residual: WideArray, paths: Paths, bottleneck: WideArray) -> WideAr
     return after
 
 
-def _entries(batch: Batch, residual: WideArray, tree: Tree, many_paths: bool) -> IntArray:
+def _pointers(batch: Batch, tree: Tree) -> IntArray:
+    """Return the tree's arcs, −1 in place of any that does not lead to the node it is given for."""
+    arcs = np.flatnonzero((tree.arc >= 0) & (tree.arc < batch.num_arcs))
+    arcs = arcs[batch.receiver[tree.arc[arcs]] == arcs]
+    pointers = np.full(batch.num_nodes, -1, np.int32)
+    pointers[arcs] = tree.arc[arcs]
+    return pointers
+
+
+def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: bool) -> IntArray:
     """Return the arcs into the sinks by which this round's paths arrive.
 
-    With `many_paths`: for each child of the source one arc from its subtree to the sink. Subtrees
-    are disjoint, so these paths share no node but source and sink.
+    With `many_paths`: for each child of the source one arc from its subtree to the sink, and the
+    source's own. Subtrees are disjoint, so these paths share no node but source and sink.
     """
-    entries = tree.arc[batch.sink]
+    entries = pointers[batch.sink]
     entries = entries[entries >= 0]
     if not many_paths:
         return entries
@@ -233,34 +266,39 @@ def _entries(batch: Batch, residual: WideArray, tree: Tree, many_paths: bool) ->
     incoming = [order[start[sink] : start[sink + 1]] ^ 1 for sink in batch.sink]
     arcs = np.concatenate([entries, *incoming])  # the executor's own choice comes first
     arcs = arcs[residual[arcs] > 0]
-    root = _roots(batch, tree)
+    root = _roots(batch, pointers)
     arcs = arcs[root[batch.sender[arcs]] >= 0]
     _, first = np.unique(root[batch.sender[arcs]], return_index=True)
     return arcs[np.sort(first)]
 
 
-def _roots(batch: Batch, tree: Tree) -> WideArray:
+def _roots(batch: Batch, pointers: IntArray) -> WideArray:
     """Return for each node the child of the source above it, −1 where the pointers lead nowhere.
 
-    Pointer jumping: after k rounds every node points 2^k steps up, so a cycle never resolves.
+    A source is its own root, for an arc straight to the sink; a node behind the sink has none, for
+    its path would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k
+    steps up, so a cycle never resolves.
     """
-    is_source = np.zeros(batch.num_nodes, np.bool_)
-    is_source[batch.source] = True
-    reached = (tree.arc >= 0) & ~is_source
-    nodes = np.arange(batch.num_nodes)
-    above = np.where(reached, batch.sender[tree.arc], nodes)
-    is_child = reached & is_source[above]
-    above[is_child] = nodes[is_child]
+    is_root = np.zeros(batch.num_nodes, np.bool_)
+    is_root[batch.source] = True
+    is_inner = ~is_root
+    is_inner[batch.sink] = False
+    above = np.arange(batch.num_nodes)
+    reached = np.flatnonzero((pointers >= 0) & is_inner)
+    above[reached] = batch.sender[pointers[reached]]
+    children = reached[is_root[above[reached]]]
+    above[children] = children
+    is_root[children] = True
     for _ in range(int(batch.num_nodes).bit_length()):
         higher = above[above]
         if np.array_equal(higher, above):
             break
         above = higher
-    return np.where(is_child[above], above, -1)
+    return np.where(is_root[above], above, -1)
 
 
-def follow(batch: Batch, tree: Tree, entries: IntArray) -> Paths:
-    """Follow the predecessors back from each entry; walks that never meet the source are left out."""
+def follow(batch: Batch, pointers: IntArray, entries: IntArray) -> Paths:
+    """Follow the predecessors back from each entry; leave out walks that never meet the source."""
     graph = batch.arc_graph[entries]
     limit = np.diff(batch.node_start)[graph]
     walks, arcs = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
@@ -273,7 +311,7 @@ def follow(batch: Batch, tree: Tree, entries: IntArray) -> Paths:
         node = batch.sender[arc]
         at_source = node == batch.source[graph[walk]]
         complete[walk[at_source]] = True
-        arc = tree.arc[node]
+        arc = pointers[node]
         goes_on = ~at_source & (arc >= 0) & (length < limit[walk])
         walk, arc = walk[goes_on], arc[goes_on]
     walk_of_arc, backwards = np.concatenate(walks[::-1]), np.concatenate(arcs[::-1])
@@ -282,22 +320,18 @@ def follow(batch: Batch, tree: Tree, entries: IntArray) -> Paths:
     return Paths(graph, start, backwards[order]).select(complete)
 
 
-class Steps(NamedTuple):
-    """The synchronous steps of a search; row 0 is the state before the first one."""
+def bellman_ford(
+    batch: Batch, residual: WideArray, weights: WeightArray, bits: int = 8
+) -> Iterator[tuple[WideArray, IntArray]]:
+    """Yield distance and arc of each node at the start, and after each step that changes some.
 
-    distance: WideArray
-    """(step, node): infinity for nodes that were not reached."""
-    arc: IntArray
-    """(step, node): the arc by which each node was reached, −1 for the source and the unreached."""
-
-
-def bellman_ford(batch: Batch, residual: WideArray, weights: WeightArray, bits: int = 8) -> Steps:
-    """Run synchronous Bellman-Ford over the arcs with residual until nothing changes.
-
-    Distances have `bits` bits: infinity is all ones, and a longer distance saturates one below it, so
-    that a reached node never looks unreached. Only a strictly smaller distance replaces another; of
-    equal ones within a step the lower arc wins.
+    The steps are those of synchronous Bellman-Ford over the arcs with residual. Distances have
+    `bits` bits: infinity is all ones, and a longer distance saturates one below it, so that a
+    reached node never looks unreached. Only a strictly smaller distance replaces another; of equal
+    ones within a step the lower arc wins.
     """
+    if not 1 <= bits <= 31:  # times the number of arcs, a distance must still fit in int64
+        raise InputError(f"a distance has 1 to 31 bits, not {bits}")
     infinity = 2**bits - 1
     order, _ = batch.by_sender
     arcs = order ^ 1  # sorted by receiver
@@ -310,7 +344,7 @@ def bellman_ford(batch: Batch, residual: WideArray, weights: WeightArray, bits: 
     distance = np.full(batch.num_nodes, infinity, np.int64)
     distance[batch.source] = 0
     arc = np.full(batch.num_nodes, -1, np.int32)
-    distances, reached_by = [distance], [arc]
+    yield distance, arc
     while len(target):
         far = distance[sender]
         through = np.where(far < infinity, np.minimum(far + weight, infinity - 1), infinity)
@@ -319,21 +353,19 @@ def bellman_ford(batch: Batch, residual: WideArray, weights: WeightArray, bits: 
         nearer = best // batch.num_arcs
         better = nearer < distance[target]
         if not better.any():
-            break
+            return
         distance, arc = distance.copy(), arc.copy()
         distance[target[better]] = nearer[better]
         arc[target[better]] = best[better] % batch.num_arcs
-        distances.append(distance)
-        reached_by.append(arc)
-    return Steps(np.stack(distances), np.stack(reached_by))
+        yield distance, arc
 
 
 def bellman_ford_search(
     batch: Batch, residual: WideArray, weights: WeightArray, /, *, bits: int = 8
 ) -> Tree:
-    """Search as the paper does: the path of least weight. The tree remembers the steps."""
-    steps = bellman_ford(batch, residual, weights, bits)
-    return Tree(steps.arc[-1], steps)
+    """Search as the paper does: the path of least weight. Only the last step is kept."""
+    [(_, arc)] = deque(bellman_ford(batch, residual, weights, bits), maxlen=1)
+    return Tree(arc)
 
 
 def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
@@ -409,4 +441,3 @@ BELLMAN_FORD = Subroutines(bellman_ford_search, smallest_residual, subtract, sin
 
 BREADTH_FIRST = Subroutines(breadth_first_search, smallest_residual, subtract, sink_unreached)
 """The classical executor of Edmonds and Karp; the quicker one."""
-

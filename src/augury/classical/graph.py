@@ -1,15 +1,17 @@
 """Edges between two sets of nodes become a `BipartiteGraph`, the noun everything else starts from.
 
-Invariants: `left` and `right` are read-only int32 arrays of equal length, sorted by (left, right) and
-free of duplicates, so two graphs with the same edges hold the same bytes. Memory grows with the
+Invariants: `left` and `right` are read-only int32 arrays of equal length, sorted by (left, right)
+and free of duplicates, so two graphs with the same edges hold the same bytes. Memory grows with the
 edges, never with the product of the sides. Labels belong to the user; inside, nodes are numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from array import array as compact_list
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +54,10 @@ class BipartiteGraph:
 
     def __post_init__(self) -> None:
         for side, count in (("left", self.num_left), ("right", self.num_right)):
-            if not 0 <= count <= MAX_NODES:
+            whole = whole_number(count, f"the number of {side} nodes")
+            if not 0 <= whole <= MAX_NODES:
                 raise InputError(f"the number of {side} nodes is {count}, not in 0..{MAX_NODES}")
+            object.__setattr__(self, f"num_{side}", whole)
         left = node_numbers(self.left, self.num_left, "left")
         right = node_numbers(self.right, self.num_right, "right")
         if len(left) != len(right):
@@ -81,7 +85,7 @@ class BipartiteGraph:
         (('ann', 'bob'), ('cook', 'sing'))
         """
         sides = LabelIndex(left_labels, "left"), LabelIndex(right_labels, "right")
-        numbers: list[int] = []
+        numbers = compact_list("i")
         for position, edge in enumerate(edges):
             try:
                 left, right = edge
@@ -89,7 +93,7 @@ class BipartiteGraph:
                 numbers.append(sides[1].number(right))
             except (TypeError, ValueError) as error:
                 raise InputError(f"edge {position} is {edge!r}: {_reason(error)}") from None
-        ends = np.array(numbers, np.int64).reshape(-1, 2)
+        ends = np.asarray(numbers).reshape(-1, 2)
         labels = [side.labels() for side in sides]
         return cls(len(labels[0]), len(labels[1]), ends[:, 0], ends[:, 1], *labels)
 
@@ -135,8 +139,8 @@ class BipartiteGraph:
     ) -> BipartiteGraph:
         """Read a NetworkX graph; the nodes keep their names as labels, directions do not count.
 
-        The left side is `top_nodes`; without it, the nodes whose attribute `bipartite` is 0; without
-        that, the side of the first node, provided the graph is connected.
+        The left side is `top_nodes`; without it, the nodes whose attribute `bipartite` is 0;
+        without that, the side of the first node, provided the graph is connected.
 
         Raises:
             InputError: an edge joins two nodes of one side, the graph has an odd cycle, or it is
@@ -151,8 +155,8 @@ class BipartiteGraph:
     def to_networkx(self) -> nx.Graph[Any]:
         """Return a NetworkX graph with the `bipartite` attribute and the labels as node names.
 
-        Unlabelled right nodes are numbered after the left ones, as NetworkX itself does; labels that
-        occur on both sides become ("left", label) and ("right", label).
+        Unlabelled right nodes are numbered after the left ones, as NetworkX itself does; labels
+        that occur on both sides become ("left", label) and ("right", label).
         """
         import networkx as nx
 
@@ -192,9 +196,9 @@ class BipartiteGraph:
     def edge_index(
         self, left: npt.NDArray[np.integer[Any]], right: npt.NDArray[np.integer[Any]]
     ) -> WideArray:
-        """Return the position of each (left, right) pair among the edges, −1 where there is none."""
+        """Return the position of each (left, right) pair among the edges, −1 for no such edge."""
         known = (left >= 0) & (left < self.num_left) & (right >= 0) & (right < self.num_right)
-        # The sort order of the edges is the order of these keys, and int64 holds any product of sides.
+        # The edges are sorted by these keys, and int64 holds any product of sides.
         keys = self.left.astype(np.int64) * self.num_right + self.right
         wanted = left.astype(np.int64) * self.num_right + right
         position = np.searchsorted(keys, wanted)
@@ -216,7 +220,8 @@ class BipartiteGraph:
     __hash__ = None  # type: ignore[assignment]  # compared by value, like the arrays it holds
 
     def __repr__(self) -> str:
-        return f"BipartiteGraph({self.num_left:,} + {self.num_right:,} nodes, {self.num_edges:,} edges)"
+        sides = f"{self.num_left:,} + {self.num_right:,} nodes"
+        return f"BipartiteGraph({sides}, {self.num_edges:,} edges)"
 
 
 class LabelIndex:
@@ -225,9 +230,8 @@ class LabelIndex:
     def __init__(self, labels: Sequence[Label] | None, side: str) -> None:
         self._is_fixed = labels is not None
         self._side = side
-        self._numbers = dict(zip(labels, range(len(labels)), strict=True)) if labels else {}
-        if labels is not None and len(self._numbers) < len(labels):
-            checked_labels(labels, len(labels), f"{side} labels")
+        names = () if labels is None else as_labels(labels, f"{side} labels")
+        self._numbers = dict(zip(names, range(len(names)), strict=True))
 
     def number(self, label: Label) -> int:
         """Return the label's number, a new one for a new label unless the labels are fixed."""
@@ -238,6 +242,14 @@ class LabelIndex:
     def labels(self) -> tuple[Label, ...]:
         """All labels in the order of their numbers."""
         return tuple(self._numbers)
+
+
+def whole_number(value: object, what: str) -> int:
+    """Return a count or a node number as a Python int; NumPy's integers count, 2.0 does not."""
+    try:
+        return index(value)  # type: ignore[arg-type]  # whatever it is, index() knows
+    except TypeError:
+        raise InputError(f"{what} is {value!r}, not a whole number") from None
 
 
 def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
@@ -251,9 +263,8 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
         return np.zeros(0, np.int32)
     if array.dtype.kind not in "iu":
         raise InputError(f"the {side} ends must be whole numbers, not {array.dtype}")
-    wrong = (array < 0) | (array >= num_nodes)
-    if wrong.any():
-        position = int(wrong.argmax())
+    if array.min() < 0 or array.max() >= num_nodes:
+        position = int(((array < 0) | (array >= num_nodes)).argmax())
         raise InputError(
             f"edge {position} names {side} node {array[position]}, but there are {num_nodes}"
         )
@@ -263,11 +274,20 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
 def _sorted_without_duplicates(
     left: IntArray, right: IntArray, num_right: int
 ) -> tuple[IntArray, IntArray]:
-    key = left.astype(np.int64) * num_right + right
+    key = left.astype(np.int64)
+    key *= num_right
+    key += right
     if (key[1:] > key[:-1]).all():
         return left, right
-    key = np.unique(key)
-    return (key // num_right).astype(np.int32), (key % num_right).astype(np.int32)
+    # In place, for a large graph: np.unique would hold two more copies.
+    key.sort()
+    is_new = np.ones(len(key), np.bool_)
+    np.not_equal(key[1:], key[:-1], out=is_new[1:])
+    if not is_new.all():
+        key = key[is_new]
+    left = (key // num_right).astype(np.int32)
+    key %= num_right
+    return left, key.astype(np.int32)
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -281,18 +301,28 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def checked_labels(
     labels: Sequence[Label] | None, count: int, what: str
 ) -> tuple[Label, ...] | None:
-    """Return the labels as a tuple after checking that there is one for each node, all different."""
+    """Return the labels as a tuple after checking that each node has one, all different."""
     if labels is None:
         return None
-    names = tuple(labels)
+    names = as_labels(labels, what.replace("_", " "))
     if len(names) != count:
         raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    if len(set(names)) < count:
-        seen: set[Label] = set()
-        double = next(x for x in names if x in seen or seen.add(x))
-        raise InputError(f"the label {double!r} stands twice among the {what.replace('_', ' ')}")
     # The labels 0, 1, 2, … say nothing that the numbers do not.
     return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
+
+
+def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
+    """Return the labels as a tuple after checking that they can be told apart."""
+    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    try:
+        num_different = len(set(names))
+    except TypeError:
+        raise InputError(f"the {what.strip()} must be hashable, such as text or numbers") from None
+    if num_different < len(names):
+        seen: set[Label] = set()
+        double = next(x for x in names if x in seen or seen.add(x))
+        raise InputError(f"the label {double!r} stands twice among the {what.strip()}")
+    return names
 
 
 def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
@@ -302,20 +332,19 @@ def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
         raise InputError(f"{what} has an entry that is not a number (NaN) at {position}")
 
 
-def without_zeros(matrix: Any) -> scipy.sparse.coo_array:
+def without_zeros(matrix: Any) -> Any:
     """Return a SciPy sparse matrix as COO with duplicates summed and zeros dropped."""
     import scipy.sparse
 
-    if not scipy.sparse.issparse(matrix):
+    if not cast("bool", scipy.sparse.issparse(matrix)):
         raise InputError(f"expected a SciPy sparse matrix, got {type(matrix).__name__}")
     if matrix.ndim != 2:
         raise InputError(f"a sparse matrix must have two dimensions, not {matrix.ndim}")
-    coo = scipy.sparse.coo_array(matrix)  # shares memory: summing happens in the CSR copy
-    csr = coo.tocsr()
-    csr.sum_duplicates()
+    # The COO form shares the user's memory; what changes below is the CSR copy, duplicates summed.
+    csr: Any = scipy.sparse.coo_array(matrix).tocsr()
     refuse_nan(csr.data, "the sparse matrix")
     csr.eliminate_zeros()
-    return csr.tocoo()
+    return csr.tocoo(copy=False)
 
 
 def _reason(error: Exception) -> str:
@@ -358,7 +387,7 @@ def _colours_of_connected(graph: nx.Graph[Any]) -> dict[Label, bool]:
     return is_left
 
 
-def two_colouring(neighbours: dict[Label, Iterable[Label]]) -> tuple[dict[Label, bool], int]:
+def two_colouring(neighbours: Mapping[Label, Iterable[Label]]) -> tuple[dict[Label, bool], int]:
     """Colour every part so that each edge joins two colours, first nodes True; count the parts.
 
     Raises:

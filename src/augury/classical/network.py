@@ -1,19 +1,21 @@
-"""Arcs with capacities become a `FlowNetwork`; a `BipartiteGraph` becomes the network of its matchings.
+"""Arcs with capacities become a `FlowNetwork`; a `BipartiteGraph` that of its matchings.
 
 Arcs are stored in pairs: `arc ^ 1` is the reverse of `arc`, so
 
     sender[arc ^ 1] == receiver[arc]    and    residual[arc] + residual[arc ^ 1] never changes.
 
-Two nodes share at most one pair: parallel arcs are merged (their capacities add), and arcs u → v and
-v → u become the two halves of one pair. A node's predecessor therefore names its arc. Self loops
-carry no flow from source to sink and are dropped. Capacities are int64, and so is each pair's sum.
+Two nodes share at most one pair: parallel arcs are merged (their capacities add), and arcs u → v
+and v → u become the two halves of one pair. A node's predecessor therefore names its arc. Self
+loops carry no flow from source to sink and are dropped. Capacities are int64, and so is each pair's
+sum.
 """
 
 from __future__ import annotations
 
+from array import array as compact_list
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ import numpy.typing as npt
 from augury.classical.graph import (
     MAX_NODES,
     BipartiteGraph,
+    BoolArray,
     InputError,
     IntArray,
     Label,
@@ -29,6 +32,7 @@ from augury.classical.graph import (
     checked_labels,
     frozen,
     node_numbers,
+    whole_number,
     without_zeros,
 )
 
@@ -60,6 +64,9 @@ class FlowNetwork:
     labels: Sequence[Label] | None = None
 
     def __post_init__(self) -> None:
+        for field in ("num_nodes", "source", "sink"):
+            what = "the number of nodes" if field == "num_nodes" else f"the {field}"
+            object.__setattr__(self, field, whole_number(getattr(self, field), what))
         if not 2 <= self.num_nodes <= MAX_NODES + 2:
             raise InputError(f"a flow network has at least 2 nodes, not {self.num_nodes}")
         for end, node in (("source", self.source), ("sink", self.sink)):
@@ -78,13 +85,14 @@ class FlowNetwork:
             raise InputError("a pair of arcs must join two different nodes")
         if (capacity[::2] > MAX_CAPACITY - capacity[1::2]).any():
             raise InputError(f"the capacities of a pair must add up to at most {MAX_CAPACITY}")
+        _refuse_double_pairs(sender[::2], receiver[::2], self.num_nodes)
         object.__setattr__(self, "sender", frozen(sender))
         object.__setattr__(self, "receiver", frozen(receiver))
         object.__setattr__(self, "capacity", frozen(capacity))
         object.__setattr__(self, "labels", checked_labels(self.labels, self.num_nodes, "labels"))
 
     @classmethod
-    def from_arcs(
+    def from_arcs(  # noqa: PLR0913  # arcs are three columns, and a network has two ends
         cls,
         num_nodes: int,
         tail: npt.ArrayLike,
@@ -105,34 +113,25 @@ class FlowNetwork:
         amount = as_capacities(capacity)
         if not len(tail) == len(head) == len(amount):
             raise InputError("every arc needs a tail, a head and a capacity")
-        low, high = np.minimum(tail, head), np.maximum(tail, head)
-        key = (low.astype(np.int64) * num_nodes + high) * 2 + (tail > head)
-        del low, high
-        key, amount = _merged(key[tail != head], amount[tail != head])
-        pair, position = np.unique(key >> 1, return_inverse=True)
-        both = np.zeros((len(pair), 2), np.int64)
-        both[position, key & 1] = amount
-        ends = np.stack([pair // num_nodes, pair % num_nodes], axis=1).astype(np.int32)
-        backward = both[:, 0] == 0
-        both[backward] = both[backward, ::-1]
-        ends[backward] = ends[backward, ::-1]
-        return cls(
-            num_nodes,
-            ends.reshape(-1),
-            ends[:, ::-1].reshape(-1),
-            both.reshape(-1),
-            source,
-            sink,
-            labels,
-        )
+        key = _pair_keys(tail, head, num_nodes)
+        key *= 2
+        key += tail > head
+        is_arc = tail != head
+        if not is_arc.all():
+            key, amount = key[is_arc], amount[is_arc]
+        del tail, head, is_arc  # a large network is built in little more than its own memory
+        key, amount = _merged(key, amount)
+        columns = _in_pairs(key, amount, num_nodes)
+        del key, amount
+        return cls(num_nodes, *columns, source, sink, labels)
 
     @classmethod
     def from_bipartite(cls, graph: BipartiteGraph) -> FlowNetwork:
-        """Build the unit network whose integer flows are the matchings of `graph` (paper, section 1).
+        """Build the unit network whose integer flows are the matchings of `graph`.
 
         Node 0 is the source; left node i is 1 + i; right node j is 1 + num_left + j; the sink is
         last. Pairs: source to each left node, then the edges in order, then each right node to the
-        sink; even arcs have capacity 1, odd ones 0.
+        sink; even arcs have capacity 1, odd ones 0 (paper, section 1).
         """
         num_left, num_right = graph.num_left, graph.num_right
         sink = 1 + num_left + num_right
@@ -153,13 +152,13 @@ class FlowNetwork:
         sink: Label,
         labels: Sequence[Label] | None = None,
     ) -> FlowNetwork:
-        """Build a network from (tail, head, capacity) with any labels; see `BipartiteGraph.from_edges`.
+        """Build a network from (tail, head, capacity); labels as in `BipartiteGraph.from_edges`.
 
         >>> FlowNetwork.from_labelled_arcs([("s", "a", 3), ("a", "t", 2)], "s", "t").labels
         ('s', 'a', 't')
         """
         index = LabelIndex(labels, "")
-        tails, heads, capacities = [], [], []
+        tails, heads, capacities = compact_list("i"), compact_list("i"), list[Any]()
         for position, arc in enumerate(arcs):
             try:
                 tail, head, capacity = arc
@@ -175,18 +174,25 @@ class FlowNetwork:
         names = index.labels()
         capacity = as_capacities(capacities)
         return cls.from_arcs(
-            len(names), tails, heads, capacity, source=ends[0], sink=ends[1], labels=names
+            len(names),
+            np.asarray(tails),
+            np.asarray(heads),
+            capacity,
+            source=ends[0],
+            sink=ends[1],
+            labels=names,
         )
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike, source: int, sink: int) -> FlowNetwork:
         """Read a square matrix whose entry (u, v) is the capacity of the arc u → v."""
-        import scipy.sparse
-
         array = np.asarray(matrix)
         if array.ndim != 2:
             raise InputError(f"a capacity matrix has two dimensions, not {array.ndim}")
-        return cls.from_scipy(scipy.sparse.coo_array(array), source, sink)
+        _refuse_oblong(array.shape)
+        tail, head = np.nonzero(array)
+        amount = array[tail, head]
+        return cls.from_arcs(len(array), tail, head, amount, source=source, sink=sink)
 
     def to_dense(self) -> WideArray:
         """Return the capacity matrix; only for networks of few nodes."""
@@ -196,10 +202,9 @@ class FlowNetwork:
     def from_scipy(
         cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, source: int, sink: int
     ) -> FlowNetwork:
-        """Read a square sparse capacity matrix; duplicate entries are summed, zeros are not arcs."""
+        """Read a square sparse capacity matrix; duplicates are summed, zeros are not arcs."""
         coo = without_zeros(matrix)
-        if coo.shape[0] != coo.shape[1]:
-            raise InputError(f"a capacity matrix is square, not {coo.shape[0]} x {coo.shape[1]}")
+        _refuse_oblong(coo.shape)
         return cls.from_arcs(coo.shape[0], coo.row, coo.col, coo.data, source=source, sink=sink)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
@@ -216,31 +221,31 @@ class FlowNetwork:
     ) -> FlowNetwork:
         """Read a NetworkX graph as NetworkX's own flow functions do.
 
-        An undirected edge carries flow either way. A missing or infinite capacity has no limit; it is
-        stored as one more than all finite capacities together, which no flow can fill.
+        An undirected edge carries flow either way. A missing or infinite capacity has no limit; it
+        is stored as one more than all finite capacities together, which no flow can fill.
 
         Raises:
-            InputError: source or sink is not a node, a capacity is not a whole number of at least 0,
-                or a path of unlimited arcs makes the flow unbounded.
+            InputError: source or sink is not a node, a capacity is not a whole number of at least
+                0, or a path of unlimited arcs makes the flow unbounded.
         """
         for end, node in (("source", source), ("sink", sink)):
             if node not in graph:
                 raise InputError(f"the {end} {node!r} is not in the graph")
-        ends, amounts = [], []
-        for u, v, amount in graph.edges(data=capacity):
-            both = ((u, v), (v, u)) if not graph.is_directed() else ((u, v),)
-            ends += both
-            amounts += [None if amount is None or amount == float("inf") else amount] * len(both)
-        finite = as_capacities([amount for amount in amounts if amount is not None])
-        enough = 1 + sum(finite.tolist())
-        _refuse_unbounded(
-            [arc for arc, amount in zip(ends, amounts, strict=True) if amount is None], source, sink
-        )
-        arcs = (
-            (u, v, enough if amount is None else amount)
-            for (u, v), amount in zip(ends, amounts, strict=True)
-        )
-        return cls.from_labelled_arcs(arcs, source, sink, list(graph))
+        if source == sink:
+            raise InputError(f"source and sink are the same node, {source!r}")
+        arcs: list[tuple[Label, Label, int | None]] = []
+        for u, v, amount in cast("Any", graph).edges(data=capacity):
+            limit = None if amount is None or amount == float("inf") else amount
+            fault = "" if limit is None else capacity_fault(limit)
+            if fault:
+                raise InputError(f"the capacity of the edge {u!r}, {v!r} {fault}")
+            arcs.append((u, v, limit))
+            if not graph.is_directed():
+                arcs.append((v, u, limit))
+        _refuse_unbounded([(u, v) for u, v, limit in arcs if limit is None], source, sink)
+        enough = 1 + sum(int(limit) for _, _, limit in arcs if limit is not None)
+        limited = ((u, v, enough if limit is None else limit) for u, v, limit in arcs)
+        return cls.from_labelled_arcs(limited, source, sink, list(graph))
 
     def to_networkx(self) -> nx.DiGraph[Any]:
         """Return a NetworkX digraph with the attribute `capacity` and the labels as node names."""
@@ -287,26 +292,50 @@ class FlowNetwork:
             InputError: a label or an arc that the network does not have.
         """
         index = LabelIndex(self.labels or range(self.num_nodes), "")
-        lookup = {
-            (tail, head): arc
-            for arc, (tail, head) in enumerate(
-                zip(self.sender.tolist(), self.receiver.tolist(), strict=True)
-            )
-        }
-        total: dict[int, int] = {}
-        for tail, head, amount in arcs:
-            arc = lookup.get((index.number(tail), index.number(head)))
-            if arc is None:
-                raise InputError(f"there is no arc from {tail!r} to {head!r}")
+        ends, amounts = compact_list("q"), compact_list("q")
+        for position, entry in enumerate(arcs):
+            try:
+                tail, head, amount = entry
+                ends.extend((index.number(tail), index.number(head)))
+            except (TypeError, ValueError) as error:
+                reason = error if isinstance(error, InputError) else "expected (tail, head, amount)"
+                raise InputError(f"entry {position} is {entry!r}: {reason}") from None
             fault = capacity_fault(amount)
             if fault:
                 raise InputError(f"the flow from {tail!r} to {head!r} {fault}")
-            sign = 1 if arc % 2 == 0 else -1
-            total[arc // 2] = total.get(arc // 2, 0) + sign * int(amount)
+            amounts.append(int(amount))
+        tails, heads = np.asarray(ends).reshape(-1, 2).T
+        numbers = self.arc_index(tails, heads)
+        if (numbers < 0).any():
+            first = int((numbers < 0).argmax())
+            tail, head = self.label(int(tails[first])), self.label(int(heads[first]))
+            raise InputError(f"there is no arc from {tail!r} to {head!r}")
+        return self.net_flow(numbers, amounts)
+
+    def arc_index(self, tail: WideArray, head: WideArray) -> WideArray:
+        """Return the arc of each pair of nodes, −1 where there is none."""
+        key = self.sender.astype(np.int64) * self.num_nodes + self.receiver
+        order = np.argsort(key)
+        wanted = tail * self.num_nodes + head
+        position = np.searchsorted(key, wanted, sorter=order)
+        arc = np.append(order, -1)[position]
+        return np.where(np.append(key, -1)[arc] == wanted, arc, -1)
+
+    def net_flow(self, arcs: WideArray, amounts: Iterable[int]) -> WideArray:
+        """Return the net flow of each arc from amounts on some: equal arcs add, reverse subtract.
+
+        Raises:
+            InputError: a sum is beyond 64 bits.
+        """
+        total: dict[int, int] = {}  # of Python's integers, which do not overflow
+        for arc, amount in zip(arcs.tolist(), amounts, strict=True):
+            total[arc >> 1] = total.get(arc >> 1, 0) + (-amount if arc & 1 else amount)
         flow = np.zeros(self.num_arcs, np.int64)
         for pair, amount in total.items():
             if abs(amount) > MAX_CAPACITY:
-                raise InputError(f"a flow of {abs(amount)} is beyond 64 bits")
+                raise InputError(
+                    f"the flow on one arc adds up to more than {MAX_CAPACITY}, beyond 64 bits"
+                )
             flow[2 * pair], flow[2 * pair + 1] = amount, -amount
         return flow
 
@@ -343,8 +372,11 @@ def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
     if array.size == 0:
         return np.zeros(0, np.int64)
     if array.dtype.kind in "biu":
+        if array.min() >= 0 and array.max() <= MAX_CAPACITY:
+            return array.astype(np.int64)
         wrong = (array < 0) | (array > MAX_CAPACITY)
     elif array.dtype.kind == "f":
+        array = array.astype(np.promote_types(array.dtype, np.float64), copy=False)
         # 2.0 ** 63 is the smallest float beyond int64; NaN fails every comparison.
         wrong = ~((array >= 0) & (array < 2.0**63) & (array == np.floor(array)))
     else:
@@ -356,11 +388,16 @@ def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
     return array.astype(np.int64)
 
 
-def capacity_fault(value: object) -> str:
+def capacity_fault(value: Any) -> str:
     """Say what is wrong with a capacity, in words that follow "the capacity"; "" if nothing is."""
-    if not isinstance(value, int | float | np.number):
+    # NumPy would round MAX_CAPACITY to compare it with a float.
+    if isinstance(value, np.floating):
+        value = float(cast("Any", value))
+    elif isinstance(value, np.generic):
+        value = cast("Any", value).item()
+    if not isinstance(value, int | float):
         return f"is {value!r}, not a whole number"
-    if isinstance(value, float | np.floating) and not float(value).is_integer():
+    if isinstance(value, float) and not value.is_integer():
         return f"is {value}, not a whole number"
     if value < 0:
         return f"is {value}, which is negative"
@@ -369,19 +406,75 @@ def capacity_fault(value: object) -> str:
     return ""
 
 
+def _pair_keys(u: IntArray, v: IntArray, num_nodes: int) -> WideArray:
+    """Return a number for each pair of nodes, whichever of the two comes first."""
+    key = np.minimum(u, v).astype(np.int64)
+    key *= num_nodes
+    key += np.maximum(u, v)
+    return key
+
+
+def _is_new(key: WideArray) -> BoolArray:
+    """Tell of each sorted key whether it differs from the one before."""
+    is_new = np.ones(len(key), np.bool_)
+    np.not_equal(key[1:], key[:-1], out=is_new[1:])
+    return is_new
+
+
 def _merged(key: WideArray, amount: WideArray) -> tuple[WideArray, WideArray]:
     """Sum the amounts of equal keys; returns the different keys, sorted, and their sums."""
     order = np.argsort(key, kind="stable")
     key, amount = key[order], amount[order]
-    if not len(key):
+    del order
+    is_new = _is_new(key)
+    if is_new.all():
         return key, amount
-    starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    starts = np.flatnonzero(is_new)
     # Sums of 2³¹ halves of 32 bits fit in 64, so the carry tells an overflow without overflowing.
     low = np.add.reduceat(amount & 0xFFFFFFFF, starts)
     high = np.add.reduceat(amount >> 32, starts) + (low >> 32)
     if (high >= 2**31).any():
         raise InputError(f"the capacities of parallel arcs add up to more than {MAX_CAPACITY}")
     return key[starts], (high << 32) | (low & 0xFFFFFFFF)
+
+
+def _in_pairs(
+    key: WideArray, amount: WideArray, num_nodes: int
+) -> tuple[IntArray, IntArray, WideArray]:
+    """Return sender, receiver and capacity of the pairs whose arcs have these keys, sorted."""
+    is_odd = (key & 1).astype(np.bool_)
+    key = key >> 1
+    is_new = _is_new(key)
+    place = np.cumsum(is_new)  # the pair of each arc, from 1
+    place -= 1
+    place *= 2
+    place += is_odd
+    key = key[is_new]
+    both = np.zeros((len(key), 2), np.int64)
+    both.reshape(-1)[place] = amount
+    del place
+    ends = np.empty((len(key), 2), np.int32)
+    ends[:, 0], ends[:, 1] = np.divmod(key, num_nodes)
+    backward = both[:, 0] == 0
+    both[backward] = both[backward, ::-1]
+    ends[backward] = ends[backward, ::-1]
+    return ends.reshape(-1), ends[:, ::-1].reshape(-1), both.reshape(-1)
+
+
+def _refuse_oblong(shape: tuple[int, ...]) -> None:
+    if shape[0] != shape[1]:
+        raise InputError(f"a capacity matrix is square, not {shape[0]} x {shape[1]}")
+
+
+def _refuse_double_pairs(low: IntArray, high: IntArray, num_nodes: int) -> None:
+    key = _pair_keys(low, high, num_nodes)
+    if (key[1:] > key[:-1]).all():  # as every constructor here leaves them
+        return
+    key.sort()
+    double = np.flatnonzero(key[1:] == key[:-1])
+    if len(double):
+        u, v = divmod(int(key[double[0]]), num_nodes)
+        raise InputError(f"the nodes {u} and {v} share more than one pair of arcs")
 
 
 def _refuse_unbounded(unlimited: list[tuple[Label, Label]], source: Label, sink: Label) -> None:

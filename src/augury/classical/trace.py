@@ -1,10 +1,11 @@
 """Flow networks become `Trace`s: every step of every round of classical Ford-Fulkerson.
 
-The rounds are those of `ford_fulkerson` with Bellman-Ford over random weights (paper, section 3). Each
-round holds what the network is trained to repeat: distances and predecessors after each Bellman-Ford
-step, reached bits after each breadth-first step, the path and its bottleneck. The last round, in which
-no path is left, is there too. Steps are stored only as far as they change: row 0 is the start, the
-last row the fixed point. The graphs of a batch advance side by side, yet each is traced as if alone.
+The rounds are those of `ford_fulkerson` with Bellman-Ford over random weights (paper, section 3).
+Each round holds what the network is trained to repeat: distances and predecessors after each
+Bellman-Ford step, reached bits after each breadth-first step, the path and its bottleneck. The last
+round, in which no path is left, is there too. Steps are stored only as far as they change: row 0 is
+the start, the last row the fixed point. The graphs of a batch advance side by side, yet each is
+traced as if alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +22,9 @@ from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     BELLMAN_FORD,
     Round,
-    Steps,
+    Tree,
     WeightArray,
-    bellman_ford_search,
+    bellman_ford,
     ford_fulkerson,
     reachable,
 )
@@ -67,21 +69,38 @@ def record(networks: Sequence[FlowNetwork], rng: np.random.Generator, bits: int 
         bits: width of a distance; longer ones saturate (see `bellman_ford`).
     """
     rounds: list[list[TracedRound]] = [[] for _ in networks]
-    search = partial(bellman_ford_search, bits=bits)
+    search = partial(_remembering_search, bits=bits)
     dtype = np.min_scalar_type(2**bits - 1)
     executor = BELLMAN_FORD._replace(search=search)
     for round_ in ford_fulkerson(Batch.of(networks), executor, rng.spawn(len(networks))):
         for graph, traced in zip(round_.batch.graphs, _split(round_, dtype), strict=True):
-            rounds[graph].append(traced)
+            rounds[int(graph)].append(traced)
     return [Trace(network, tuple(own)) for network, own in zip(networks, rounds, strict=True)]
+
+
+class _Steps(NamedTuple):
+    """All steps of a search, row 0 before the first one; nodes × steps, so only traces have it."""
+
+    distance: WideArray
+    """(step, node): infinity for nodes that were not reached."""
+    arc: IntArray
+    """(step, node): the arc by which each node was reached, −1 for the source and the unreached."""
+
+
+def _remembering_search(
+    batch: Batch, residual: WideArray, weights: WeightArray, /, *, bits: int
+) -> Tree:
+    distances, arcs = zip(*bellman_ford(batch, residual, weights, bits), strict=True)
+    return Tree(arcs[-1], _Steps(np.stack(distances), np.stack(arcs)))
 
 
 def _split(round_: Round, dtype: np.dtype[np.unsignedinteger]) -> list[TracedRound]:
     """Cut a round of the batch into one traced round for each graph."""
     batch, steps = round_.batch, round_.tree.memory
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, _Steps)
     reached = reachable(batch, round_.residual)
-    predecessor = np.where(steps.arc >= 0, batch.sender[steps.arc], -1).astype(np.int32)
+    predecessor = np.full(steps.arc.shape, -1, np.int32)
+    predecessor[steps.arc >= 0] = batch.sender[steps.arc[steps.arc >= 0]]
     predecessor[:, batch.source] = batch.source
     num_steps = _last_change(batch, steps.distance) + 1
     num_levels = _last_change(batch, reached) + 1
@@ -120,7 +139,6 @@ def _last_change(batch: Batch, steps: npt.NDArray[np.generic]) -> WideArray:
 def describe(trace: Trace) -> str:
     """Write a trace as text that a person can check by hand."""
     network = trace.network
-    infinity = np.iinfo(trace.rounds[0].distance.dtype).max
     ends = zip(network.sender.tolist(), network.receiver.tolist(), strict=True)
     names = [f"{network.label(u)}→{network.label(v)}" for u, v in ends]
     lines = [f"{network.num_nodes} nodes, source {network.label(network.source)}, "
@@ -134,7 +152,7 @@ def describe(trace: Trace) -> str:
             zip(traced.distance, traced.predecessor, strict=True)
         ):
             shown = (
-                f"{network.label(node)}:∞" if far == infinity
+                f"{network.label(node)}:∞" if before[node] < 0
                 else f"{network.label(node)}:{far}←{network.label(int(before[node]))}"
                 for node, far in enumerate(distance.tolist())
             )  # fmt: skip
@@ -142,6 +160,6 @@ def describe(trace: Trace) -> str:
         for step, bits in enumerate(traced.reached):
             shown = (str(network.label(int(node))) for node in np.flatnonzero(bits))
             lines.append(f"  reached {step}  " + " ".join(shown))
-        path = "  ".join(names[arc] for arc in traced.path) or "none"
+        path = "  ".join(names[int(arc)] for arc in traced.path) or "none"
         lines.append(f"  path {path}, bottleneck {traced.bottleneck}")
     return "\n".join(lines) + "\n"

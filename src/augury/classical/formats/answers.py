@@ -8,33 +8,35 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 import numpy as np
 
-from augury.classical.formats import (
-    LabelFinder,
+from augury.classical.formats.edge_list import csv_cell
+from augury.classical.formats.files import (
     LineError,
     Lines,
     amount_of,
-    atomic_file,
-    csv_cell,
     named,
     open_input,
     parse_json,
     rows,
+    start_of,
 )
+from augury.classical.formats.labels import LabelFinder
 from augury.classical.graph import BipartiteGraph, InputError, WideArray
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, capacity_fault
+from augury.classical.network import FlowNetwork, capacity_fault
 
 COLUMNS = {"matching": ("left", "right"), "flow": ("tail", "head", "flow")}
 """What an entry of each kind of answer consists of; also the headers of CSV and tables."""
 
-Entry = tuple[Callable[[str], InputError], Sequence[Any]]
-"""How to complain about an entry of an answer, and its parts."""
+Entries = Iterator[tuple[int, Sequence[Any]]]
+"""The line or position of each entry of an answer, and its parts."""
+Fault = Callable[[int, str], InputError]
+"""Makes a complaint about the entry of a line or position."""
 
 
 def read_answer(path: str | Path, graph: BipartiteGraph | FlowNetwork) -> WideArray:
@@ -49,18 +51,20 @@ def read_answer(path: str | Path, graph: BipartiteGraph | FlowNetwork) -> WideAr
         InputError: the file cannot be understood, or names a node or an arc that does not exist.
     """
     key = "flow" if isinstance(graph, FlowNetwork) else "matching"
+
+    def entry_fault(position: int, text: str) -> InputError:
+        return InputError(f"{key} entry {position}: {text}")
+
     with named(path), open_input(path) as file:
-        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not start:
-            raise InputError("the file is empty")
-        if start[:1] in (b"{", b"["):
-            entries = _json_entries(parse_json(file), key)
+        if start_of(file)[:1] in (b"{", b"["):
+            entries, fault = _json_entries(parse_json(file), key, entry_fault), entry_fault
         else:
-            entries = _csv_entries(file, key)
-        return _flow(entries, graph) if isinstance(graph, FlowNetwork) else _pairs(entries, graph)
+            entries, fault = _csv_entries(file, key), LineError
+        read = _flow if isinstance(graph, FlowNetwork) else _pairs
+        return read(entries, cast("Any", graph), fault)
 
 
-def _json_entries(data: Any, key: str) -> Iterator[Entry]:
+def _json_entries(data: Any, key: str, fault: Fault) -> Entries:
     if isinstance(data, dict):
         if key not in data:
             raise InputError(f'the JSON object lacks "{key}"')
@@ -68,81 +72,64 @@ def _json_entries(data: Any, key: str) -> Iterator[Entry]:
     if not isinstance(data, list):
         raise InputError(f'"{key}" must be a list')
     for position, entry in enumerate(cast("list[Any]", data)):
-
-        def fault(text: str, position: int = position) -> InputError:
-            return InputError(f"{key} entry {position}: {text}")
-
         if not isinstance(entry, list):
-            raise fault(f"expected [{', '.join(COLUMNS[key])}]")
-        yield fault, cast("list[Any]", entry)
+            raise fault(position, f"expected [{', '.join(COLUMNS[key])}]")
+        yield position, cast("list[Any]", entry)
 
 
-def _csv_entries(file: IO[bytes], key: str) -> Iterator[Entry]:
+def _csv_entries(file: IO[bytes], key: str) -> Entries:
     lines = Lines(file, "#%")
     for position, row in enumerate(rows(lines)):
-        number = lines.number
         if position == 0 and tuple(cell.casefold() for cell in row) == COLUMNS[key]:
             continue
-        parts: list[Any] = list(row)
         if key == "flow" and len(row) == 3:
-            parts[2] = amount_of(row[2], number, "flow")
-
-        def fault(text: str, number: int = number) -> LineError:
-            return LineError(number, text)
-
-        yield fault, parts
+            yield lines.number, (*row[:2], amount_of(row[2], lines.number, "flow"))
+        else:
+            yield lines.number, row
 
 
-def _node(label: object, finder: LabelFinder, side: str, fault: Callable[[str], InputError]) -> int:
-    number = finder.number(label)
-    if number is None:
-        raise fault(f"{str(label)[:40]!r} is not a {side}node of the graph")
-    return number
-
-
-def _pairs(entries: Iterable[Entry], graph: BipartiteGraph) -> WideArray:
+def _pairs(entries: Entries, graph: BipartiteGraph, fault: Fault) -> WideArray:
     left = LabelFinder(graph.left_labels or range(graph.num_left))
     right = LabelFinder(graph.right_labels or range(graph.num_right))
-    numbers: list[int] = []
-    for fault, entry in entries:
+    numbers = array("q")
+    for position, entry in entries:
         if len(entry) != 2:
-            raise fault(f"expected left, right, not {len(entry)} parts")
-        numbers.append(_node(entry[0], left, "left ", fault))
-        numbers.append(_node(entry[1], right, "right ", fault))
-    return np.array(numbers, np.int64).reshape(-1, 2)
+            raise fault(position, f"expected left, right, not {len(entry)} parts")
+        for label, finder, side in zip(entry, (left, right), ("left", "right"), strict=True):
+            number = finder.number(label)
+            if number is None:
+                raise fault(position, f"{_shown(label)} is not a {side} node of the graph")
+            numbers.append(number)
+    return np.asarray(numbers).reshape(-1, 2)
 
 
-def _flow(entries: Iterable[Entry], network: FlowNetwork) -> WideArray:
+def _flow(entries: Entries, network: FlowNetwork, fault: Fault) -> WideArray:
     finder = LabelFinder(network.labels or range(network.num_nodes))
-    keys = network.sender.astype(np.int64) * network.num_nodes + network.receiver
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    flow: dict[int, int] = {}
-    for fault, entry in entries:
+    positions, ends, amounts = array("q"), array("q"), array("q")
+    for position, entry in entries:
         if len(entry) != 3:
-            raise fault(f"expected tail, head, flow, not {len(entry)} parts")
-        tail, head = (_node(label, finder, "", fault) for label in entry[:2])
-        key = tail * network.num_nodes + head
-        place = int(np.searchsorted(keys, key))
-        if place == len(keys) or keys[place] != key:
-            raise fault(f"there is no arc from {str(entry[0])[:40]!r} to {str(entry[1])[:40]!r}")
+            raise fault(position, f"expected tail, head, flow, not {len(entry)} parts")
+        for label in entry[:2]:
+            number = finder.number(label)
+            if number is None:
+                raise fault(position, f"{_shown(label)} is not a node of the graph")
+            ends.append(number)
         wrong = capacity_fault(entry[2])
         if wrong:
-            raise fault(f"the flow {wrong}")
-        arc = int(order[place])
-        flow[arc] = flow.get(arc, 0) + int(entry[2])
-    return _net(flow, network.num_arcs)
+            raise fault(position, f"the flow {wrong}")
+        amounts.append(int(entry[2]))
+        positions.append(position)
+    tail, head = np.asarray(ends).reshape(-1, 2).T
+    arcs = network.arc_index(tail, head)
+    if (arcs < 0).any():
+        first = int((arcs < 0).argmax())
+        shown = [_shown(network.label(int(node))) for node in (tail[first], head[first])]
+        raise fault(positions[first], f"there is no arc from {shown[0]} to {shown[1]}")
+    return network.net_flow(arcs, amounts)
 
 
-def _net(flow: dict[int, int], num_arcs: int) -> WideArray:
-    """Subtract what opposite arcs carry; sums are Python's, so that none can overflow unseen."""
-    result = np.zeros(num_arcs, np.int64)
-    for arc in flow:
-        amount = flow[arc] - flow.get(arc ^ 1, 0)
-        if abs(amount) > MAX_CAPACITY:
-            raise InputError(f"the flow on one arc adds up to more than {MAX_CAPACITY}")
-        result[arc], result[arc ^ 1] = amount, -amount
-    return result
+def _shown(label: object) -> str:
+    return repr(str(label)[:40])
 
 
 def answer_text(answer: dict[str, Any], kind: Literal["json", "csv", "table"]) -> str:
@@ -152,7 +139,7 @@ def answer_text(answer: dict[str, Any], kind: Literal["json", "csv", "table"]) -
     left  right
     ann   cook
     """
-    return WRITERS[kind](answer)
+    return {"json": _as_json, "csv": _as_csv, "table": _as_table}[kind](answer)
 
 
 def _as_json(answer: dict[str, Any]) -> str:
@@ -198,16 +185,3 @@ def _as_table(answer: dict[str, Any]) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
     return "".join(line + "\n" for line in lines)
-
-
-WRITERS = {"json": _as_json, "csv": _as_csv, "table": _as_table}
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Write text to a file, all of it or nothing; `-` is standard output."""
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return
-    with named(path), atomic_file(path) as file:
-        # Half a character from JSON's \ud800 has no UTF-8; it is shown, not lost.
-        file.write(text.encode(errors="backslashreplace"))

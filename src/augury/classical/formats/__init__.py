@@ -1,0 +1,121 @@
+"""A file becomes a `BipartiteGraph` or a `FlowNetwork`, and either becomes a file again.
+
+The format is found by content, then by name, also when packed by gzip or piped in:
+
+    Matrix Market  .mtx            no labels, no source and sink: nodes are numbered from 0
+    DIMACS         .max .dimacs    flow networks only; nodes are called 1, 2, 3, …
+    edge list      .csv .tsv …     no isolated nodes, no source and sink; text labels are numbered
+                                   as they appear, labels that all look like integers ascend
+    NumPy          .npz            a matrix, or everything if labels are all text or all integers
+    JSON           .json           everything, if the labels are text and numbers
+
+Arc pairs come back as `FlowNetwork.from_arcs` orders them. Whatever is wrong with a file is one
+`InputError` of one sentence that starts with the file and, where there are lines, the line. Memory
+grows with what a file holds, not with what it claims. See also docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import IO, cast
+
+from augury.classical.formats.answers import answer_text, read_answer
+from augury.classical.formats.dimacs import is_dimacs, read_dimacs, write_dimacs
+from augury.classical.formats.edge_list import read_edge_list, write_edge_list
+from augury.classical.formats.files import atomic_file, named, open_input, start_of, write_text
+from augury.classical.formats.json_graph import read_json, write_json
+from augury.classical.formats.labels import ReadOptions
+from augury.classical.formats.matrix import (
+    read_matrix_market,
+    read_npz,
+    write_matrix_market,
+    write_npz,
+)
+from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.network import FlowNetwork
+
+__all__ = [
+    "ReadOptions",
+    "answer_text",
+    "named",
+    "read_answer",
+    "read_graph",
+    "write_graph",
+    "write_text",
+]
+
+Graph = BipartiteGraph | FlowNetwork
+Reader = Callable[[IO[bytes], ReadOptions], Graph]
+Writer = Callable[[Graph, IO[bytes]], None]
+
+READERS_BY_START: dict[bytes, Reader] = {
+    b"pk\x03\x04": read_npz,
+    b"pk\x05\x06": read_npz,
+    b"%%matrixmarket": read_matrix_market,
+    b"{": read_json,
+    b"[": read_json,
+}
+READERS_BY_ENDING: dict[str, Reader] = {
+    ".npz": read_npz,
+    ".mtx": read_matrix_market,
+    ".json": read_json,
+    ".max": read_dimacs,
+    ".dimacs": read_dimacs,
+    ".tsv": partial(read_edge_list, separators="\t,;"),
+}
+WRITERS: dict[str, Writer] = {
+    ".csv": partial(write_edge_list, delimiter=","),
+    ".dimacs": write_dimacs,
+    ".json": write_json,
+    ".max": write_dimacs,
+    ".mtx": write_matrix_market,
+    ".npz": write_npz,
+    ".tsv": partial(write_edge_list, delimiter="\t"),
+}
+AS_FOUND = ReadOptions()
+
+
+def read_graph(path: str | Path, options: ReadOptions = AS_FOUND) -> Graph:
+    """Read a graph in any of the formats above; `-` is standard input.
+
+    Raises:
+        InputError: the file cannot be opened or understood; one sentence says where and why.
+    """
+    with named(path), open_input(path) as file:
+        reader = _reader(file, _ending(path))
+        file.seek(0)
+        return reader(file, options)
+
+
+def write_graph(graph: Graph, path: str | Path) -> None:
+    """Write a graph in the format of the file's ending, all of it or nothing.
+
+    Raises:
+        InputError: the format cannot hold such a graph, or the file cannot be written.
+    """
+    with named(path):
+        writer = WRITERS.get(_ending(path))
+        if writer is None:
+            raise InputError(f"the ending must be one of {', '.join(WRITERS)}, each also with .gz")
+        with atomic_file(path) as file:
+            if str(path).lower().endswith(".gz"):
+                # Without a time stamp, equal graphs become equal files.
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                    writer(graph, cast("IO[bytes]", packed))
+            else:
+                writer(graph, file)
+
+
+def _reader(file: IO[bytes], ending: str) -> Reader:
+    start = start_of(file).lower()
+    for magic, reader in READERS_BY_START.items():
+        if start.startswith(magic):
+            return reader
+    return read_dimacs if is_dimacs(file) else READERS_BY_ENDING.get(ending, read_edge_list)
+
+
+def _ending(path: str | Path) -> str:
+    return Path(str(path).lower().removesuffix(".gz")).suffix

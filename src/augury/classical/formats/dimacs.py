@@ -1,0 +1,134 @@
+"""A DIMACS maximum-flow file becomes a `FlowNetwork`, and back; nodes are called 1, 2, 3, ….
+
+c any comment
+p max NODES ARCS
+n ID s
+n ID t
+a TAIL HEAD CAPACITY
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from array import array
+from collections.abc import Callable
+from typing import IO
+
+import numpy as np
+
+from augury.classical.formats.edge_list import arcs_of, written_arcs
+from augury.classical.formats.files import LineError, Lines, amount_of, refuse_claim
+from augury.classical.formats.labels import ReadOptions, ends_of
+from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.network import FlowNetwork
+
+LACKING = {
+    "source": "the line 'n ID s' that names the source is missing",
+    "sink": "the line 'n ID t' that names the sink is missing",
+}
+
+
+def is_dimacs(file: IO[bytes]) -> bool:
+    """Tell whether comments lead to a problem line: `c` and `p` may also be labels of edges."""
+    file.seek(0)
+    for line in file:
+        if line.strip() and line.split()[0] != b"c":
+            return re.match(rb"\s*p\s+[a-z]+\s+\d+\s+\d+\s*$", line) is not None
+    return False
+
+
+def read_dimacs(file: IO[bytes], options: ReadOptions) -> FlowNetwork:
+    """Read a network; `options` may name another source and sink than the file does."""
+    dimacs, lines = _Dimacs(), Lines(file, "")
+    for line in lines:
+        dimacs.read(lines.number, line.split())
+    return dimacs.network(options)
+
+
+def write_dimacs(graph: BipartiteGraph | FlowNetwork, file: IO[bytes]) -> None:
+    """Write a network; its labels are lost."""
+    if isinstance(graph, BipartiteGraph):
+        raise InputError("a bipartite graph cannot be written as .max or .dimacs, use .mtx")
+    num_arcs = len(arcs_of(graph)[0])
+    start = f"p max {graph.num_nodes} {num_arcs}\nn {graph.source + 1} s\nn {graph.sink + 1} t\n"
+    file.write(start.encode())
+    file.writelines(f"a {u + 1} {v + 1} {c}\n".encode() for u, v, c in written_arcs(graph))
+
+
+class _Dimacs:
+    """A DIMACS file read line by line."""
+
+    def __init__(self) -> None:
+        self.size: tuple[int, int] | None = None
+        self.ends: dict[str, int] = {}
+        self.tail, self.head, self.capacity = array("i"), array("i"), array("q")
+
+    def read(self, line: int, words: list[str]) -> None:
+        """Take in one line."""
+        if words[0] == "c":
+            return
+        action, num_words, form = KINDS.get(words[0], (None, 0, ""))
+        if action is None:
+            raise LineError(line, f"a line starts with c, p, n or a, not {reprlib.repr(words[0])}")
+        if len(words) != num_words:
+            raise LineError(line, f"expected '{form}', not {len(words)} words")
+        action(self, line, words)
+
+    def problem(self, line: int, words: list[str]) -> None:
+        """Take in the `p` line."""
+        if self.size is not None:
+            raise LineError(line, "this is a second p line")
+        if words[1] != "max":
+            raise LineError(line, f"the problem is {reprlib.repr(words[1])}, only 'max' is read")
+        if not all(re.fullmatch("[0-9]{1,18}", word) for word in words[2:]):
+            raise LineError(line, "the numbers of nodes and arcs must be whole numbers")
+        self.size = int(words[2]), int(words[3])
+        if self.size[0] > 2**31 - 1:
+            raise LineError(line, f"{self.size[0]} nodes are more than fit in 32 bits")
+
+    def node(self, line: int, words: list[str]) -> None:
+        """Take in an `n` line."""
+        if words[2] not in ("s", "t"):
+            raise LineError(line, f"a node is s or t, not {reprlib.repr(words[2])}")
+        end = "source" if words[2] == "s" else "sink"
+        if end in self.ends:
+            raise LineError(line, f"this is a second {end}")
+        self.ends[end] = self._number(line, words[1])
+
+    def arc(self, line: int, words: list[str]) -> None:
+        """Take in an `a` line."""
+        self.tail.append(self._number(line, words[1]))
+        self.head.append(self._number(line, words[2]))
+        self.capacity.append(amount_of(words[3], line))
+
+    def _number(self, line: int, word: str) -> int:
+        if self.size is None:
+            raise LineError(line, "the line 'p max NODES ARCS' must come first")
+        if word.isdecimal() and word.isascii() and len(word) <= 18:
+            node = int(word)
+            if 1 <= node <= self.size[0]:
+                return node - 1
+        raise LineError(
+            line, f"{reprlib.repr(word)[1:-1]} is not a node, they are 1 to {self.size[0]}"
+        )
+
+    def network(self, options: ReadOptions) -> FlowNetwork:
+        """Return the network once all lines are read."""
+        if self.size is None:
+            raise InputError("the line 'p max NODES ARCS' is missing")
+        num_nodes, num_arcs = self.size
+        if num_arcs != len(self.tail):
+            raise InputError(f"the p line announces {num_arcs} arcs, but {len(self.tail)} follow")
+        refuse_claim(num_nodes, num_arcs, "nodes")
+        labels = range(1, num_nodes + 1)
+        ends = ends_of(labels, self.ends, options, LACKING)
+        arcs = (np.asarray(column) for column in (self.tail, self.head, self.capacity))
+        return FlowNetwork.from_arcs(num_nodes, *arcs, **ends, labels=labels)
+
+
+KINDS: dict[str, tuple[Callable[[_Dimacs, int, list[str]], None], int, str]] = {
+    "p": (_Dimacs.problem, 4, "p max NODES ARCS"),
+    "n": (_Dimacs.node, 3, "n ID s|t"),
+    "a": (_Dimacs.arc, 4, "a TAIL HEAD CAPACITY"),
+}

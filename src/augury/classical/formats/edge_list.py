@@ -1,0 +1,269 @@
+"""Rows of two labels become a `BipartiteGraph`, with a capacity a `FlowNetwork`, and back.
+
+Nodes are numbered as they first appear, unless the labels of a side all look like integers: then
+they become integers in ascending order. A header is recognised by its words, or by standing alone
+above integers. A flow network is read if a column is called capacity, or if the options say so.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import IO, cast
+
+import numpy as np
+
+from augury.classical.formats.files import LineError, Lines, amount_of, rows
+from augury.classical.formats.labels import (
+    INTEGER,
+    Numbering,
+    ReadOptions,
+    ascending,
+    ends_by_label,
+    refuse_shared,
+)
+from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label, WideArray
+from augury.classical.network import FlowNetwork
+
+CAPACITY_WORDS = frozenset({"capacity", "capacities", "cap"})
+HEADER_WORDS = CAPACITY_WORDS | frozenset(
+    re.findall(
+        r"\w+",
+        """
+        left right source sources target targets from to tail head u v x y row rows
+        col column columns i j src dst dest destination origin sender receiver start
+        end parent child node node1 node2 id worker workers job jobs person people
+        task tasks applicant applicants position positions student students project
+        projects school schools user users item items agent agents resource
+        resources name names employee machine skill shift teacher course class room
+        candidate seat patient donor hospital driver rider buyer seller flow weight
+        """,
+    )
+)
+
+
+def read_edge_list(
+    file: IO[bytes], options: ReadOptions, separators: str = ",\t;"
+) -> BipartiteGraph | FlowNetwork:
+    """Read an edge list; see the module's docstring."""
+    lines = Lines(file, "#%")
+    table = rows(lines, separators)
+    first = next(table, None)
+    if first is None:
+        raise InputError("there is neither an edge nor a header line")
+    first_line = lines.number
+    columns = _columns(first, options, first_line)
+    edges = _Edges(columns)
+    edges.read(table if columns.has_header else chain([first], table), lines)
+    has_header = columns.has_header
+    if has_header is None:
+        has_header = edges.starts_with_header()
+        if has_header:
+            edges.skip_first()
+        elif columns.width > 2:
+            raise LineError(first_line, _too_wide(columns.width, columns.is_flow))
+    if columns.is_flow:
+        return _network(edges, options)
+    return _graph(edges, has_header and [w.casefold() for w in first[:2]] == ["left", "right"])
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where an edge list keeps what."""
+
+    width: int
+    ends: tuple[int, int]
+    capacity: int | None
+    is_flow: bool
+    has_header: bool | None
+    """None: only the other rows can tell."""
+    has_word: bool
+    """Whether the first row holds a word that is usual in a header."""
+
+
+def _columns(first: list[str], options: ReadOptions, line: int) -> _Columns:
+    words = [cell.casefold() for cell in first]
+    known = [word in HEADER_WORDS for word in words]
+    # One letter alone may well be a node; a pair such as u, v is a header.
+    has_word = all(known[:2]) or any(k and len(w) > 1 for k, w in zip(known, words, strict=True))
+    has_header = _has_header(words, has_word, options)
+    capacity = next((i for i, word in enumerate(words) if word in CAPACITY_WORDS), None)
+    capacity = capacity if has_header else None
+    if options.flow and capacity is None and len(words) > 2:
+        capacity = 2
+    is_flow = options.flow or capacity is not None
+    others = [i for i in range(len(words)) if i != capacity]
+    if len(others) < 2:
+        raise LineError(line, "an edge needs two columns" + (" and a capacity" if is_flow else ""))
+    if has_header is False and len(words) > (3 if is_flow else 2):
+        raise LineError(line, _too_wide(len(words), is_flow))
+    return _Columns(len(words), (others[0], others[1]), capacity, is_flow, has_header, has_word)
+
+
+def _has_header(words: list[str], has_word: bool, options: ReadOptions) -> bool | None:
+    if options.header is not None:
+        return options.header
+    if any(_is_number(word) for word in words):
+        return False
+    if words[:2] == ["left", "right"] or CAPACITY_WORDS & set(words):
+        return True
+    if len(words) > 2 and (has_word or options.flow):
+        return has_word
+    return None
+
+
+def _too_wide(width: int, is_flow: bool) -> str:
+    if is_flow:
+        return f"there are {width} columns without a header; tail, head and capacity are three"
+    return f"there are {width} columns without a header; use --flow to read the third as capacity"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _Edges:
+    """The rows of an edge list as numbers."""
+
+    def __init__(self, columns: _Columns) -> None:
+        self.columns = columns
+        self.tail, self.head, self.capacity = array("i"), array("i"), array("q")
+        self.left = Numbering()
+        self.right = self.left if columns.is_flow else Numbering()
+        self._rows_skipped = self._labels_skipped = 0
+
+    def read(self, table: Iterable[list[str]], lines: Lines) -> None:
+        """Take in all rows; the loop that a million edges go through."""
+        width, capacity = self.columns.width, self.columns.capacity
+        tail, head = self.columns.ends
+        for row in table:
+            if len(row) != width:
+                raise LineError(lines.number, f"{len(row)} columns where the first row has {width}")
+            if not row[tail] or not row[head]:
+                raise LineError(lines.number, "a label is empty")
+            self.tail.append(self.left[row[tail]])
+            self.head.append(self.right[row[head]])
+            if capacity is not None:
+                self.capacity.append(amount_of(row[capacity], lines.number))
+
+    def starts_with_header(self) -> bool:
+        """Tell whether the first row, read as an edge, was none; see `ReadOptions.header`."""
+        # A header's words do not come back as labels …
+        if self._num_cells(self.tail[0], self.head[0]) > 2:
+            return False
+        if self.columns.has_word:
+            return True
+        # … and stand above integers without being any.
+        tops = self._num_top_labels()
+        sides = [list(map(_is_integer, self.left)), list(map(_is_integer, self.right))]
+        others = [is_integer for side in sides for is_integer in side[tops:]]
+        return bool(others) and all(others) and not any(x for side in sides for x in side[:tops])
+
+    def _num_cells(self, tail: int, head: int) -> int:
+        """Count the cells with a label of the first row: in its column or, in flows, in any."""
+        if self.columns.is_flow:
+            return sum(column.count(x) for column in (self.tail, self.head) for x in {tail, head})
+        return self.tail.count(tail) + self.head.count(head)
+
+    def _num_top_labels(self) -> int:
+        """Count the labels of the first row in each numbering, where they come first."""
+        return len({self.tail[0], self.head[0]}) if self.columns.is_flow else 1
+
+    def skip_first(self) -> None:
+        """Leave out the first row, whose labels no other row has."""
+        self._rows_skipped, self._labels_skipped = 1, self._num_top_labels()
+
+    def labels(self, index: Numbering) -> list[Label]:
+        """Return the labels of a side, as integers if every one is written as an integer is."""
+        labels = list(index)[self._labels_skipped :]
+        index.clear()  # the texts are not needed beside the integers
+        return [int(cast("str", x)) for x in labels] if all(map(_is_integer, labels)) else labels
+
+    def ends(self) -> list[IntArray]:
+        """Return the node numbers of tails and heads."""
+        columns = np.asarray(self.tail), np.asarray(self.head)
+        return [column[self._rows_skipped :] - np.int32(self._labels_skipped) for column in columns]
+
+
+def _is_integer(label: Label) -> bool:
+    return INTEGER.fullmatch(cast("str", label)) is not None
+
+
+def _graph(edges: _Edges, is_declared: bool) -> BipartiteGraph:
+    left, right = edges.ends()
+    left_labels, right_labels = edges.labels(edges.left), edges.labels(edges.right)
+    if not is_declared:
+        remedy = "a header line left,right declares the columns separate sides"
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        refuse_shared((left_labels, right_labels), pairs, remedy)
+    left_labels, (left,) = ascending(left_labels, left)
+    right_labels, (right,) = ascending(right_labels, right)
+    sizes = len(left_labels), len(right_labels)
+    return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
+
+
+def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork:
+    labels, (tail, head) = ascending(edges.labels(edges.left), *edges.ends())
+    has_capacity = edges.columns.capacity is not None
+    capacity = np.asarray(edges.capacity) if has_capacity else np.ones(len(tail), np.int64)
+    ends = ends_by_label(labels, options)
+    return FlowNetwork.from_arcs(len(labels), tail, head, capacity, **ends, labels=labels)
+
+
+def write_edge_list(graph: BipartiteGraph | FlowNetwork, file: IO[bytes], delimiter: str) -> None:
+    """Write a row for each edge or arc, below a header that makes the file readable again."""
+    if isinstance(graph, FlowNetwork):
+        cells = _cells(graph.labels or range(graph.num_nodes), delimiter)
+        header = ("tail", "head", "capacity")
+        table = ((cells[u], cells[v], str(c)) for u, v, c in written_arcs(graph))
+    else:
+        left = _cells(graph.left_labels or range(graph.num_left), delimiter)
+        right = _cells(graph.right_labels or range(graph.num_right), delimiter)
+        header, table = ("left", "right"), ((left[u], right[v]) for u, v in graph.pairs())
+    file.writelines((delimiter.join(row) + "\n").encode() for row in chain([header], table))
+
+
+def written_arcs(network: FlowNetwork) -> Iterator[tuple[int, int, int]]:
+    """Yield (tail, head, capacity) in node numbers; see `arcs_of`."""
+    tail, head, capacity = arcs_of(network)
+    return zip(tail.tolist(), head.tolist(), capacity.tolist(), strict=True)
+
+
+def arcs_of(network: FlowNetwork) -> tuple[IntArray, IntArray, WideArray]:
+    """Return tails, heads and capacities, with one arc of each pair that has no capacity at all."""
+    is_written = network.capacity > 0
+    is_written[::2] |= ~is_written[1::2]
+    return network.sender[is_written], network.receiver[is_written], network.capacity[is_written]
+
+
+def _cells(labels: Sequence[Label], delimiter: str) -> list[str]:
+    texts = [str(label) for label in labels]
+    if len(set(texts)) < len(texts):
+        raise InputError("two labels have the same text, an edge list cannot tell them apart")
+    lost = next((x for x in texts if x != x.strip() or not x or set(x) & set("\0\n\r")), None)
+    if lost is not None:
+        raise InputError(f"an edge list cannot hold the label {reprlib.repr(lost)}")
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise InputError("a label cannot be written in UTF-8") from None
+    return [csv_cell(text, delimiter) for text in texts]
+
+
+def csv_cell(text: str, delimiter: str = ",") -> str:
+    r"""Return the text as a cell that reads back as itself.
+
+    >>> csv_cell("ann"), csv_cell("ann, bob"), csv_cell("#1")
+    ('ann', '"ann, bob"', '"#1"')
+    """
+    if delimiter in text or '"' in text or text[:1] in "#%" or set(text) & set("\r\n"):
+        return '"' + text.replace('"', '""') + '"'
+    return text

@@ -1,0 +1,263 @@
+"""A file or standard input becomes lines, rows, numbers or JSON; text and bytes become a file.
+
+What is read comes unpacked and seekable whatever it was. What is written appears under its name
+only once it is complete. Every complaint is one `InputError` of one sentence that starts with the
+file and, where there are lines, the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import re
+import reprlib
+import secrets
+import shutil
+import sys
+import tempfile
+import warnings
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any, cast
+
+from augury.classical.graph import InputError
+from augury.classical.network import capacity_fault
+
+FREE_NODES = 1_000_000
+"""A header can claim any number of nodes in a few bytes. This many are believed without edges …"""
+NODES_PER_EDGE = 16
+"""… and this many more for each edge that the file really holds."""
+
+SPOOL_BYTES = 2**24
+"""Up to here an unpacked or piped file is kept in memory, beyond it on disk."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class LineError(InputError):
+    """An InputError that knows its line; `named` turns it into a plain one."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line = line
+
+
+@contextmanager
+def named(path: str | Path) -> Generator[None]:
+    """Put the file's name, and the line where one is known, in front of every complaint."""
+    name = "standard input" if str(path) == "-" else str(path)
+    try:
+        yield
+    except InputError as error:
+        where = f"{name}, line {error.line}" if isinstance(error, LineError) else name
+        # What a file is made of may be quoted, and a message is one line.
+        raise InputError(f"{where}: {' '.join(str(error).split())}") from None
+    except OSError as error:
+        raise InputError(f"{name}: {_os_fault(error)}") from None
+    except MemoryError:
+        raise InputError(f"{name}: this does not fit in memory") from None
+
+
+def _os_fault(error: OSError) -> str:
+    words: dict[type[OSError], str] = {
+        FileNotFoundError: "there is no such file or folder",
+        IsADirectoryError: "this is a folder, not a file",
+        PermissionError: "permission denied",
+    }
+    return words.get(type(error)) or (error.strerror or str(error)).lower()
+
+
+@contextmanager
+def foreign(what: str) -> Generator[None]:
+    """Turn whatever a parser of other people's throws at damaged bytes into one sentence."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"this is not {what}: {str(error) or type(error).__name__}") from None
+
+
+@contextmanager
+def open_input(path: str | Path) -> Generator[IO[bytes]]:
+    """Open a file or standard input for reading, unpacked and seekable whatever it was."""
+    with _opened(path) as file, _spool() as piped, _spool() as unpacked:
+        if file is sys.stdin.buffer or not file.seekable():
+            shutil.copyfileobj(file, piped)
+            file = piped
+        file.seek(0)
+        is_packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if is_packed:
+            _unpack(file, unpacked)
+            file = unpacked
+        yield file
+
+
+@contextmanager
+def _opened(path: str | Path) -> Generator[IO[bytes]]:
+    if str(path) == "-":
+        yield sys.stdin.buffer
+        return
+    with Path(path).open("rb") as file:
+        yield file
+
+
+def _spool() -> IO[bytes]:
+    return cast("IO[bytes]", tempfile.SpooledTemporaryFile(SPOOL_BYTES))
+
+
+def _unpack(file: IO[bytes], target: IO[bytes]) -> None:
+    try:
+        with gzip.GzipFile("", "rb", fileobj=file) as packed:
+            shutil.copyfileobj(packed, target)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise InputError("the gzip data is damaged or cut short") from None
+    target.seek(0)
+
+
+def start_of(file: IO[bytes]) -> bytes:
+    """Return how the file starts, without byte order mark and white space; refuse an empty one."""
+    file.seek(0)
+    start = file.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    if not start:
+        raise InputError("the file is empty")
+    return start
+
+
+@contextmanager
+def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
+    """Open a file for writing that takes its name only once all of it is written."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError
+    if target.exists() and not target.is_file():
+        # A pipe or a device has no name to take over.
+        with target.open("wb") as file:
+            yield file
+        return
+    # Not from tempfile, whose files only their owner may read.
+    temporary = target.with_name(f".augury-{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text to a file, all of it or nothing; `-` is standard output."""
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    with named(path), atomic_file(path) as file:
+        # Half a character from JSON's \ud800 has no UTF-8; it is shown, not lost.
+        file.write(text.encode(errors="backslashreplace"))
+
+
+class Lines(Iterator[str]):
+    """The lines of a file as text, without blank lines and comments; `number` is the last one's."""
+
+    def __init__(self, file: IO[bytes], comments: str) -> None:
+        file.seek(0)
+        file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
+        self._lines = iter(file)
+        self._comments = comments
+        self.number = 0
+        self.ends = "\r\n"
+
+    def __next__(self) -> str:
+        for raw in self._lines:
+            self.number += 1
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError:
+                raise LineError(self.number, "this is not text in UTF-8") from None
+            if "\0" in line:
+                raise LineError(self.number, "this is not text: it holds a zero byte")
+            if line.strip() and line.lstrip()[0] not in self._comments:
+                return line.strip(self.ends)
+        raise StopIteration
+
+
+def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
+    """Yield the cells of each line; the first separator found in the first line is the one."""
+    first = next(lines, None)
+    if first is None:
+        return
+    bare = re.sub('"[^"]*"', "", first)
+    delimiter = next((mark for mark in separators if mark in bare), " ")
+    if delimiter == " ":
+        lines.ends, first = " \t\r\n", first.strip()
+    done = 0
+
+    def feed() -> Iterator[str]:
+        yield first
+        last = lines.number
+        for given, line in enumerate(lines, 1):
+            # One quote too many must not swallow the lines after it.
+            if done < given:
+                raise LineError(last, "a quoted field is not closed")
+            last = lines.number
+            yield line
+
+    reader = csv.reader(feed(), delimiter=delimiter, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            done += 1
+            yield [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise LineError(lines.number, str(error)) from None
+
+
+def amount_of(text: str, line: int, what: str = "capacity") -> int:
+    """Return a capacity written in text; whole numbers like 2.0 and 1e3 count, exactly."""
+    if text.isdecimal() and text.isascii() and len(text) <= 18:
+        return int(text)
+    value: object = reprlib.repr(text)[1:-1]
+    if re.fullmatch(r"[+-]?[0-9]{1,40}", text, re.ASCII):
+        value = int(text)
+    elif "_" not in text:
+        with suppress(ValueError):
+            value = float(text)
+    fault = capacity_fault(value)
+    # A float has rounded already: 0.1e-400 looks like 0 and 2**53 + 0.5 like a whole number.
+    if not fault and Decimal(text) != Decimal(text).to_integral_value():
+        fault = f"is {reprlib.repr(text)[1:-1]}, not a whole number"
+    if fault:
+        raise LineError(line, f"the {what} {fault}")
+    return int(Decimal(text))
+
+
+def parse_json(file: IO[bytes]) -> Any:
+    """Return what a JSON file says; a broken one is an InputError with its line."""
+    file.seek(0)
+    try:
+        return json.loads(file.read().decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError("this is not text in UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise LineError(error.lineno, f"this is not JSON: {error.msg}") from None
+    except RecursionError:
+        raise InputError("this JSON is nested too deeply") from None
+    except ValueError:
+        raise InputError("this JSON holds a number of thousands of digits") from None
+
+
+def refuse_claim(count: int, num_edges: int, what: str) -> None:
+    """Raise InputError if so many nodes for so few edges can only be a mistake or an attack."""
+    most = FREE_NODES + NODES_PER_EDGE * num_edges
+    if count > most:
+        raise InputError(
+            f"{count} {what} are claimed, but only {num_edges} edges follow; "
+            f"at most {most} nodes are believed"
+        )

@@ -1,0 +1,164 @@
+"""Labels in a file become node numbers, and what the user knows becomes `ReadOptions`.
+
+Two ways from label to number beside `graph.LabelIndex`, which is for labels handed over in Python
+and goes by value alone: `Numbering` makes the numbers of a file's nodes as they come, one look-up
+in a dict for each of millions of cells; `LabelFinder` finds a node of a finished graph, also by
+text, since text is all that a CSV file or a command line has.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import cast
+
+import numpy as np
+
+from augury.classical.graph import InputError, IntArray, Label, two_colouring
+
+INTEGER = re.compile(r"-?[1-9][0-9]{0,17}|0")
+"""An integer as Python writes it, so that its text and its value name the same node."""
+
+USUAL_ENDS = (("s", "t"), ("source", "sink"))
+"""Labels that name source and sink by themselves."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the reader cannot see in the file itself."""
+
+    flow: bool = False
+    """Read a flow network where the format could also be a bipartite graph."""
+    header: bool | None = None
+    """Whether the first row of an edge list names the columns; None decides by looking."""
+    source: str | None = None
+    """The label of the source, as text; in matrices the node number from 0."""
+    sink: str | None = None
+    """The label of the sink, as text; in matrices the node number from 0."""
+
+
+class Numbering(dict[Label, int]):
+    """The number of each label as it first appears; with a `place`, the labels are fixed."""
+
+    place = ""
+
+    def __missing__(self, label: Label) -> int:
+        if self.place:
+            raise InputError(f"{reprlib.repr(label)} is not among the {self.place}")
+        self[label] = number = len(self)
+        return number
+
+
+class LabelFinder:
+    """Finds a node by its label, or by the text of its label where only one node has that text."""
+
+    def __init__(self, labels: Sequence[Label]) -> None:
+        self._labels = labels
+        self._by_value: dict[Label, int] | None = None
+        self._by_text: dict[str, int] | None = None
+
+    def number(self, label: object) -> int | None:
+        """Return the node's number, None where there is no such node or more than one."""
+        if isinstance(self._labels, range):  # a million nodes without labels need no dict
+            return _position(label, self._labels)
+        if self._by_value is None:
+            self._by_value = {label: number for number, label in enumerate(self._labels)}
+        label = without_lists(label)
+        # True == 1, but whoever writes true means no node.
+        if not isinstance(label, bool):
+            with suppress(KeyError, TypeError):  # TypeError: it cannot be hashed
+                return self._by_value[cast("Label", label)]
+        if self._by_text is None:
+            self._by_text = {}
+            for known, number in self._by_value.items():
+                self._by_text[str(known)] = -1 if str(known) in self._by_text else number
+        number = self._by_text.get(str(label), -1)
+        return None if number < 0 else number
+
+
+def _position(label: object, numbers: range) -> int | None:
+    if type(label) is not int:
+        text = f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
+        if not INTEGER.fullmatch(text):
+            return None
+        label = int(text)
+    return numbers.index(label) if label in numbers else None
+
+
+def without_lists(label: object) -> object:
+    """Return JSON's lists as tuples, which is what they were when a label was written."""
+    if not isinstance(label, list):
+        return label
+    return tuple(without_lists(part) for part in cast("list[object]", label))
+
+
+def ends_of(
+    labels: Sequence[Label],
+    own: Mapping[str, int],
+    options: ReadOptions,
+    lacking: Mapping[str, str],
+) -> dict[str, int]:
+    """Return the numbers of source and sink: those asked for, else the file's own.
+
+    Where neither says it, `lacking` is the complaint.
+    """
+    finder, ends = LabelFinder(labels), dict(own)
+    for end, asked in (("source", options.source), ("sink", options.sink)):
+        number = None if asked is None else finder.number(asked)
+        if number is not None:
+            ends[end] = number
+        elif asked is not None:
+            is_counted = isinstance(labels, range) and len(labels) > 0
+            hint = f", they are {labels[0]} to {labels[-1]}" if is_counted else ""
+            raise InputError(f"the {end} {reprlib.repr(asked)} is not a node of the network{hint}")
+    for end in ("source", "sink"):
+        if end not in ends:
+            raise InputError(lacking[end])
+    if ends["source"] == ends["sink"] < len(labels):  # else the network itself complains
+        same = reprlib.repr(labels[ends["source"]])
+        raise InputError(f"source and sink are the same node, {same}")
+    return ends
+
+
+def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, int]:
+    """Return the numbers of source and sink: those asked for, else those with usual labels."""
+    finder = LabelFinder(labels)
+    asked = {"source": options.source, "sink": options.sink}
+    own: dict[str, int] = {}
+    for pair in USUAL_ENDS:
+        found = {end: finder.number(label) for end, label in zip(asked, pair, strict=True)}
+        if all(asked[end] is not None or found[end] is not None for end in asked):
+            own = {end: number for end, number in found.items() if number is not None}
+            break
+    nothing = "nothing says which nodes are source and sink: name them with --source, --sink"
+    return ends_of(labels, own, options, dict.fromkeys(asked, nothing))
+
+
+def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
+    """Renumber nodes so that integer labels ascend; others keep the order of first appearance."""
+    if not all(type(label) is int for label in labels):
+        return labels, list(numbers)
+    order = sorted(range(len(labels)), key=cast("list[int]", labels).__getitem__)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    return [labels[i] for i in order], [rank[row] for row in numbers]
+
+
+def refuse_shared(
+    sides: tuple[Sequence[Label], Sequence[Label]], edges: Iterable[tuple[int, int]], remedy: str
+) -> None:
+    """Raise InputError if a text label stands on both sides: is that one node or two?"""
+    texts = [{label for label in side if isinstance(label, str)} for side in sides]
+    if texts[0].isdisjoint(texts[1]):
+        return
+    neighbours: dict[Label, list[Label]] = {label: [] for label in chain(*sides)}
+    for u, v in edges:
+        neighbours[sides[0][u]].append(sides[1][v])
+        neighbours[sides[1][v]].append(sides[0][u])
+    two_colouring(neighbours)
+    shared = next(label for label in sides[0] if label in texts[1])
+    raise InputError(f"the label {reprlib.repr(shared)} stands on both sides: {remedy}")

@@ -1,0 +1,128 @@
+"""Executors run whole graphs and every decision is judged: evaluation through simulation.
+
+`simulate` is Algorithm 2 of the paper for many graphs at once. The run itself is `ford_fulkerson`; here
+its rounds are compared with the truth, which is computed from the residual alone, so that a failure
+can be put down to a subroutine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import (
+    BREADTH_FIRST,
+    Round,
+    Settings,
+    Subroutines,
+    Verdict,
+    ford_fulkerson,
+    reachable,
+)
+from augury.classical.graph import WideArray
+from augury.classical.network import FlowNetwork
+
+
+@dataclass
+class Run:
+    """One graph's run: what it reached, how it ended, and how often each subroutine was right."""
+
+    value: int = 0
+    """The flow that the executor found."""
+    maximum: int = 0
+    """The maximum flow."""
+    ending: Verdict = Verdict.GOES_ON
+    rounds: int = 0
+    asked: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DECISIONS, 0))
+    """How often each decision was asked for."""
+    wrong: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DECISIONS, 0))
+    """How often it was wrong."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the maximum was found."""
+        return self.value == self.maximum
+
+    @property
+    def error(self) -> int:
+        """By how much the flow falls short."""
+        return self.maximum - self.value
+
+
+DECISIONS = ("search", "reach", "bottleneck", "empty_path", "augmentation")
+"""search: a legal path where one exists. reach: whether the sink is reachable. bottleneck: its value.
+empty_path: a bottleneck of 0 recognised, the paper's true negatives. augmentation: a path's capacities.
+"""
+
+
+def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
+    """Return the maximum flow value of each network, by the classical executor."""
+    values = [0] * len(networks)
+    rngs = [np.random.default_rng(0) for _ in networks]
+    for round_ in ford_fulkerson(
+        Batch.of(networks), BREADTH_FIRST, rngs, Settings(many_paths=True)
+    ):
+        for graph, amount in zip(round_.paths.graph, round_.bottleneck.tolist(), strict=True):
+            values[round_.batch.graphs[graph]] += amount
+    return values
+
+
+def simulate(
+    networks: Sequence[FlowNetwork],
+    subroutines: Subroutines,
+    rngs: Sequence[np.random.Generator],
+    settings: Settings | None = None,
+    maxima: Sequence[int] | None = None,
+) -> list[Run]:
+    """Run every network once and judge every decision.
+
+    Args:
+        networks: may differ in size; each is run as if alone.
+        subroutines: the executor.
+        rngs: the generator of each network's weights.
+        settings: how failures end a run.
+        maxima: the maximum flow values, where they are known already.
+    """
+    runs = [Run(maximum=value) for value in (maxima or maximum_values(networks))]
+    for round_ in ford_fulkerson(Batch.of(networks), subroutines, rngs, settings):
+        counts = _judged(round_)
+        for graph, own in enumerate(round_.batch.graphs):
+            run = runs[own]
+            run.rounds += 1
+            run.ending = Verdict(round_.verdict[graph])
+            for decision, (asked, wrong) in counts.items():
+                run.asked[decision] += int(asked[graph])
+                run.wrong[decision] += int(wrong[graph])
+        for graph, amount in zip(round_.paths.graph, round_.bottleneck.tolist(), strict=True):
+            runs[round_.batch.graphs[graph]].value += amount
+    return runs
+
+
+def _judged(round_: Round) -> dict[str, tuple[WideArray, WideArray]]:
+    """Count for each graph how often each decision was asked for and wrong in this round."""
+    batch, tried = round_.batch, round_.tried
+    has_path = reachable(batch, round_.residual)[-1][batch.sink]
+    is_done = round_.verdict == Verdict.DONE
+    smallest = tried.smallest(round_.residual)
+
+    def count(paths: WideArray) -> WideArray:
+        return np.bincount(paths, minlength=batch.num_graphs)
+
+    searched = has_path & ~is_done
+    legal = count(tried.graph[smallest > 0])
+    empty = smallest == 0
+    right = round_.proposed == smallest
+    answered = count(tried.graph[(smallest > 0) & right])
+    return {
+        "search": (searched.astype(np.int64), (searched & (legal == 0)).astype(np.int64)),
+        "reach": (np.ones(batch.num_graphs, np.int64), (is_done == has_path).astype(np.int64)),
+        "bottleneck": (count(tried.graph), count(tried.graph[~right])),
+        "empty_path": (count(tried.graph[empty]), count(tried.graph[empty & ~right])),
+        "augmentation": (
+            answered,
+            (round_.verdict == Verdict.WRONG_AUGMENTATION).astype(np.int64),
+        ),
+    }

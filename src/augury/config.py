@@ -1,0 +1,231 @@
+"""Names and numbers that fix a network, its data and its training; the presets of the paper and ours.
+
+Every field documents itself; the help of `augury train` is made from these texts. A run folder holds
+the resolved configuration, and a checkpoint carries it, so a network never travels without it.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """The graphs that are traced."""
+
+    train_graphs: int = 300
+    """Graphs to train on; every round of each is a sample."""
+    validation_graphs: int = 50
+    """Graphs whose steps are compared with the network's."""
+    extra_graphs: int = 0
+    """Further graphs for reachability alone, with up to 40 % of the pairs matched greedily."""
+    side: int = 8
+    """Nodes on each side of a training graph."""
+    p: float = 0.25
+    """Probability of an edge."""
+    walk_length: int = 5
+    """Arcs of the random walks that teach bottleneck and augmentation."""
+    max_capacity: int = 10
+    """Capacities on these walks are drawn from 0 to this."""
+    seed: int = 0
+    """Seed of graphs, weights and walks, and of the order of samples; the same for all networks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig:
+    """The shape of a network."""
+
+    processor: str = "mpnn"
+    """Which message-passing layer updates the nodes: a name in PROCESSORS."""
+    hidden: int = 32
+    """Width K of every latent vector."""
+    bits: int = 8
+    """Width of distances, weights and capacities; infinity is all ones."""
+    heads: int = 4
+    """Attention heads of the layer that finds the bottleneck."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How a network is trained and which of its epochs is kept."""
+
+    learning_rate: float = 5e-4
+    """Of Adam."""
+    batch_size: int = 32
+    """Rounds in an update."""
+    max_epochs: int = 100
+    """Epochs at most."""
+    patience: int = 10
+    """Epochs without improvement after which training stops."""
+    select: Literal["execution", "paper"] = "execution"
+    """What improves: whole executions on validation graphs of three sizes, or the paper's
+    predecessor accuracy of the last step, which does not see reachability."""
+    execution_scales: tuple[int, ...] = (1, 2, 4)
+    """Sizes of the validation graphs that are executed after each epoch, as multiples of `side`."""
+    execution_graphs: int = 40
+    """Validation graphs of each size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """All of it."""
+
+    preset: str
+    """The preset that this started from."""
+    data: DataConfig = field(default_factory=DataConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+PRESETS: dict[str, Config] = {
+    config.preset: config
+    for config in (
+        Config(preset="paper-mpnn"),
+        Config(preset="paper-pna", network=NetworkConfig(processor="pna")),
+        Config(
+            preset="paper-pna-nostd",
+            network=NetworkConfig(processor="pna-nostd"),
+            data=DataConfig(extra_graphs=200),
+        ),
+        Config(preset="gatv2", network=NetworkConfig(processor="gatv2")),
+    )
+}
+"""The paper's networks, and one more processor for comparison."""
+
+
+class ConfigError(ValueError):
+    """A setting that does not exist or has a value of the wrong kind; one sentence says which."""
+
+
+def preset(name: str) -> Config:
+    """Return the preset of that name."""
+    if name not in PRESETS:
+        raise ConfigError(f"{name!r} is none of the presets {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def with_settings(config: Config, settings: Iterable[str]) -> Config:
+    """Apply settings such as `network.hidden=64`, in order.
+
+    >>> with_settings(preset("paper-mpnn"), ["network.hidden=64"]).network.hidden
+    64
+    """
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise ConfigError(f"the setting {setting!r} is not of the form part.name=value")
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            value = text
+        config = _with_value(config, key.strip(), value)
+    return config
+
+
+def with_file(config: Config, path: Path) -> Config:
+    """Apply the settings of a TOML file with the tables data, network and training."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    for part, values in tables.items():
+        if not isinstance(values, dict):
+            raise ConfigError(
+                f"{path}: {part} must be one of the tables [data], [network], [training]"
+            )
+        for name, value in values.items():
+            config = _with_value(config, f"{part}.{name}", value)
+    return config
+
+
+def _with_value(config: Config, key: str, value: object) -> Config:
+    part, _, name = key.partition(".")
+    known = {
+        field.name: field.name for field in dataclasses.fields(Config) if field.name != "preset"
+    }
+    section = getattr(config, known[part]) if part in known else None
+    names = [field.name for field in dataclasses.fields(section)] if section is not None else []
+    if section is None or name not in names:
+        all_keys = ", ".join(setting.key for setting in settings_of())
+        raise ConfigError(f"there is no setting {key!r}; there are {all_keys}")
+    section = dataclasses.replace(section, **{name: _checked(key, type(section), name, value)})
+    return dataclasses.replace(config, **{part: section})
+
+
+def _checked(key: str, section: type, name: str, value: object) -> object:
+    """Return the value in the field's own type, or say what it should be."""
+    kind = get_type_hints(section)[name]
+    choices = get_args(kind)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if isinstance(value, list):
+        value = tuple(value)
+    if kind in (int, float, str):
+        fits, wanted = type(value) is kind, kind.__name__
+    elif Ellipsis in choices:
+        fits = isinstance(value, tuple) and all(type(entry) is int for entry in value)
+        wanted = "whole numbers such as (1, 2)"
+    else:
+        fits, wanted = value in choices, " or ".join(map(str, choices))
+    if not fits:
+        raise ConfigError(f"the setting {key} is {value!r}, but must be {wanted}")
+    if isinstance(value, int | float) and (value < 0 or (value == 0 and name not in MAY_BE_ZERO)):
+        raise ConfigError(f"the setting {key} is {value}, but must be positive")
+    return value
+
+
+MAY_BE_ZERO = frozenset({"seed", "extra_graphs", "patience", "p", "execution_graphs"})
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting, for help texts."""
+
+    key: str
+    default: object
+    help: str
+
+
+def settings_of() -> list[Setting]:
+    """List every setting with its default and its text."""
+    import inspect
+
+    found: list[Setting] = []
+    for part in dataclasses.fields(Config):
+        if part.name == "preset":
+            continue
+        section = get_type_hints(Config)[part.name]
+        # A string after a field is its documentation; only the source has it.
+        tree = ast.parse(inspect.getsource(section)).body[0]
+        assert isinstance(tree, ast.ClassDef)
+        for statement, after in zip(tree.body, tree.body[1:], strict=False):
+            if isinstance(statement, ast.AnnAssign) and isinstance(after, ast.Expr):
+                assert isinstance(statement.target, ast.Name) and isinstance(
+                    after.value, ast.Constant
+                )
+                name, text = statement.target.id, " ".join(str(after.value.value).split())
+                found.append(Setting(f"{part.name}.{name}", getattr(section, name), text))
+    return found
+
+
+def to_dict(config: Config) -> dict[str, Any]:
+    """Return the configuration as plain tables."""
+    return dataclasses.asdict(config)
+
+
+def from_dict(tables: Mapping[str, Any]) -> Config:
+    """Return the configuration that `to_dict` made the tables of; unknown settings are refused."""
+    config = Config(preset=str(tables.get("preset", "")))
+    for part, values in tables.items():
+        if part != "preset":
+            for name, value in dict(values).items():
+                config = _with_value(config, f"{part}.{name}", value)
+    return config

@@ -1,0 +1,1 @@
+"""Experiments: evaluation through simulation, and the records that every table is made of."""

@@ -1,0 +1,290 @@
+"""Traces become tensors to learn from; the answer enters here and nowhere else.
+
+Every round of a trace is a sample, the last one without a path too. A search ends with a step in which
+nothing changes: that is what the network is to notice, so a sample has one step more than its trace
+has changes, but never more than |V| − 1. Samples of a batch are sorted, longest first, so that the
+graphs that still run are a prefix of the batch (see `Wiring.first`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from augury.classical.batch import Batch
+from augury.classical.generate import partly_matched, uniform
+from augury.classical.graph import WideArray
+from augury.classical.network import FlowNetwork
+from augury.classical.trace import Trace, TracedRound, record
+from augury.config import DataConfig
+from augury.neural.networks import Walks
+from augury.neural.wiring import Wiring
+
+
+@dataclass(frozen=True, eq=False)
+class SearchBatch:
+    """Rounds for search, bottleneck and augmentation; step t of the run is row t − 1 of the targets."""
+
+    wiring: Wiring
+    weights: Tensor
+    """(link,)"""
+    capacities: Tensor
+    """(link,)"""
+    distance: Tensor
+    """(step, node): the true distance after each step."""
+    column: Tensor
+    """(step, node): which of its links a node was reached by; −1 if it was not."""
+    running: tuple[int, ...]
+    """How many graphs take part in each step."""
+    walks: Walks
+
+
+@dataclass(frozen=True, eq=False)
+class ReachBatch:
+    """Rounds for reachability."""
+
+    wiring: Wiring
+    is_usable: Tensor
+    """(link,): whether the arc has residual."""
+    reached: Tensor
+    """(step, node): whether a node is reached after each step."""
+    running: tuple[int, ...]
+    """How many graphs take part in each step."""
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """A round on links instead of arcs."""
+
+    links: _Links
+    weights: WideArray
+    capacities: WideArray
+    distance: npt.NDArray[np.unsignedinteger]
+    column: WideArray
+    reached: npt.NDArray[np.bool_]
+    search_steps: int
+    reach_steps: int
+
+
+@dataclass(frozen=True)
+class _Links:
+    """The wiring of one network as arrays."""
+
+    sender: WideArray
+    receiver: WideArray
+    start: WideArray
+    arc: WideArray
+    num_nodes: int
+    source: int
+    sink: int
+
+
+class Samples:
+    """All rounds of some traces, ready to be put together into batches."""
+
+    def __init__(self, traces: Sequence[Trace], config: DataConfig) -> None:
+        self.config = config
+        self.samples = [
+            _sample(links, traced)
+            for trace in traces
+            for links in [_links(trace.network)]
+            for traced in trace.rounds
+        ]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    @property
+    def mean_log_degree(self) -> float:
+        """The mean over nodes of log(degree + 1), self loops counted: δ of PNA."""
+        logs = [np.log(np.diff(sample.links.start) + 1.0) for sample in self.samples]
+        return float(np.concatenate(logs).mean())
+
+    def search_batch(self, chosen: Sequence[int], rng: np.random.Generator) -> SearchBatch:
+        """Put the chosen rounds together, and draw a random walk for each."""
+        samples = [self.samples[i] for i in chosen]
+        samples.sort(key=lambda sample: -sample.search_steps)
+        steps = [sample.search_steps for sample in samples]
+        wiring = _joined([sample.links for sample in samples])
+        weights = np.concatenate([sample.weights for sample in samples])
+        return SearchBatch(
+            wiring,
+            torch.from_numpy(weights),
+            torch.from_numpy(np.concatenate([sample.capacities for sample in samples])),
+            torch.from_numpy(_rows([sample.distance for sample in samples], steps)),
+            torch.from_numpy(_rows([sample.column for sample in samples], steps)),
+            _running(steps),
+            _walks(samples, wiring, weights, self.config, rng),
+        )
+
+    def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
+        """Put the chosen rounds together."""
+        samples = [self.samples[i] for i in chosen]
+        samples.sort(key=lambda sample: -sample.reach_steps)
+        steps = [sample.reach_steps for sample in samples]
+        return ReachBatch(
+            _joined([sample.links for sample in samples]),
+            torch.from_numpy(np.concatenate([sample.capacities for sample in samples]) > 0),
+            torch.from_numpy(_rows([sample.reached for sample in samples], steps)),
+            _running(steps),
+        )
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a network is trained on, and the graphs that choose among its epochs."""
+
+    train: Samples
+    extra: Samples | None
+    """Partly matched states, for reachability alone."""
+    validation: Samples
+    execution: dict[int, list[FlowNetwork]]
+    """Validation graphs to be executed as a whole, by scale."""
+
+
+@cache
+def training_data(
+    config: DataConfig, execution_scales: tuple[int, ...], execution_graphs: int
+) -> TrainingData:
+    """Make all data from the seed; graphs for training, validation and execution never mix."""
+    rngs = np.random.default_rng(config.seed).spawn(4)
+
+    def traced(rng: np.random.Generator, networks: list[FlowNetwork]) -> Samples:
+        return Samples(record(networks, rng), config)
+
+    def graphs(rng: np.random.Generator, count: int, side: int) -> list[FlowNetwork]:
+        return [FlowNetwork.from_bipartite(uniform(rng, side, p=config.p)) for _ in range(count)]
+
+    states = [partly_matched(rngs[1], config.side, config.p) for _ in range(config.extra_graphs)]
+    return TrainingData(
+        train=traced(rngs[0], graphs(rngs[0], config.train_graphs, config.side)),
+        extra=traced(rngs[1], states) if states else None,
+        validation=traced(rngs[2], graphs(rngs[2], config.validation_graphs, config.side)),
+        execution={
+            scale: graphs(rngs[3], execution_graphs, config.side * scale)
+            for scale in execution_scales
+        },
+    )
+
+
+AnyBatch = TypeVar("AnyBatch", SearchBatch, ReachBatch)
+
+
+def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
+    """Return the batch on another device."""
+
+    def move(value: object) -> object:
+        if isinstance(value, Tensor | Wiring):
+            return value.to(device)
+        return (
+            Walks(*(tensor.to(device) for tensor in value)) if isinstance(value, Walks) else value
+        )
+
+    return type(batch)(*(move(getattr(batch, field.name)) for field in fields(batch)))
+
+
+def _links(network: FlowNetwork) -> _Links:
+    wiring = Wiring.of(Batch.of([network]))
+    return _Links(
+        wiring.sender.numpy(),
+        wiring.receiver.numpy(),
+        wiring.start.numpy(),
+        wiring.arc.numpy(),
+        network.num_nodes,
+        network.source,
+        network.sink,
+    )
+
+
+def _sample(links: _Links, traced: TracedRound) -> _Sample:
+    limit = links.num_nodes - 1
+    weights = np.append(traced.weights, 0).astype(np.int64)[links.arc]
+    return _Sample(
+        links,
+        weights,
+        np.append(traced.residual, 0)[links.arc],
+        traced.distance,
+        _columns(links, traced.predecessor),
+        traced.reached,
+        min(len(traced.distance), limit),
+        min(len(traced.reached), limit),
+    )
+
+
+def _columns(links: _Links, predecessor: npt.NDArray[np.int32]) -> WideArray:
+    """Find for (step, node) the place of the predecessor's link among the node's own."""
+    key = links.receiver * links.num_nodes + links.sender
+    order = np.argsort(key)
+    wanted = np.arange(links.num_nodes) * links.num_nodes + predecessor
+    place = np.searchsorted(key[order], wanted).clip(max=len(key) - 1)
+    column = order[place] - links.start[:-1]
+    return np.where(predecessor >= 0, column, -1)
+
+
+def _joined(parts: Sequence[_Links]) -> Wiring:
+    """Lay the wirings side by side."""
+    sizes = np.array([part.num_nodes for part in parts])
+    node_start = np.concatenate([[0], np.cumsum(sizes)])
+    num_links = np.array([len(part.sender) for part in parts])
+    shift = np.repeat(node_start[:-1], num_links)
+    link_shift = np.concatenate([[0], np.cumsum(num_links)])
+    start = [part.start[:-1] + first for part, first in zip(parts, link_shift, strict=False)]
+    arrays = (
+        np.concatenate([part.sender for part in parts]) + shift,
+        np.concatenate([part.receiver for part in parts]) + shift,
+        np.concatenate([*start, link_shift[-1:]]),
+        np.concatenate([part.arc for part in parts]),
+        np.repeat(np.arange(len(parts)), sizes),
+        node_start,
+        np.array([part.source for part in parts]) + node_start[:-1],
+    )
+    return Wiring.from_arrays(*arrays).with_tables()
+
+
+def _rows(
+    parts: Sequence[npt.NDArray[np.generic]], steps: Sequence[int]
+) -> npt.NDArray[np.generic]:
+    """Lay (row, node) arrays side by side for steps 1, 2, …; after its last change a row repeats."""
+    kind = np.bool_ if parts[0].dtype == np.bool_ else np.int64
+    joined = np.zeros((max(steps), sum(part.shape[1] for part in parts)), kind)
+    first = 0
+    for part, num_steps in zip(parts, steps, strict=True):
+        rows = np.minimum(np.arange(1, num_steps + 1), len(part) - 1)
+        joined[:num_steps, first : first + part.shape[1]] = part[rows]
+        first += part.shape[1]
+    return joined
+
+
+def _running(steps: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int((np.array(steps) > step).sum()) for step in range(max(steps)))
+
+
+def _walks(
+    samples: Sequence[_Sample],
+    wiring: Wiring,
+    weights: WideArray,
+    config: DataConfig,
+    rng: np.random.Generator,
+) -> Walks:
+    """Walk backwards from each sink along random arcs, with random capacities on them."""
+    sender, start = wiring.sender.numpy(), wiring.start.numpy()
+    node = np.array([sample.links.sink for sample in samples]) + wiring.node_start.numpy()[:-1]
+    taken: list[WideArray] = []
+    for _ in range(config.walk_length):
+        degree = start[node + 1] - start[node] - 1  # a node's last link is its self loop
+        link = start[node] + (rng.random(len(node)) * degree).astype(np.int64)
+        taken.append(link)
+        node = sender[link]
+    links = np.stack(taken, axis=1)
+    capacities = rng.integers(0, config.max_capacity + 1, links.shape)
+    rows = sender[links], wiring.receiver.numpy()[links], weights[links], capacities
+    return Walks(
+        *(torch.from_numpy(row) for row in rows), torch.zeros(links.shape, dtype=torch.bool)
+    )

@@ -1,0 +1,244 @@
+"""A network becomes the subroutines of Ford-Fulkerson, batched over unequal graphs.
+
+The rounds, the judge and the weights belong to `classical.ford_fulkerson`; here the network decides.
+An executor sees the batch, the residual and the weights, and nothing that knows the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import (
+    Paths,
+    Subroutines,
+    Tree,
+    WeightArray,
+    smallest_residual,
+    subtract,
+)
+from augury.classical.graph import BoolArray, InputError, WideArray
+from augury.neural.features import from_bits
+from augury.neural.networks import LinkTerms, PaperNetwork, State, Walks
+from augury.neural.wiring import Wiring
+
+
+class SearchMemory(NamedTuple):
+    """What bottleneck and augmentation need of the search before them."""
+
+    latent: Tensor
+    weights: WeightArray
+    steps: int
+    """Steps of the longest search in the batch."""
+
+
+@dataclass(frozen=True)
+class NeuralExecutor:
+    """Which decisions of a run are the network's."""
+
+    network: PaperNetwork
+    device: torch.device | str = "cpu"
+    asks_reachability: bool = True
+    """Whether the network says when it is done; otherwise only failures end a run."""
+    neural_bottleneck: bool = True
+    neural_augmentation: bool = True
+
+    def subroutines(self) -> Subroutines:
+        """Return the four parts."""
+        return Subroutines(
+            search=self.search,
+            bottleneck=self.bottleneck if self.neural_bottleneck else smallest_residual,
+            augment=self.augment if self.neural_augmentation else subtract,
+            is_done=self.is_done if self.asks_reachability else _never,
+        )
+
+    @torch.inference_mode()
+    def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+        """Step until the network stops or |V| − 1 steps are done; follow the best predecessors."""
+        network, wiring = self.network, _wiring(batch, self.device)
+        self._refuse_beyond_range(residual)
+        terms = self._search_terms(weights, residual, wiring)
+        infinity = 2**network.bits - 1
+        distance = torch.full((wiring.num_nodes,), infinity, device=self.device)
+        distance[wiring.source] = 0
+        run = _Run(network, wiring, distance)
+        while run.is_running:
+            state = network.search_step(run.values, run.latent, terms.taken(run.links), run.wiring)
+            distance = from_bits(network.distance_logits(state) > 0)
+            run.advance(state, distance, network.search_continues(state, run.wiring))
+        last = State(run.last_encoded, run.last_latent)
+        link = network.best_predecessors(last, terms.taken(None), wiring)
+        arc = wiring.arc[link].cpu().numpy().astype(np.int32)  # −1 where a node chose itself
+        arc[batch.source] = -1
+        return Tree(arc, SearchMemory(last.latent, weights, run.steps))
+
+    @torch.inference_mode()
+    def is_done(
+        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+    ) -> BoolArray:
+        """Search breadth-first from the source; done where the sink is not reached."""
+        network, wiring = self.network, _wiring(batch, self.device)
+        is_usable = wiring.on_links(torch.as_tensor(residual > 0).to(self.device))
+        table = network.reach_terms(torch.tensor([False, True], device=self.device))
+        prepared = table.index_select(0, is_usable.long())
+        is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
+        is_reached[wiring.source] = True
+        run = _Run(network, wiring, is_reached)
+        while run.is_running:
+            links = prepared if run.links is None else prepared[run.links]
+            state = network.reach_step(run.values, run.latent, links, run.wiring)
+            is_reached = network.reached_logits(state) > 0
+            run.advance(state, is_reached, network.reach_continues(state, run.wiring))
+        sink = torch.as_tensor(batch.sink, device=self.device)
+        return ~run.last_values[sink].cpu().numpy()
+
+    @torch.inference_mode()
+    def bottleneck(
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
+    ) -> WideArray:
+        """Point at the arc that limits each path; its residual is the bottleneck."""
+        if not len(paths.graph):
+            return np.zeros(0, np.int64)
+        walks, messages = self._messages(batch, residual, paths, tree)
+        place = self.network.bottleneck_logits(messages, walks).argmax(-1)
+        return walks.capacities.gather(1, place[:, None])[:, 0].cpu().numpy()
+
+    @torch.inference_mode()
+    def augment(
+        self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+    ) -> WideArray:
+        """Choose the residual that each arc of the paths keeps."""
+        if not len(paths.graph):
+            return np.zeros(0, np.int64)
+        walks, messages = self._messages(batch, residual, paths, tree)
+        amount = torch.as_tensor(bottleneck).to(self.device)
+        kept = self.network.augmentation_logits(messages, amount, walks).argmax(-1)
+        return kept[~walks.is_padding.reshape(-1)].cpu().numpy()
+
+    def _messages(
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree
+    ) -> tuple[Walks, Tensor]:
+        memory = tree.memory
+        assert isinstance(memory, SearchMemory)
+        walks = _padded(batch, residual, memory.weights, paths, self.device)
+        return walks, self.network.walk_messages(memory.latent, walks)
+
+    def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
+        """Encode each different pair of weight and residual once, and look the links up."""
+        weight = wiring.on_links(torch.as_tensor(weights.astype(np.int64)).to(self.device))
+        capacity = wiring.on_links(torch.as_tensor(residual).to(self.device))
+        width = int(weight.max()) + 1 if len(weight) else 1
+        pair, row = torch.unique(capacity * width + weight, return_inverse=True)
+        return _Terms(self.network.search_terms(pair % width, pair // width), row)
+
+    def _refuse_beyond_range(self, residual: WideArray) -> None:
+        most = 2**self.network.bits - 1
+        if len(residual) and int(residual.max()) > most:
+            raise InputError(
+                f"a capacity of {int(residual.max())} is beyond this network's range of 0..{most}"
+            )
+
+
+class _Terms(NamedTuple):
+    """Terms of the different kinds of link, and the kind of each link."""
+
+    table: LinkTerms
+    row: Tensor
+
+    def taken(self, links: Tensor | None) -> LinkTerms:
+        """Return the terms of these links, or of all."""
+        row = self.row if links is None else self.row[links]
+        return LinkTerms(
+            self.table.prepared.index_select(-2, row), self.table.score.index_select(-2, row)
+        )
+
+
+class _Run:
+    """The state of a search: the graphs that still run, and what the others ended with.
+
+    `links` are the links that still take part, None for all. Graphs that stopped are dropped once
+    the rest is less than `DROP_BELOW` of what is carried along; until then they are frozen.
+    """
+
+    DROP_BELOW = 0.7
+
+    def __init__(self, network: PaperNetwork, wiring: Wiring, values: Tensor) -> None:
+        self.wiring, self.values = wiring, values
+        self.latent = torch.zeros(wiring.num_nodes, network.hidden, device=values.device)
+        self.links: Tensor | None = None
+        self.nodes: Tensor | None = None
+        self.limit = wiring.node_start.diff() - 1
+        self.runs = torch.ones(wiring.num_graphs, dtype=torch.bool, device=values.device)
+        self.steps = 0
+        self.last_values = values.clone()
+        self.last_latent = self.latent.clone()
+        self.last_encoded = self.latent.clone()
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self.runs.any())
+
+    def advance(self, state: State, values: Tensor, goes_on: Tensor) -> None:
+        """Take over a step where a graph still runs, then see which graphs run on."""
+        self.steps += 1
+        runs = self.runs[self.wiring.node_graph]
+        if bool(self.runs.all()):
+            self.values, self.latent = values, state.latent
+        else:
+            self.values = torch.where(runs, values, self.values)
+            self.latent = torch.where(runs[:, None], state.latent, self.latent)
+        stopped = self.runs & ~((goes_on > 0) & (self.steps < self.limit))
+        if bool(stopped.any()):
+            self._keep(stopped[self.wiring.node_graph], state)
+            self.runs = self.runs & ~stopped
+            if 0 < float(self.runs.float().mean()) < self.DROP_BELOW:
+                self._drop()
+
+    def _keep(self, ended: Tensor, state: State) -> None:
+        nodes = torch.arange(len(self.last_values), device=ended.device)
+        nodes = (nodes if self.nodes is None else self.nodes)[ended]
+        self.last_values[nodes] = self.values[ended]
+        self.last_latent[nodes] = state.latent[ended]
+        self.last_encoded[nodes] = state.encoded[ended]
+
+    def _drop(self) -> None:
+        wiring, links, nodes = self.wiring.select(self.runs)
+        self.links = links if self.links is None else self.links[links]
+        self.nodes = nodes if self.nodes is None else self.nodes[nodes]
+        self.values, self.latent = self.values[nodes], self.latent[nodes]
+        self.limit, self.wiring = self.limit[self.runs], wiring
+        self.runs = self.runs[self.runs]
+
+
+def _never(batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /) -> BoolArray:
+    """Leave the end to `max_failures`: the threshold heuristic of the paper."""
+    return np.zeros(batch.num_graphs, np.bool_)
+
+
+@lru_cache(maxsize=2)
+def _wiring(batch: Batch, device: torch.device | str) -> Wiring:
+    """A run asks for the wiring of the same batch many times; batches are compared by identity."""
+    return Wiring.of(batch, device)
+
+
+def _padded(
+    batch: Batch,
+    residual: WideArray,
+    weights: WeightArray,
+    paths: Paths,
+    device: torch.device | str,
+) -> Walks:
+    """Lay the paths out as rows."""
+    lengths = np.diff(paths.start)
+    is_padding = np.arange(lengths.max()) >= lengths[:, None]
+    arcs = np.zeros(is_padding.shape, np.int64)
+    arcs[~is_padding] = paths.arcs
+    rows = batch.sender[arcs].astype(np.int64), batch.receiver[arcs].astype(np.int64)
+    values = weights[arcs].astype(np.int64), residual[arcs], is_padding
+    return Walks(*(torch.as_tensor(array).to(device) for array in (*rows, *values)))

@@ -1,0 +1,123 @@
+"""The few layers that the networks consist of, for one network or for a stack of networks at once.
+
+A weight is (out, in), or (seed, out, in) in an ensemble; inputs are (…, in), or (seed, …, in). Nothing
+else differs: the same code runs one network on a CPU and ten side by side on a GPU, where the small
+kernels of one would leave the card idle. Initial values are those of PyTorch's own layers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Linear(nn.Module):
+    """x Wᵀ (+ b)."""
+
+    def __init__(self, num_inputs: int, num_outputs: int, bias: bool) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(num_inputs)
+        self.weight = nn.Parameter(torch.empty(num_outputs, num_inputs).uniform_(-bound, bound))
+        self.bias = (
+            nn.Parameter(torch.empty(1, num_outputs).uniform_(-bound, bound)) if bias else None
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, in) → (…, out)."""
+        product = x @ self.weight.mT
+        return product if self.bias is None else product + self.bias
+
+    def part(self, x: Tensor, position: int) -> Tensor:
+        """Apply only the columns that meet the input at this position of a concatenation."""
+        width = x.shape[-1]
+        return x @ self.weight[..., position * width : (position + 1) * width].mT
+
+
+class GRU(nn.Module):
+    """A gated recurrent cell without biases whose input is as wide as its state."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(hidden)
+        self.of_input = nn.Parameter(torch.empty(3 * hidden, hidden).uniform_(-bound, bound))
+        self.of_state = nn.Parameter(torch.empty(3 * hidden, hidden).uniform_(-bound, bound))
+
+    def forward(self, x: Tensor, state: Tensor) -> Tensor:
+        """(…, K), (…, K) → (…, K)."""
+        reset, update, new = (x @ self.of_input.mT).chunk(3, dim=-1)
+        reset_state, update_state, new_state = (state @ self.of_state.mT).chunk(3, dim=-1)
+        keep = torch.sigmoid(update + update_state)
+        proposal = torch.tanh(new + torch.sigmoid(reset + reset_state) * new_state)
+        return proposal + keep * (state - proposal)
+
+
+class Norm(nn.Module):
+    """Layer normalisation over the last axis."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1, hidden))
+        self.shift = nn.Parameter(torch.zeros(1, hidden))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, K) → (…, K)."""
+        return F.layer_norm(x, x.shape[-1:]) * self.scale + self.shift
+
+
+class TransformerLayer(nn.Module):
+    """One encoder layer over short sequences: attention, then a feed-forward part, each with a norm.
+
+    Sequences are rows of (…, walk, place, K), flattened to (…, walk * place, K) for the linear parts so
+    that stacked weights apply. No dropout: the task has no noise.
+    """
+
+    def __init__(self, hidden: int, heads: int, feed_forward: int = 32) -> None:
+        super().__init__()
+        self.heads = heads
+        self.project = Linear(hidden, 3 * hidden, bias=True)
+        self.out = Linear(hidden, hidden, bias=True)
+        self.widen = Linear(hidden, feed_forward, bias=True)
+        self.narrow = Linear(feed_forward, hidden, bias=True)
+        self.norm_attention, self.norm_out = Norm(hidden), Norm(hidden)
+        bound = math.sqrt(6 / (4 * hidden))  # Xavier, as PyTorch's attention has it
+        nn.init.uniform_(self.project.weight, -bound, bound)
+        for linear in (self.project, self.out):
+            assert linear.bias is not None
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Tensor, is_padding: Tensor) -> Tensor:
+        """(…, walk * place, K) and (walk, place) → (…, walk * place, K)."""
+        walks, places = is_padding.shape
+
+        def split(part: Tensor) -> Tensor:  # → (…, walk, head, place, K / head)
+            rows = part.unflatten(-2, (walks, places)).unflatten(-1, (self.heads, -1))
+            return rows.transpose(-3, -2)
+
+        query, key, value = (split(part) for part in self.project(x).chunk(3, dim=-1))
+        score = query @ key.mT / math.sqrt(query.shape[-1])
+        score = score.masked_fill(is_padding[:, None, None, :], -torch.inf)
+        mixed = (score.softmax(-1) @ value).transpose(-3, -2).flatten(-2).flatten(-3, -2)
+        x = self.norm_attention(x + self.out(mixed))
+        return self.norm_out(x + self.narrow(F.relu(self.widen(x))))
+
+
+def stack(networks: Sequence[nn.Module], into: nn.Module) -> None:
+    """Give `into` the weights of all these networks, stacked along a new first axis."""
+    states = [network.state_dict() for network in networks]
+    for key, _ in list(into.named_parameters()):
+        owner, _, name = key.rpartition(".")
+        weights = torch.stack([state[key] for state in states])
+        setattr(into.get_submodule(owner), name, nn.Parameter(weights))
+
+
+def unstack(network: nn.Module, place: int) -> dict[str, Tensor]:
+    """Return the state of the network at this place of an ensemble."""
+    weights = {key for key, _ in network.named_parameters()}
+    return {
+        key: (value[place] if key in weights else value).detach().clone()
+        for key, value in network.state_dict().items()
+    }

@@ -1,0 +1,181 @@
+"""A batch of flow networks becomes a `Wiring`: which node hears which, in the order that is fast.
+
+A link is an arc of the residual network or a node's self loop. Links are sorted by receiver, so that
+the links into node v are `start[v] : start[v + 1]` and a reduction over them reads memory once. The
+graphs of a batch lie one after another, hence the first k of them are a prefix of everything: a search
+drops its finished graphs by slicing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from augury.classical.batch import Batch
+
+
+TABLES = ("incoming", "outgoing", "slot", "degree")
+"""What is derived once and kept; tables are as wide as the largest degree, for small graphs only."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """The links of a batch, sorted by receiver."""
+
+    sender: Tensor
+    """(link,)"""
+    receiver: Tensor
+    """(link,)"""
+    start: Tensor
+    """(node + 1,): where the links into each node start."""
+    arc: Tensor
+    """(link,): the arc of the flow network; −1 for a self loop."""
+    node_graph: Tensor
+    """(node,)"""
+    node_start: Tensor
+    """(graph + 1,)"""
+    source: Tensor
+    """(graph,)"""
+    offsets: npt.NDArray[np.int64]
+    """(graph + 1, 2): where each graph's nodes and links start; on the host, to slice without a wait."""
+
+    @classmethod
+    def of(cls, batch: Batch, device: torch.device | str = "cpu") -> Wiring:
+        """Add the self loops and sort."""
+        nodes = np.arange(batch.num_nodes)
+        receiver = np.concatenate([batch.receiver, nodes]).astype(np.int64)
+        order = np.argsort(receiver, kind="stable")  # so a node's self loop comes last
+        sender = np.concatenate([batch.sender, nodes]).astype(np.int64)[order]
+        arc = np.concatenate([np.arange(batch.num_arcs), np.full(batch.num_nodes, -1)])[order]
+        degree = np.bincount(receiver, minlength=batch.num_nodes)
+        start = np.concatenate([[0], np.cumsum(degree)])
+        graphs = batch.node_graph, batch.node_start, batch.source
+        return cls.from_arrays(sender, receiver[order], start, arc, *graphs).to(device)
+
+    @classmethod
+    def from_arrays(cls, *arrays: npt.NDArray[np.int64]) -> Wiring:
+        """Take the fields, in order, as arrays."""
+        start, node_start = arrays[2], arrays[5]
+        offsets = np.stack([node_start, start[node_start]], axis=1)
+        return cls(*(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays), offsets)
+
+    def to(self, device: torch.device | str) -> Wiring:
+        """Return the same on another device, with the tables that have been made already."""
+        if torch.device(device) == self.sender.device:
+            return self
+        moved = Wiring(*(tensor.to(device) for tensor in self._tensors()), self.offsets)
+        for name in TABLES:
+            if name in self.__dict__:
+                moved.__dict__[name] = getattr(self, name).to(device)
+        return moved
+
+    def with_tables(self) -> Wiring:
+        """Make the padded tables now, where that takes no wait for a device."""
+        for name in TABLES:
+            getattr(self, name)
+        return self
+
+    def _tensors(self) -> tuple[Tensor, ...]:
+        links = self.sender, self.receiver, self.start, self.arc
+        return *links, self.node_graph, self.node_start, self.source
+
+    def first(self, num_graphs: int) -> Wiring:
+        """Return the wiring of the first graphs alone; nothing is copied."""
+        if num_graphs == self.num_graphs:
+            return self
+        nodes, links = (int(end) for end in self.offsets[num_graphs])
+        ends = (links, links, nodes + 1, links, nodes, num_graphs + 1, num_graphs)
+        parts = (tensor[:end] for tensor, end in zip(self._tensors(), ends, strict=True))
+        prefix = Wiring(*parts, self.offsets[: num_graphs + 1])
+        # What fills a table up is the number of links, and that is smaller now.
+        prefix.__dict__["incoming"] = self.incoming[:nodes].clamp(max=links)
+        prefix.__dict__["outgoing"] = self.outgoing[:nodes].clamp(max=links)
+        prefix.__dict__["slot"] = self.slot[:links]
+        prefix.__dict__["degree"] = self.degree[:nodes]
+        return prefix
+
+    def select(self, keep: Tensor) -> tuple[Wiring, Tensor, Tensor]:
+        """Keep some graphs; also returns which links and which nodes these are."""
+        nodes = torch.nonzero(keep[self.node_graph])[:, 0]
+        links = torch.nonzero(keep[self.node_graph[self.receiver]])[:, 0]
+        sizes = self.node_start.diff()[keep]
+        node_start = F.pad(sizes.cumsum(0), (1, 0))
+        moved = (node_start[:-1] - self.node_start[:-1][keep]).repeat_interleave(sizes)
+        shift = torch.zeros_like(self.node_graph)
+        shift[nodes] = moved
+        sender, receiver = self.sender[links], self.receiver[links]
+        start = F.pad(self.degree[nodes].cumsum(0), (1, 0))
+        wiring = Wiring(
+            sender + shift[sender],
+            receiver + shift[receiver],
+            start,
+            self.arc[links],
+            torch.arange(len(sizes), device=keep.device).repeat_interleave(sizes),
+            node_start,
+            self.source[keep] + shift[self.source[keep]],
+            torch.stack([node_start, start[node_start]], dim=1).cpu().numpy(),
+        )
+        return wiring, links, nodes
+
+    @property
+    def num_graphs(self) -> int:
+        """How many graphs lie side by side."""
+        return len(self.source)
+
+    @property
+    def num_nodes(self) -> int:
+        """The nodes of all graphs."""
+        return len(self.node_graph)
+
+    @property
+    def num_links(self) -> int:
+        """The arcs and self loops of all graphs."""
+        return len(self.sender)
+
+    @cached_property
+    def incoming(self) -> Tensor:
+        """(node, width): the links into each node; `num_links` fills the rows up."""
+        return _table(self.start, torch.arange(self.num_links, device=self.sender.device))
+
+    @cached_property
+    def outgoing(self) -> Tensor:
+        """(node, width): the links out of each node; `num_links` fills the rows up."""
+        # Every arc has its reverse, so a node sends as many links as it receives.
+        return _table(self.start, torch.argsort(self.sender, stable=True))
+
+    @cached_property
+    def slot(self) -> Tensor:
+        """(link,): the place of each link in the flattened table `incoming`."""
+        within = torch.arange(self.num_links, device=self.sender.device) - self.start[self.receiver]
+        return self.receiver * self.incoming.shape[1] + within
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """(node,): the links into each node, its self loop among them."""
+        return self.start.diff()
+
+    def on_links(self, values: Tensor, fill: float = 0) -> Tensor:
+        """Lay values of arcs on the links; self loops get `fill`."""
+        padded = torch.cat([values, values.new_full((1,), fill)])
+        return padded[self.arc]  # −1 is the last one
+
+    def mean_of_graphs(self, nodes: Tensor) -> Tensor:
+        """(…, node, k) → (…, graph, k): the mean over each graph's nodes."""
+        total = nodes.new_zeros(*nodes.shape[:-2], self.num_graphs, nodes.shape[-1])
+        total = total.index_add(-2, self.node_graph, nodes)
+        return total / self.node_start.diff().unsqueeze(-1)
+
+
+def _table(start: Tensor, links: Tensor) -> Tensor:
+    degree = start.diff()
+    width = int(degree.max()) if len(degree) else 0
+    column = torch.arange(width, device=start.device)
+    place = (start[:-1, None] + column).clamp(max=max(len(links) - 1, 0))
+    padding = torch.full_like(place, len(links))
+    return torch.where(column < degree[:, None], links[place] if len(links) else padding, padding)

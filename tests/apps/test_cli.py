@@ -1,0 +1,357 @@
+"""The command: what it prints and writes, its exit codes, and one sentence for every mistake."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import pytest
+from typer.testing import CliRunner
+
+from augury import __version__
+from augury.apps import cli
+from augury.classical.generate import FAMILIES
+
+JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
+PIPES = "p max 4 5\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 3 1\na 2 4 2\na 3 4 3\n"
+COMMAND = [sys.executable, "-m", "augury.apps.cli"]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Augury = Callable[..., Done]
+
+
+@pytest.fixture
+def augury(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Augury:
+    """Run main() as the shell would, in an empty folder that holds jobs.csv and pipes.max."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    Path("jobs.csv").write_text(JOBS)
+    Path("pipes.max").write_text(PIPES)
+
+    def run(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["augury", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capfd.readouterr()
+        code = end.value.code
+        return Done(code if isinstance(code, int) else 0, out, err)
+
+    return run
+
+
+def test_version_and_help(augury: Augury) -> None:
+    assert augury("--version") == Done(0, f"augury {__version__}\n", "")
+    for arguments in (["--help"], ["-h"]):
+        done = augury(*arguments)
+        assert done.code == 0
+        assert all(command in done.out for command in ("solve", "certify", "generate"))
+    for command in ("solve", "certify", "generate"):
+        done = augury(command, "--help")
+        assert done.code == 0
+        assert "Example" in done.out
+
+
+def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
+    code, out, err = augury("solve", "jobs.csv")
+    assert (code, err) == (0, "")
+    assert out == (
+        "matching of 2 in a bipartite graph of 2 + 2 nodes and 3 edges\n"
+        "classical executor, 2 rounds, done\n"
+        "certified maximum: 2 nodes cover every edge: ann, bob\n"
+        "\nleft  right\nann   cook\nbob   sing\n"
+    )
+
+
+def test_a_flow_is_printed_with_its_proof(augury: Augury) -> None:
+    code, out, err = augury("solve", "pipes.max", "--executor", "bellman-ford")
+    assert (code, err) == (0, "")
+    assert out.startswith("flow of 5 in a network of 4 nodes and 5 arc pairs\nbellman-ford exec")
+    assert "certified maximum: a cut of capacity 5, source side: " in out
+    assert "\ntail  head  flow\n" in out
+
+
+def test_json_has_the_promised_keys(augury: Augury) -> None:
+    answer = json.loads(augury("solve", "jobs.csv", "--json").out)
+    assert answer["matching"] == [["ann", "cook"], ["bob", "sing"]]
+    assert {"size", "is_maximum", "rounds", "executor"} < set(answer)
+    assert (answer["size"], answer["is_maximum"], answer["executor"]) == (2, True, "classical")
+    assert (answer["file"], answer["seed"], answer["version"]) == ("jobs.csv", 0, __version__)
+    assert "matching" not in json.loads(augury("solve", "pipes.max", "--json").out)
+    assert json.loads(augury("solve", "pipes.max", "--json").out)["size"] == 5
+
+
+def test_formats_and_output_files(augury: Augury) -> None:
+    assert augury("solve", "jobs.csv", "--format", "csv").out == "left,right\nann,cook\nbob,sing\n"
+    assert augury("solve", "jobs.csv", "--format", "table").out.startswith("left  right\n")
+    for name in ("answer.json", "answer.csv", "answer.txt"):
+        done = augury("solve", "jobs.csv", "--output", name)
+        assert done.code == 0
+        assert f"written to {name}\n" in done.out
+    assert json.loads(Path("answer.json").read_text())["size"] == 2
+    assert Path("answer.csv").read_text() == "left,right\nann,cook\nbob,sing\n"
+    assert Path("answer.txt").read_text() == "left  right\nann   cook\nbob   sing\n"
+    done = augury("solve", "jobs.csv", "--output", "again.txt", "--json")
+    assert json.loads(done.out)["size"] == 2
+    assert Path("again.txt").exists()
+
+
+def test_only_the_first_of_many_pairs_are_shown_and_the_rest_counted(augury: Augury) -> None:
+    assert augury("generate", "complete", "--n", "30", "--output", "big.csv").code == 0
+    lines = augury("solve", "big.csv").out.splitlines()
+    assert lines[-1] == "… and 10 more: --format csv or --output FILE gives all"
+    assert len(lines) == 3 + 1 + 1 + 20 + 1
+    assert len(augury("solve", "big.csv", "--format", "csv").out.splitlines()) == 31
+
+
+def test_labels_with_brackets_are_printed_unchanged(augury: Augury) -> None:
+    Path("odd.csv").write_text("left,right\n[bold]ann[/bold],[red]\n")
+    out = augury("solve", "odd.csv").out
+    assert "\n[bold]ann[/bold]  [red]\n" in out
+    assert "cover every edge: [bold]ann[/bold]\n" in out
+    assert "\x1b" not in out
+
+
+def test_flow_edge_lists_take_source_and_sink(augury: Augury) -> None:
+    Path("arcs.csv").write_text("well,a,3\na,town,2\n")
+    done = augury("solve", "arcs.csv", "--flow", "--source", "well", "--sink", "town", "--json")
+    assert json.loads(done.out)["flow"] == [["well", "a", 2], ["a", "town", 2]]
+
+
+def test_certify_tells_maximum_short_and_illegal_answers_apart(augury: Augury) -> None:
+    augury("solve", "jobs.csv", "--output", "best.json")
+    code, out, err = augury("certify", "jobs.csv", "best.json")
+    assert (code, err) == (0, "")
+    assert out.startswith("legal, size 2\ncertified maximum: 2 nodes cover every edge")
+
+    Path("short.csv").write_text("left,right\nbob,cook\n")
+    done = augury("certify", "jobs.csv", "short.csv")
+    assert done == Done(0, "legal, size 1\nlegal, but 1 short of the maximum\n", "")
+    told = json.loads(augury("certify", "jobs.csv", "short.csv", "--json").out)
+    assert (told["legal"], told["maximum"], told["shortfall"]) == (True, False, 1)
+
+    Path("wrong.csv").write_text("left,right\nann,sing\n")
+    fault = "there is no edge between 'ann' and 'sing'"
+    sentence = f"augury: wrong.csv: this is not a matching of jobs.csv: {fault}\n"
+    assert augury("certify", "jobs.csv", "wrong.csv") == Done(2, "", sentence)
+    code, out, err = augury("certify", "jobs.csv", "wrong.csv", "--json")
+    assert (code, err, json.loads(out)["fault"]) == (2, sentence, fault)
+
+
+def test_certify_reads_flows_too(augury: Augury) -> None:
+    augury("solve", "pipes.max", "--output", "flow.csv")
+    assert "certified maximum: a cut" in augury("certify", "pipes.max", "flow.csv").out
+    Path("leak.csv").write_text("tail,head,flow\n1,2,1\n")
+    done = augury("certify", "pipes.max", "leak.csv")
+    assert (done.code, done.out) == (2, "")
+    assert "this is not a flow of pipes.max: flow is not preserved at " in done.err
+
+
+BAD: list[tuple[list[str], str]] = [
+    (["solve", "nowhere.csv"], "nowhere.csv: there is no such file"),
+    (["solve", "."], "this is a folder"),
+    (["solve", "empty.csv"], "empty.csv: the file is empty"),
+    (["solve", "broken.json"], "broken.json, line 1: this is not JSON"),
+    (["solve", "broken.mtx"], "broken.mtx"),
+    (["solve", "broken.max"], "broken.max, line 3"),
+    (["solve", "jobs.csv", "--output", "missing/answer.json"], "missing/answer.json: there is no"),
+    (["solve", "jobs.csv", "--output", "."], "this is a folder"),
+    (["certify", "jobs.csv", "nowhere.json"], "nowhere.json: there is no such file"),
+    (["certify", "jobs.csv", "pipes.max"], "pipes.max"),
+    (["certify", "-", "-"], "cannot both come from standard input"),
+    (["generate", "unifrom", "--n", "3", "--output", "x.csv"], "did you mean 'uniform'?"),
+    (["generate", "uniform", "--output", "x.csv"], "the family uniform needs n"),
+    (["generate", "path", "--n", "3", "--p", "1/2", "--output", "x.csv"], "but not p"),
+    (["generate", "uniform", "--n", "-3", "--output", "x.csv"], "n is -3, not a whole number"),
+    (["generate", "uniform", "--n", "3", "--p", "3/2", "--output", "x.csv"], "p is 1.5"),
+    (["generate", "uniform", "--n", "3", "--output", "x.doc"], "the ending must be one of"),
+    (["generate", "uniform", "--n", "3", "--output", "jobs.csv/x.csv"], "jobs.csv/x.csv: "),
+    (["generate", "uniform", "--n", "3", "--count", "2", "--output", "x.csv"], "must hold {}"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(bad[0]) for bad in BAD])
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    augury: Augury, arguments: list[str], message: str
+) -> None:
+    Path("empty.csv").write_text("")
+    Path("broken.json").write_text("{")
+    Path("broken.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 5\n1 1\n")
+    Path("broken.max").write_text("p max 2 1\nn 1 s\nn two t\na 1 2 1\n")
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    code, out, err = augury(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("augury: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frobnicate"], "No such command"),
+        (["solve"], "Missing argument"),
+        (["solve", "jobs.csv", "--frobnicate"], "No such option"),
+        (["solve", "jobs.csv", "--executor", "oracle"], "'oracle' is not one of"),
+        (["solve", "jobs.csv", "--seed", "-1"], "--seed"),
+        (["solve", "jobs.csv", "--format", "xml"], "'xml' is not one of"),
+        (["certify", "jobs.csv"], "Missing argument"),
+        (["generate", "uniform", "--n", "3"], "Missing option"),
+        (["generate", "uniform", "--n", "3.5", "--output", "x.csv"], "--n"),
+        (["generate", "uniform", "--n", "3", "--p", "half", "--output", "x.csv"], "--p"),
+        (["generate", "uniform", "--n", "3", "--p", "1/0", "--output", "x.csv"], "1/4"),
+    ],
+)
+def test_wrong_usage_is_explained_with_exit_code_2(
+    augury: Augury, arguments: list[str], message: str
+) -> None:
+    code, out, err = augury(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+# Enough for each family to make something; the rest are its defaults.
+EXAMPLES: dict[str, list[str]] = {name: ["--n", "6"] for name in FAMILIES} | {
+    "regular": ["--n", "6", "--degree", "2"],
+    "communities": ["--n", "6", "--p-within", "3/4", "--p-between", "0.1"],
+    "flow": ["--nodes", "6", "--arcs", "12", "--high", "255"],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_written_and_read_back(augury: Augury, family: str) -> None:
+    arguments = EXAMPLES[family]
+    code, out, err = augury("generate", family, *arguments, "--output", "new/graph.json.gz")
+    assert (code, err) == (0, "")
+    assert out.startswith("new/graph.json.gz: a ")
+    answer = json.loads(augury("solve", "new/graph.json.gz", "--json").out)
+    assert answer["is_maximum"]
+
+
+def test_several_graphs_are_numbered_and_the_seed_decides(augury: Augury) -> None:
+    for folder in ("one", "two"):
+        output = f"{folder}/{{}}.csv"
+        done = augury("generate", "uniform", "--n", "8", "--count", "3", "--output", output)
+        assert done.code == 0
+        assert len(done.out.splitlines()) == 3
+    texts = [[Path(f"{f}/{k}.csv").read_text() for k in range(3)] for f in ("one", "two")]
+    assert texts[0] == texts[1]
+    assert len(set(texts[0])) == 3
+    augury("generate", "uniform", "--n", "8", "--seed", "7", "--output", "other.csv")
+    assert Path("other.csv").read_text() != texts[0][0]
+
+
+def test_a_family_that_does_not_exist_leaves_no_folder(augury: Augury) -> None:
+    assert augury("generate", "unifrom", "--n", "3", "--output", "new/x.csv").code == 2
+    assert not Path("new").exists()
+
+
+def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> None:
+    hints = get_type_hints(cli.generate, include_extras=True)
+    options = set(inspect.signature(cli.generate).parameters)
+    keywords = {p.name for family in FAMILIES.values() for p in family.parameters}
+    assert options - {"family", "output", "seed", "count"} == keywords
+    for family in FAMILIES.values():
+        for parameter in family.parameters:
+            told = get_args(get_args(hints[parameter.name])[0])
+            assert parameter.kind in told or str in told  # text where fractions like 1/4 are taken
+
+
+def test_the_help_of_generate_names_every_family() -> None:
+    out = CliRunner().invoke(cli.app, ["generate", "--help"], env={"COLUMNS": "400"}).output
+    assert all(family in out for family in FAMILIES)
+
+
+def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
+    from augury.solver import EXECUTORS
+
+    assert [executor.value for executor in cli.Executor] == list(EXECUTORS)
+
+
+def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, **options)
+
+
+def test_the_graph_may_come_from_standard_input() -> None:
+    done = shell("solve", "-", "--json", input=JOBS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["size"] == 2
+    wrong = shell("solve", "-", input="")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "augury: standard input: the file is empty\n"
+
+
+def test_output_into_a_pipe_is_plain() -> None:
+    done = shell("solve", "-", input=JOBS, env=os.environ | {"TERM": "xterm-256color"})
+    assert done.stdout.startswith("matching of 2 in a bipartite graph")
+    assert "\x1b" not in done.stdout
+
+
+def test_labels_beyond_the_encoding_of_the_terminal_are_printed_as_numbers() -> None:
+    data = '{"left": ["\\ud800é"], "right": ["x"], "edges": [["\\ud800é", "x"]]}'
+    done = shell("solve", "-", input=data, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\ud800\\xe9" in done.stdout
+
+
+def test_help_needs_no_heavy_library() -> None:
+    code = (
+        "import sys\nsys.argv = ['augury', '--help']\nfrom augury.apps.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n"
+        "    heavy = ('torch', 'scipy', 'networkx', 'matplotlib', 'torch_geometric', 'lightning')\n"
+        "    print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("rows", [3, 30_000])
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, rows: int) -> None:
+    graph = tmp_path / "graph.csv"
+    graph.write_text("left,right\n" + "".join(f"l{i},r{i}\n" for i in range(rows)))
+    command = [*COMMAND, "solve", str(graph), "--format", "csv"]
+    # With a buffer, a short answer fails only when it is flushed at the very end.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        done = subprocess.run(
+            command, stdout=closed, stderr=subprocess.PIPE, text=True, env=buffered
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_is_said_in_one_sentence() -> None:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    ready = f"import sys; print('ready', flush=True); sys.argv = {['augury', 'solve', '-']}; "
+    code = ready + "from augury.apps.cli import main; main()"
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as process:  # type: ignore
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        for _ in range(50):  # until it waits for standard input
+            try:
+                process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                status = Path(f"/proc/{process.pid}/wchan")
+                if not status.exists() or "pipe" in status.read_text():
+                    break
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == cli.INTERRUPTED
+        assert process.stderr.read() == "augury: interrupted\n"

@@ -1,0 +1,91 @@
+"""Graphs and files for the tests of formats."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from augury.classical.formats import ReadOptions, read_graph, write_graph
+from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.network import FlowNetwork
+
+AS_FOUND = ReadOptions()
+FLOW = ReadOptions(flow=True)
+ENDS = ReadOptions(flow=True, source="0", sink="1")
+MATRIX = "%%MatrixMarket matrix coordinate integer general\n"
+
+
+def file_with(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def read_text(tmp_path, text, options=AS_FOUND, name="file.csv") -> Any:
+    return read_graph(file_with(tmp_path / name, text), options)
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def sparse_npz(matrix):
+    file = io.BytesIO()
+    scipy.sparse.save_npz(file, matrix)
+    return file.getvalue()
+
+
+def refusal(path, options=AS_FOUND):
+    with pytest.raises(InputError) as caught:
+        read_graph(path, options)
+    message = str(caught.value)
+    assert type(caught.value) is InputError
+    assert "\n" not in message and len(message) < 400
+    assert path.name in message
+    return message
+
+
+def counts_of(graph):
+    if isinstance(graph, FlowNetwork):
+        return graph.num_nodes, graph.num_arcs // 2
+    return graph.num_left, graph.num_right, graph.num_edges
+
+
+names: st.SearchStrategy[Any] = st.one_of(
+    st.lists(st.integers(-(2**40), 2**40), unique=True, max_size=6),
+    st.lists(st.text(max_size=5), unique=True, max_size=6),
+)
+
+
+@st.composite
+def bipartite_graphs(draw, labels=names):
+    left, right = draw(labels), draw(labels)
+    pairs = st.tuples(st.integers(0, len(left) - 1), st.integers(0, len(right) - 1))
+    edges = draw(st.lists(pairs)) if left and right else []
+    ends = np.array(edges, np.int64).reshape(-1, 2)
+    return BipartiteGraph(len(left), len(right), ends[:, 0], ends[:, 1], left, right)
+
+
+@st.composite
+def networks(draw, labels=names):
+    nodes = draw(labels.filter(lambda x: len(x) >= 2))
+    node = st.integers(0, len(nodes) - 1)
+    arcs = draw(st.lists(st.tuples(node, node, st.integers(0, 2**58))))
+    tail, head, amount = ([arc[i] for arc in arcs] for i in range(3))
+    ends = {"source": 0, "sink": len(nodes) - 1}
+    return FlowNetwork.from_arcs(len(nodes), tail, head, amount, **ends, labels=nodes)
+
+
+def there_and_back(graph, path, options=AS_FOUND) -> Any:
+    write_graph(graph, path)
+    return read_graph(path, options)
+
+
+fuzz = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)

@@ -1,0 +1,173 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import (
+    AS_FOUND,
+    FLOW,
+    bipartite_graphs,
+    counts_of,
+    file_with,
+    fuzz,
+    networks,
+    read_text,
+    refusal,
+    there_and_back,
+)
+
+from augury.classical.formats import ReadOptions, read_graph
+
+BAD = [
+    # name, content, options, what the message must say
+    ("one.csv", "ann\nbob\n", AS_FOUND, "line 1: an edge needs two columns"),
+    ("three.csv", "a,b,3\n", AS_FOUND, "line 1: there are 3 columns without a header; use --flow"),
+    ("words.csv", "ann,cook,monday\nbob,bake,friday\n", AS_FOUND, "line 1: there are 3 columns"),
+    ("ragged.csv", "a,b\nc,d\n\ne\n", AS_FOUND, "line 4: 1 columns where the first row has 2"),
+    ("wide.csv", "a,b\nc,d,e\n", AS_FOUND, "line 2: 3 columns where the first row has 2"),
+    ("hole.csv", "a,b\nc,\n", AS_FOUND, "line 2: a label is empty"),
+    ("hole.tsv", "a\tb\n\tc\n", AS_FOUND, "line 2: a label is empty"),
+    ("quote.csv", 'a,b\n"c,d\ne,f\n', AS_FOUND, "line 2: a quoted field is not closed"),
+    ("last.csv", 'a,b\n"c,d', AS_FOUND, "line 2: unexpected end of data"),
+    ("shared.csv", "a,b\nb,c\n", AS_FOUND, "'b' stands on both sides: a header line left,right"),
+    ("triangle.csv", "a,b\nb,c\nc,a\n", AS_FOUND, "odd cycle"),
+    ("loop.csv", "a,a\n", AS_FOUND, "odd cycle"),
+    (
+        "minus.csv",
+        "tail,head,capacity\ns,a,1\na,t,-2\n",
+        AS_FOUND,
+        "line 3: the capacity is -2, which",
+    ),
+    ("half.csv", "tail,head,cap\ns,t,2.5\n", AS_FOUND, "line 2: the capacity is 2.5, not a whole"),
+    (
+        "fine.csv",
+        "tail,head,cap\ns,t,9007199254740992.5\n",
+        AS_FOUND,
+        "line 2: the capacity is 900",
+    ),
+    (
+        "huge.csv",
+        "tail,head,cap\ns,t,9223372036854775808\n",
+        AS_FOUND,
+        "line 2: the capacity is 92",
+    ),
+    ("long.csv", "tail,head,cap\ns,t," + "9" * 9999, AS_FOUND, "line 2: the capacity is"),
+    ("nan.csv", "s,t,nan\n", FLOW, "line 1: the capacity is nan, not a whole number"),
+    ("word.csv", "s,t,x\n", FLOW, "line 1: the capacity is 'x', not a whole number"),
+    ("under.csv", "s,t,1_0\n", FLOW, "line 1: the capacity is '1_0', not a whole number"),
+    ("four.csv", "s,t,1,2\n", FLOW, "line 1: there are 4 columns"),
+    ("sum.csv", f"s,t,{2**62}\ns,t,{2**62}\n", FLOW, "parallel arcs add up"),
+    ("ends.csv", "a,b,1\n", FLOW, "name them with --source, --sink"),
+    ("sink.csv", "s,b,1\n", FLOW, "name them with --source, --sink"),
+    ("far.csv", "a,b,1\n", ReadOptions(True, None, "x", "b"), "the source 'x' is not a node"),
+    ("same.csv", "a,b,1\n", ReadOptions(True, None, "a", "a"), "source and sink are the same"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "options", "fragment"), BAD, ids=[x[0] for x in BAD])
+def test_bad_input_is_refused_in_one_sentence(tmp_path, name, content, options, fragment):
+    assert fragment in refusal(file_with(tmp_path / name, content), options)
+
+
+ODD = [
+    # name, content, options, (left, right, edges) or (nodes, arc pairs)
+    ("gaps.csv", "\n# one\na,b\n\n% two\nc,d\n", AS_FOUND, (2, 2, 2)),
+    ("double.csv", "a,b\na,b\n", AS_FOUND, (1, 1, 1)),
+    ("header.csv", "left,right\n", AS_FOUND, (0, 0, 0)),
+    ("quotes.csv", '"a, b",c\n"d ""e""",c\n', AS_FOUND, (2, 1, 2)),
+    ("spaces.txt", "a   b\n  c d  \n", AS_FOUND, (2, 2, 2)),
+    ("semicolon.csv", "a;b\nc;d\n", AS_FOUND, (2, 2, 2)),
+    ("tabs.txt", "a\tb\nc\td\n", AS_FOUND, (2, 2, 2)),
+    ("commas.tsv", "Smith, Ann\tcook\n", AS_FOUND, (1, 1, 1)),
+    ("same.csv", "1,1\n1,2\n2,1\n", AS_FOUND, (2, 2, 3)),
+    ("declared.csv", "left,right\na,b\nb,a\n", AS_FOUND, (2, 2, 2)),
+    ("extra.csv", "worker,job,day\nann,cook,mon\n", AS_FOUND, (1, 1, 1)),
+    ("foreign.csv", "Wer,Was\n1,2\n", AS_FOUND, (1, 1, 1)),
+    ("foreign3.csv", "Wer,Was,Wann\n1,2,x\n", AS_FOUND, (1, 1, 1)),
+    ("told.csv", "Wer,Was\na,b\n", ReadOptions(header=True), (1, 1, 1)),
+    ("not.csv", "worker,job\na,b\n", ReadOptions(header=False), (2, 2, 2)),
+    ("letters.csv", "u,x1\nw,x2\n", AS_FOUND, (2, 2, 2)),
+    ("letters2.csv", "u,v\na,b\n", AS_FOUND, (1, 1, 1)),
+    ("numbers.csv", "a,b\na,7\n", AS_FOUND, (1, 2, 2)),
+    ("again.csv", "user,a\nuser,b\n", AS_FOUND, (1, 2, 2)),
+    ("c.txt", "c d\np q\n", AS_FOUND, (2, 2, 2)),
+    ("loops.csv", "s,s,3\ns,t,1\ns,t,4\n", FLOW, (2, 1)),
+    ("unit.csv", "s,a\na,t\n", FLOW, (3, 2)),
+    ("plain.csv", "source,a\na,sink\nsource,sink\n", FLOW, (3, 3)),
+    ("column.csv", "capacity,from,to\n3,s,t\n", AS_FOUND, (2, 1)),
+    ("whole.csv", "s,t,1e3\n", FLOW, (2, 1)),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "options", "counts"), ODD, ids=[x[0] for x in ODD])
+def test_odd_but_valid_input_is_read(tmp_path, name, content, options, counts):
+    assert counts_of(read_graph(file_with(tmp_path / name, content), options)) == counts
+
+
+def test_integer_labels_become_integers_in_ascending_order(tmp_path):
+    graph = read_text(tmp_path, "30,7\n4,7\n9,8\n")
+    assert graph.left_labels == (4, 9, 30) and graph.right_labels == (7, 8)
+    assert list(graph.edges()) == [(4, 7), (9, 8), (30, 7)]
+
+
+def test_one_label_that_is_no_canonical_integer_keeps_its_side_text(tmp_path):
+    graph = read_text(tmp_path, "01,7\n4,8\n")
+    assert graph.left_labels == ("01", "4") and graph.right_labels == (7, 8)
+
+
+def test_a_dropped_header_leaves_the_edges_where_they_were(tmp_path):
+    graph = read_text(tmp_path, "worker,job\nann,cook\nbob,sing\nann,sing\n")
+    assert set(graph.edges()) == {("ann", "cook"), ("bob", "sing"), ("ann", "sing")}
+    network = read_text(tmp_path, "from,to\na,s\ns,t\n", ReadOptions(flow=True))
+    assert set(network.arcs()) == {("a", "s", 1), ("s", "t", 1)}
+
+
+def test_parallel_arcs_add(tmp_path):
+    network = read_text(tmp_path, "tail,head,cap\ns,t,2\ns,t,3\nt,s,1\n")
+    assert list(network.arcs()) == [("s", "t", 5), ("t", "s", 1)]
+
+
+def test_source_and_sink_can_be_named(tmp_path):
+    network = read_text(tmp_path, "7,9,5\n9,8,4\n", ReadOptions(flow=True, source="7", sink="8"))
+    assert network.labels == (7, 8, 9) and (network.source, network.sink) == (0, 1)
+    text = '{"source": 7, "sink": 9, "arcs": [[7, 9, 5], [9, 8, 4]]}'
+    network = read_text(tmp_path, text, ReadOptions(sink="8"), "file.json")
+    assert network.label(network.source) == 7 and network.label(network.sink) == 8
+
+
+plain_names = st.lists(
+    st.from_regex('[a-zé#%,"; ]{0,4}[a-z]', fullmatch=True), unique=True, max_size=6
+)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+@given(graph=bipartite_graphs(plain_names))
+@fuzz
+def test_edge_lists_hold_the_edges_and_their_labels(tmp_path, ending, graph):
+    if any(x != x.strip() for x in (*(graph.left_labels or ()), *(graph.right_labels or ()))):
+        return
+    back = there_and_back(graph, tmp_path / ("graph" + ending))
+    assert sorted(back.edges()) == sorted(graph.edges())
+    assert back.num_left == len(set(graph.left.tolist()))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+@given(graph=bipartite_graphs(st.integers(0, 6).map(range)))
+@fuzz
+def test_edge_lists_of_numbers_come_back_equal_without_isolated_nodes(tmp_path, ending, graph):
+    if len(set(graph.left.tolist())) < graph.num_left:
+        return
+    if len(set(graph.right.tolist())) < graph.num_right:
+        return
+    assert there_and_back(graph, tmp_path / ("graph" + ending)) == graph
+
+
+@given(graph=networks(st.lists(st.integers(0, 99), unique=True).map(sorted)))
+@fuzz
+def test_edge_lists_hold_the_arcs_of_networks(tmp_path, graph):
+    touched = set(graph.sender.tolist())
+    if not {graph.source, graph.sink} <= touched:
+        return
+    ends = [str(graph.label(node)) for node in (graph.source, graph.sink)]
+    options = ReadOptions(source=ends[0], sink=ends[1])
+    back = there_and_back(graph, tmp_path / "graph.csv", options)
+    assert sorted(back.arcs()) == sorted(graph.arcs())
+    assert back.num_nodes == len(touched) and back.num_arcs == graph.num_arcs
