@@ -23,6 +23,7 @@ slow: .venv/for-test
 
 bench: .venv/for-test
 	$(BIN)/python benchmarks/classical.py
+	$(BIN)/python benchmarks/paper.py
 
 # The stamps are made anew when the requirements change, so both commands work twice in a row.
 .venv/for-run: pyproject.toml constraints.txt

@@ -21,6 +21,7 @@ LAYERS = {
     "neural": 2,
     "verify": 3,
     "solver": 3,
+    "datasets": 3,
     "experiments": 4,
     "apps": 5,
 }
@@ -195,6 +196,7 @@ LEGAL = {
     "neural/engines/cpu.py": "def f():\n    from augury.neural import networks",
     "verify.py": "from augury.neural import networks",
     "solver.py": "from augury.neural.execute import run",
+    "datasets.py": "import torch\nfrom augury.classical.trace import Trace",
     "experiments/plot.py": "import matplotlib.pyplot",
     "apps/explore.py": "from augury import __version__\nfrom augury.solver import solve",
 }
@@ -207,6 +209,8 @@ BROKEN: list[tuple[dict[str, str], str]] = [
     ({"classical/graph.py": "from augury.neural import layers"}, "neural.layers, a higher layer"),
     ({"neural/layers.py": "from augury.solver import solve"}, "augury.solver, a higher layer"),
     ({"solver.py": "from augury.experiments import plot"}, "experiments.plot, a higher layer"),
+    ({"datasets.py": "from augury.experiments import plot"}, "experiments.plot, a higher layer"),
+    ({"neural/layers.py": "import augury.datasets"}, "augury.datasets, a higher layer"),
     ({"solver.py": "if 1:\n    import augury.apps.explore"}, "apps.explore, a higher layer"),
     ({"experiments/plot.py": "import augury.apps.explore"}, "apps.explore, a higher layer"),
     ({"neural/layers.py": "from importlib import import_module\nimport_module('augury.verify')"},

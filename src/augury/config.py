@@ -1,13 +1,15 @@
-"""Names and numbers that fix a network, its data and its training; the presets of the paper and ours.
+"""Names and numbers that fix a network, its data and its training; presets of the paper and ours.
 
-Every field documents itself; the help of `augury train` is made from these texts. A run folder holds
-the resolved configuration, and a checkpoint carries it, so a network never travels without it.
+Every field documents itself; the help of `augury train` is made from these texts. A run folder
+holds the resolved configuration, and a checkpoint carries it, so a network never travels without
+it.
 """
 
 from __future__ import annotations
 
 import ast
 import dataclasses
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -41,12 +43,14 @@ class DataConfig:
 class NetworkConfig:
     """The shape of a network."""
 
+    kind: Literal["paper", "discrete"] = "paper"
+    """The paper's network, or ours, which carries nothing but bits from step to step."""
     processor: str = "mpnn"
     """Which message-passing layer updates the nodes: a name in PROCESSORS."""
     hidden: int = 32
     """Width K of every latent vector."""
     bits: int = 8
-    """Width of distances, weights and capacities; infinity is all ones."""
+    """Width of capacities, and in the paper's network of distances, where all ones is infinity."""
     heads: int = 4
     """Attention heads of the layer that finds the bottleneck."""
 
@@ -94,9 +98,15 @@ PRESETS: dict[str, Config] = {
             data=DataConfig(extra_graphs=200),
         ),
         Config(preset="gatv2", network=NetworkConfig(processor="gatv2")),
+        Config(
+            preset="discrete",
+            network=NetworkConfig(kind="discrete", bits=63),
+            data=DataConfig(max_capacity=255),
+            training=TrainingConfig(learning_rate=3e-3, max_epochs=12),
+        ),
     )
 }
-"""The paper's networks, and one more processor for comparison."""
+"""The paper's networks, one more processor for comparison, and the discrete network."""
 
 
 class ConfigError(ValueError):
@@ -125,7 +135,7 @@ def with_settings(config: Config, settings: Iterable[str]) -> Config:
         except (ValueError, SyntaxError):
             value = text
         config = _with_value(config, key.strip(), value)
-    return config
+    return _coherent(config)
 
 
 def with_file(config: Config, path: Path) -> Config:
@@ -136,14 +146,15 @@ def with_file(config: Config, path: Path) -> Config:
         raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from None
-    for part, values in tables.items():
-        if not isinstance(values, dict):
-            raise ConfigError(
-                f"{path}: {part} must be one of the tables [data], [network], [training]"
-            )
-        for name, value in values.items():
-            config = _with_value(config, f"{part}.{name}", value)
-    return config
+    try:
+        for part, values in tables.items():
+            if not isinstance(values, dict):
+                raise ConfigError(f"{part} must be one of the tables [data], [network], [training]")
+            for name, value in values.items():
+                config = _with_value(config, f"{part}.{name}", value)
+        return _coherent(config)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def _with_value(config: Config, key: str, value: object) -> Config:
@@ -171,16 +182,46 @@ def _checked(key: str, section: type, name: str, value: object) -> object:
     if kind in (int, float, str):
         fits, wanted = type(value) is kind, kind.__name__
     elif Ellipsis in choices:
-        fits = isinstance(value, tuple) and all(type(entry) is int for entry in value)
-        wanted = "whole numbers such as (1, 2)"
+        fits = isinstance(value, tuple) and all(type(n) is int and n > 0 for n in value)
+        wanted = "positive whole numbers such as (1, 2)"
     else:
         fits, wanted = value in choices, " or ".join(map(str, choices))
     if not fits:
         raise ConfigError(f"the setting {key} is {value!r}, but must be {wanted}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"the setting {key} is {value}, but must be finite")
     if isinstance(value, int | float) and (value < 0 or (value == 0 and name not in MAY_BE_ZERO)):
         raise ConfigError(f"the setting {key} is {value}, but must be positive")
     return value
 
+
+def _coherent(config: Config) -> Config:
+    """Return the configuration if its settings fit each other, or say which do not."""
+    network, data = config.network, config.data
+    if network.hidden % network.heads:
+        raise ConfigError(
+            f"network.hidden is {network.hidden}, but must be a multiple of network.heads, "
+            f"{network.heads}"
+        )
+    low, high = BITS[network.kind]
+    if not low <= network.bits <= high:
+        raise ConfigError(f"network.bits is {network.bits}, not from {low} to {high}")
+    if network.kind == "discrete" and network.processor != "mpnn":
+        raise ConfigError("network.processor must be mpnn: a proof needs the maximum")
+    if data.max_capacity >= 2**network.bits:
+        raise ConfigError(
+            f"data.max_capacity is {data.max_capacity}, beyond the {network.bits} bits of the "
+            f"network"
+        )
+    if data.p > 1:
+        raise ConfigError(f"data.p is {data.p}, but a probability is at most 1")
+    return config
+
+
+BITS = {"paper": (4, 16), "discrete": (1, 63)}
+"""Limits of `network.bits`: in the paper's network weights up to 15 must fit, and augmentation
+chooses among 2^bits residuals, each with its own weights; the discrete one works bit by bit in int64.
+"""
 
 MAY_BE_ZERO = frozenset({"seed", "extra_graphs", "patience", "p", "execution_graphs"})
 
@@ -228,4 +269,4 @@ def from_dict(tables: Mapping[str, Any]) -> Config:
         if part != "preset":
             for name, value in dict(values).items():
                 config = _with_value(config, f"{part}.{name}", value)
-    return config
+    return _coherent(config)

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from augury import __version__
 from augury.apps import cli
+from augury.apps.commands import graphs
 from augury.classical.generate import FAMILIES
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
@@ -263,8 +264,8 @@ def test_a_family_that_does_not_exist_leaves_no_folder(augury: Augury) -> None:
 
 
 def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> None:
-    hints = get_type_hints(cli.generate, include_extras=True)
-    options = set(inspect.signature(cli.generate).parameters)
+    hints = get_type_hints(graphs.generate, include_extras=True)
+    options = set(inspect.signature(graphs.generate).parameters)
     keywords = {p.name for family in FAMILIES.values() for p in family.parameters}
     assert options - {"family", "output", "seed", "count"} == keywords
     for family in FAMILIES.values():
@@ -281,7 +282,7 @@ def test_the_help_of_generate_names_every_family() -> None:
 def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
     from augury.solver import EXECUTORS
 
-    assert [executor.value for executor in cli.Executor] == list(EXECUTORS)
+    assert [executor.value for executor in graphs.Executor] == list(EXECUTORS)
 
 
 def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:

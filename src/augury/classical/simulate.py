@@ -1,8 +1,8 @@
 """Executors run whole graphs and every decision is judged: evaluation through simulation.
 
-`simulate` is Algorithm 2 of the paper for many graphs at once. The run itself is `ford_fulkerson`; here
-its rounds are compared with the truth, which is computed from the residual alone, so that a failure
-can be put down to a subroutine.
+`simulate` is Algorithm 2 of the paper for many graphs at once. The run itself is `ford_fulkerson`;
+here its rounds are compared with the truth, which is computed from the residual alone, so that a
+failure can be put down to a subroutine.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Run:
 
 
 DECISIONS = ("search", "reach", "bottleneck", "empty_path", "augmentation")
-"""search: a legal path where one exists. reach: whether the sink is reachable. bottleneck: its value.
-empty_path: a bottleneck of 0 recognised, the paper's true negatives. augmentation: a path's capacities.
+"""search: a legal path where one exists. reach: whether the sink is reachable. bottleneck: its
+value. empty_path: a bottleneck of 0 recognised, the paper's true negatives. augmentation: a path's
+capacities.
 """
 
 
@@ -66,7 +67,7 @@ def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
         Batch.of(networks), BREADTH_FIRST, rngs, Settings(many_paths=True)
     ):
         for graph, amount in zip(round_.paths.graph, round_.bottleneck.tolist(), strict=True):
-            values[round_.batch.graphs[graph]] += amount
+            values[int(round_.batch.graphs[graph])] += amount
     return values
 
 
@@ -86,18 +87,19 @@ def simulate(
         settings: how failures end a run.
         maxima: the maximum flow values, where they are known already.
     """
-    runs = [Run(maximum=value) for value in (maxima or maximum_values(networks))]
+    known = maximum_values(networks) if maxima is None else maxima
+    runs = [Run(maximum=value) for value in known]
     for round_ in ford_fulkerson(Batch.of(networks), subroutines, rngs, settings):
         counts = _judged(round_)
         for graph, own in enumerate(round_.batch.graphs):
-            run = runs[own]
+            run = runs[int(own)]
             run.rounds += 1
             run.ending = Verdict(round_.verdict[graph])
             for decision, (asked, wrong) in counts.items():
                 run.asked[decision] += int(asked[graph])
                 run.wrong[decision] += int(wrong[graph])
         for graph, amount in zip(round_.paths.graph, round_.bottleneck.tolist(), strict=True):
-            runs[round_.batch.graphs[graph]].value += amount
+            runs[int(round_.batch.graphs[graph])].value += amount
     return runs
 
 

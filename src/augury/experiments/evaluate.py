@@ -1,15 +1,15 @@
-"""Networks and test graphs become records, and records become tables (paper, section 4).
+"""Networks and test graphs become records (paper, section 4); `records` makes tables of them.
 
-A record is one run on one graph. Tables are made from records alone, so that no figure needs anything
-to be run again. Test graphs come from their own stream of random numbers, which no training ever uses;
-all networks meet the same graphs, and run k of every network draws the same weights.
+A record is one run on one graph. Test graphs come from their own stream of random numbers, which no
+training ever uses; all networks meet the same graphs, and run k of every network draws the same
+weights.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,20 @@ from augury.classical.ford_fulkerson import BELLMAN_FORD, Settings, Subroutines
 from augury.classical.generate import sparse, uniform
 from augury.classical.graph import InputError
 from augury.classical.network import FlowNetwork
-from augury.classical.simulate import DECISIONS, maximum_values, simulate
+from augury.classical.simulate import maximum_values, simulate
+from augury.experiments.records import Extent, Record, append, part_of, start_file
 
 TEST_STREAM = 0x7E57
-"""Seeds of test graphs start with this; those of training data have one number only."""
+"""Seeds of test graphs and of their weights start with this; those of training do not."""
 
 MAX_ARCS = 1_500_000
 """Arcs that are simulated side by side; bounds memory."""
 
 MAX_FAILURES = 10
 """t_b: invalid paths in a row that end a run whose end is up to the network."""
+
+MODELS = Path(__file__).parents[1] / "models"
+"""The shipped checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Cell:
     scale: int = 1
     """Nodes on a side over 8."""
     p: str = "1/4"
-    """Probability of an edge, as a fraction; "3/n" is the sparse track."""
+    """Probability of an edge, as a fraction in lowest terms; "3/n" is the sparse track."""
     termination: str = "bfs"
     """"bfs", or the number t of invalid paths in a row that end a run."""
     neural_bottleneck: bool = True
@@ -48,28 +52,52 @@ class Cell:
     def __post_init__(self) -> None:
         if self.scale < 1:
             raise InputError(f"the scale is {self.scale}, but must be at least 1")
-        if self.termination != "bfs" and not (self.termination.isdigit() and int(self.termination)):
+        is_number = self.termination.isascii() and self.termination.isdigit()
+        if self.termination != "bfs" and not (is_number and int(self.termination)):
             raise InputError(
                 f"the termination is {self.termination!r}, not 'bfs' or a number such as 5"
             )
-        self.graphs(0, 0)
+        value, is_sparse = self._probability()
+        object.__setattr__(self, "p", f"{value}/n" if is_sparse else str(value))
+        if self.termination != "bfs":
+            # With a threshold only the search is the network's: all its paths have capacity 1.
+            object.__setattr__(self, "termination", str(int(self.termination)))
+            object.__setattr__(self, "neural_bottleneck", False)
+            object.__setattr__(self, "neural_augmentation", False)
+
+    def _probability(self) -> tuple[Fraction, bool]:
+        """Return p, or the mean degree c of p = c/n, and whether it is the latter."""
+        try:
+            value = Fraction(self.p.removesuffix("/n"))
+        except (ValueError, ZeroDivisionError):
+            raise InputError(f"p is {self.p!r}, not a probability such as 1/4 or 3/n") from None
+        is_sparse = self.p.endswith("/n")
+        if not 0 <= value <= (self.side if is_sparse else 1):
+            raise InputError(f"p is {self.p!r}, but a probability is between 0 and 1")
+        return value, is_sparse
+
+    @property
+    def side(self) -> int:
+        """Nodes on each side."""
+        return 8 * self.scale
+
+    @property
+    def cost(self) -> float:
+        """Roughly how long a run takes: arcs times rounds."""
+        value, is_sparse = self._probability()
+        edges = self.side * float(value) * (1 if is_sparse else self.side)
+        return (edges + 2 * self.side) * self.side
 
     def graphs(self, count: int, seed: int) -> list[FlowNetwork]:
         """Make the test graphs of this cell."""
-        side = 8 * self.scale
-        numerator, _, denominator = self.p.partition("/")
-        try:
-            value = Fraction(numerator) if denominator == "n" else Fraction(self.p)
-        except (ValueError, ZeroDivisionError):
-            raise InputError(f"p is {self.p!r}, not a probability such as 1/4 or 3/n") from None
-        key = [TEST_STREAM, seed, self.scale, value.numerator % 2**32, value.denominator]
-        rng = np.random.default_rng([*key, int(denominator == "n")])
-        if denominator == "n":
-            made = (sparse(rng, side, float(value)) for _ in range(count))
-        elif 0 <= value <= 1:
-            made = (uniform(rng, side, p=float(value)) for _ in range(count))
-        else:
-            raise InputError(f"p is {self.p!r}, but a probability is between 0 and 1")
+        value, is_sparse = self._probability()
+        key = [TEST_STREAM, seed, self.scale, value.numerator, value.denominator, int(is_sparse)]
+        rng = np.random.default_rng(key)
+        made = (
+            sparse(rng, self.side, float(value)) if is_sparse
+            else uniform(rng, self.side, p=float(value))
+            for _ in range(count)
+        )  # fmt: skip
         return [FlowNetwork.from_bipartite(graph) for graph in made]
 
     @property
@@ -85,45 +113,57 @@ class Model:
     name: str
     seed: int
     executor: Any
-    """A `NeuralExecutor`, or `Subroutines`."""
+    """An executor of `augury.neural.kinds`, or `Subroutines`."""
+    weights: str = ""
+    """Which weights: the start of the file's SHA-256; nothing for the classical executor."""
+    path: Path = Path()
 
     def subroutines(self, cell: Cell) -> Subroutines:
         """Return the subroutines as this cell wants them."""
         if isinstance(self.executor, Subroutines):
             return self.executor
-        from dataclasses import replace
-
-        # With a threshold only the search is the network's: all its paths have capacity 1.
-        is_bfs = cell.termination == "bfs"
         return replace(
             self.executor,
-            asks_reachability=is_bfs,
-            neural_bottleneck=is_bfs and cell.neural_bottleneck,
-            neural_augmentation=is_bfs and cell.neural_augmentation,
+            asks_reachability=cell.termination == "bfs",
+            neural_bottleneck=cell.neural_bottleneck,
+            neural_augmentation=cell.neural_augmentation,
         ).subroutines()
 
 
 def load_models(names: Sequence[str], device: str) -> list[Model]:
-    """Load checkpoints: files, run folders (the best of every seed), shipped names, or "classical"."""
-    models: list[Model] = []
-    for name in names:
-        if name == "classical":
-            models.append(Model("classical", 0, BELLMAN_FORD))
-            continue
-        path = Path(name)
-        shipped = Path(__file__).parents[1] / "models" / f"{name}.safetensors"
-        if path.is_dir():
-            found = sorted(path.glob("seed-*/best.safetensors"), key=_seed_of) or sorted(
-                path.glob("best.safetensors")
-            )
-            if not found:
-                raise InputError(f"{name}: there is no seed-*/best.safetensors in this folder")
-            models += [_model(entry, device) for entry in found]
-        elif not path.exists() and shipped.exists():
-            models.append(_model(shipped, device))
-        else:
-            models.append(_model(path, device))
-    return models
+    """Load checkpoints: files, run folders (the best of every seed), shipped names, or "classical".
+
+    A network is called by its preset; if that would give two of them the same name and seed, all of
+    that name are called by their files instead.
+    """
+    models = {
+        path: Model("classical", 0, BELLMAN_FORD) if path is None else _model(path, device)
+        for name in names
+        for path in (_paths(name) if name != "classical" else [None])
+    }
+    called = [(model.name, model.seed) for model in models.values()]
+    unclear = {name for name, seed in called if called.count((name, seed)) > 1}
+    return [
+        replace(model, name=_file_name(model.path)) if model.name in unclear else model
+        for model in models.values()
+    ]
+
+
+def _paths(name: str) -> list[Path]:
+    """Return the checkpoints that a name on the command line stands for."""
+    path, shipped = Path(name), MODELS / f"{name}.safetensors"
+    if path.is_dir():
+        found = sorted(path.glob("seed-*/best.safetensors"), key=_seed_of)
+        found = found or list(path.glob("best.safetensors"))
+        if not found:
+            raise InputError(f"{name}: there is no seed-*/best.safetensors in this folder")
+        return found
+    if path.exists():
+        return [path]
+    if "/" not in name and shipped.exists():
+        return [shipped]
+    known = ", ".join(["classical", *sorted(path.stem for path in MODELS.glob("*.safetensors"))])
+    raise InputError(f"{name}: there is no such checkpoint or run folder, nor is it one of {known}")
 
 
 def _seed_of(path: Path) -> tuple[int, str]:
@@ -131,35 +171,41 @@ def _seed_of(path: Path) -> tuple[int, str]:
     return (int(number) if number.isdigit() else 0, str(path))
 
 
+def _file_name(path: Path) -> str:
+    folder = path.parent
+    if folder.name.startswith("seed-"):
+        folder = folder.parent
+    return str(folder / path.stem)
+
+
 def _model(path: Path, device: str) -> Model:
     from augury.neural.checkpoint import load
-    from augury.neural.execute import NeuralExecutor
+    from augury.neural.kinds import executor_of
 
     loaded = load(path)
     seed = int(loaded.provenance.get("seed", 0))
-    return Model(loaded.config.preset, seed, NeuralExecutor(loaded.network.to(device), device))
+    weights = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    executor = executor_of(loaded.network.to(device), device)
+    return Model(loaded.config.preset, seed, executor, weights, path)
 
 
-def evaluate(
-    model: Model, cell: Cell, num_graphs: int, num_runs: int, seed: int = 0
-) -> Iterator[dict[str, Any]]:
+def evaluate(model: Model, cell: Cell, extent: Extent) -> Iterator[Record]:
     """Yield a record for each graph and run, runs in order."""
-    graphs = cell.graphs(num_graphs, seed)
+    graphs = cell.graphs(extent.graphs, extent.seed)
     maxima = maximum_values(graphs)
     subroutines = model.subroutines(cell)
-    size = max(1, MAX_ARCS // max((graph.num_arcs for graph in graphs), default=1))
-    work = [(run, graph) for run in range(num_runs) for graph in range(num_graphs)]
+    size = max(1, MAX_ARCS // max(graph.num_arcs for graph in graphs))
+    work = [(run, graph) for run in range(extent.runs) for graph in range(extent.graphs)]
+    part = {"model": model.name, "model_seed": model.seed, "weights": model.weights} | asdict(cell)
     for first in range(0, len(work), size):
         chunk = work[first : first + size]
-        rngs = [np.random.default_rng([TEST_STREAM, seed, cell.scale, *place]) for place in chunk]
+        key = [TEST_STREAM, extent.seed, cell.scale]
+        rngs = [np.random.default_rng([*key, *place]) for place in chunk]
         networks = [graphs[graph] for _, graph in chunk]
         known = [maxima[graph] for _, graph in chunk]
         results = simulate(networks, subroutines, rngs, cell.settings, known)
         for (run, graph), result in zip(chunk, results, strict=True):
-            yield {
-                "model": model.name,
-                "model_seed": model.seed,
-                **asdict(cell),
+            yield part | {
                 "run": run,
                 "graph": graph,
                 "value": result.value,
@@ -171,76 +217,56 @@ def evaluate(
             }
 
 
-CELL_FIELDS = ("scale", "p", "termination", "neural_bottleneck", "neural_augmentation")
+def evaluate_all(
+    models: Sequence[Model],
+    cells: Sequence[Cell],
+    extent: Extent,
+    out: Path | None = None,
+    progress: Callable[[float, str], None] = lambda share, doing: None,
+) -> list[Record]:
+    """Run every model in every cell; with a file, only what is not yet in it.
 
+    Args:
+        models: networks of different names or seeds.
+        cells: run in order for each model.
+        extent: graphs and runs of each.
+        out: the file that takes the records of each part when it is done.
+        progress: is told the share of the work that is done, and what is next.
 
-def summarise(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one object per model name and cell: accuracy over runs, and over seeds if there are more.
+    Returns:
+        The records of these models and cells, and of nothing else that the file holds.
 
-    `std` is over the runs of all networks' mean accuracy, as the paper has it for its one network;
-    `seed_mean`, `seed_std` and `seed_interval` are over seeds, with Student's t at 95 %.
+    Raises:
+        InputError: the file is of another extent, or knows other weights by the same name.
     """
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for record in records:
-        key = (record["model"], *(record[name] for name in CELL_FIELDS))
-        groups.setdefault(key, []).append(record)
-    return [_summary(key, group) for key, group in groups.items()]
+    known = start_file(out, extent) if out else []
+    for model in models:
+        _refuse_other_weights(model, known, out)
+    by_part: dict[tuple[Any, ...], list[Record]] = {}
+    for record in known:
+        by_part.setdefault(part_of(record), []).append(record)
+    work = {_part(model, cell): (model, cell) for model in models for cell in cells}
+    missing = {part: pair for part, pair in work.items() if part not in by_part}
+    total, done = sum(cell.cost for _, cell in missing.values()), 0.0
+    for part, (model, cell) in missing.items():
+        progress(done / total, f"{model.name}, seed {model.seed}, {cell.scale}x")
+        by_part[part] = list(evaluate(model, cell, extent))
+        if out:
+            append(out, by_part[part])
+        done += cell.cost
+    progress(1.0, "")
+    return [record for part in work for record in by_part[part]]
 
 
-def _summary(key: tuple[Any, ...], group: list[dict[str, Any]]) -> dict[str, Any]:
-    right = np.array([record["value"] == record["maximum"] for record in group], float)
-    runs = np.array([record["run"] for record in group])
-    seeds = np.array([record["model_seed"] for record in group])
-    by_run = np.array([right[runs == run].mean() for run in np.unique(runs)])
-    by_seed = np.array([right[seeds == seed].mean() for seed in np.unique(seeds)])
-    told = dict(zip(("model", *CELL_FIELDS), key, strict=True))
-    told |= {
-        "accuracy": float(right.mean()),
-        "std": float(by_run.std()),
-        "flow_error": float(np.mean([record["maximum"] - record["value"] for record in group])),
-        "graphs": len({record["graph"] for record in group}),
-        "runs": len(by_run),
-        "seeds": len(by_seed),
-        "by_seed": {int(s): float(a) for s, a in zip(np.unique(seeds), by_seed, strict=True)},
-    }
-    if len(by_seed) > 1:
-        told |= _over_seeds(by_seed)
-    for decision in DECISIONS:
-        told[f"{decision}_asked"] = sum(record["asked"][decision] for record in group)
-        told[f"{decision}_wrong"] = sum(record["wrong"][decision] for record in group)
-    endings = [record["ending"] for record in group]
-    return told | {"endings": {ending: endings.count(ending) for ending in sorted(set(endings))}}
+def _part(model: Model, cell: Cell) -> tuple[Any, ...]:
+    return (model.name, model.seed, model.weights, *asdict(cell).values())
 
 
-def _over_seeds(by_seed: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
-    from scipy.stats import t
-
-    mean, std, count = by_seed.mean(), by_seed.std(ddof=1), len(by_seed)
-    half = float(t.ppf(0.975, count - 1) * std / np.sqrt(count))
-    interval = [max(0.0, float(mean) - half), min(1.0, float(mean) + half)]
-    return {"seed_mean": float(mean), "seed_std": float(std), "seed_interval": interval}
-
-
-def header(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the first line of a records file: what was run, by which version."""
-    import augury
-    from augury.neural.provenance import commit
-
-    return {"kind": "augury-records", "version": augury.__version__, "commit": commit(), **settings}
-
-
-def read_records(path: Path) -> list[dict[str, Any]]:
-    """Read the records of a file that `evaluate` wrote, without its header."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines if line]
-        records = [row for row in rows if row.get("kind") != "augury-records"]
-        if not rows or len(records) == len(rows):
-            raise ValueError
-        if any(not {"model", "value", "run", *CELL_FIELDS} <= set(row) for row in records):
-            raise ValueError
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except (ValueError, AttributeError):
-        raise InputError(f"{path}: this is not a whole file of Augury's records") from None
-    return records
+def _refuse_other_weights(model: Model, known: Sequence[Record], out: Path | None) -> None:
+    for record in known:
+        same = (record["model"], record["model_seed"]) == (model.name, model.seed)
+        if same and record["weights"] != model.weights:
+            raise InputError(
+                f"{out}: this file holds records of other weights that are also called "
+                f"{model.name}, seed {model.seed}; name another file"
+            )

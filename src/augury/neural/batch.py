@@ -1,9 +1,9 @@
 """Traces become tensors to learn from; the answer enters here and nowhere else.
 
-Every round of a trace is a sample, the last one without a path too. A search ends with a step in which
-nothing changes: that is what the network is to notice, so a sample has one step more than its trace
-has changes, but never more than |V| − 1. Samples of a batch are sorted, longest first, so that the
-graphs that still run are a prefix of the batch (see `Wiring.first`).
+Every round of a trace is a sample, the last one without a path too. A search ends with a step in
+which nothing changes: that is what the network is to notice, so a sample has one step more than its
+trace has changes, but never more than |V| − 1. Samples of a batch are sorted, longest first, so
+that the graphs that still run are a prefix of the batch (see `Wiring.first`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from augury.neural.wiring import Wiring
 
 @dataclass(frozen=True, eq=False)
 class SearchBatch:
-    """Rounds for search, bottleneck and augmentation; step t of the run is row t − 1 of the targets."""
+    """Rounds for search, bottleneck and augmentation; step t is row t − 1 of the targets."""
 
     wiring: Wiring
     weights: Tensor
@@ -53,6 +53,8 @@ class ReachBatch:
     wiring: Wiring
     is_usable: Tensor
     """(link,): whether the arc has residual."""
+    weights: Tensor
+    """(link,)"""
     reached: Tensor
     """(step, node): whether a node is reached after each step."""
     running: tuple[int, ...]
@@ -132,6 +134,7 @@ class Samples:
         return ReachBatch(
             _joined([sample.links for sample in samples]),
             torch.from_numpy(np.concatenate([sample.capacities for sample in samples]) > 0),
+            torch.from_numpy(np.concatenate([sample.weights for sample in samples])),
             torch.from_numpy(_rows([sample.reached for sample in samples], steps)),
             _running(steps),
         )
@@ -151,13 +154,13 @@ class TrainingData:
 
 @cache
 def training_data(
-    config: DataConfig, execution_scales: tuple[int, ...], execution_graphs: int
+    config: DataConfig, execution_scales: tuple[int, ...], execution_graphs: int, bits: int = 8
 ) -> TrainingData:
     """Make all data from the seed; graphs for training, validation and execution never mix."""
     rngs = np.random.default_rng(config.seed).spawn(4)
 
     def traced(rng: np.random.Generator, networks: list[FlowNetwork]) -> Samples:
-        return Samples(record(networks, rng), config)
+        return Samples(record(networks, rng, bits), config)
 
     def graphs(rng: np.random.Generator, count: int, side: int) -> list[FlowNetwork]:
         return [FlowNetwork.from_bipartite(uniform(rng, side, p=config.p)) for _ in range(count)]
@@ -180,7 +183,7 @@ AnyBatch = TypeVar("AnyBatch", SearchBatch, ReachBatch)
 def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     """Return the batch on another device."""
 
-    def move(value: object) -> object:
+    def move(value: Any) -> Any:
         if isinstance(value, Tensor | Wiring):
             return value.to(device)
         return (
@@ -251,7 +254,7 @@ def _joined(parts: Sequence[_Links]) -> Wiring:
 def _rows(
     parts: Sequence[npt.NDArray[np.generic]], steps: Sequence[int]
 ) -> npt.NDArray[np.generic]:
-    """Lay (row, node) arrays side by side for steps 1, 2, …; after its last change a row repeats."""
+    """Lay (row, node) arrays side by side for steps 1, 2, …; the last change is repeated."""
     kind = np.bool_ if parts[0].dtype == np.bool_ else np.int64
     joined = np.zeros((max(steps), sum(part.shape[1] for part in parts)), kind)
     first = 0
@@ -284,7 +287,10 @@ def _walks(
         node = sender[link]
     links = np.stack(taken, axis=1)
     capacities = rng.integers(0, config.max_capacity + 1, links.shape)
-    rows = sender[links], wiring.receiver.numpy()[links], weights[links], capacities
     return Walks(
-        *(torch.from_numpy(row) for row in rows), torch.zeros(links.shape, dtype=torch.bool)
+        sender=torch.from_numpy(sender[links]),
+        receiver=torch.from_numpy(wiring.receiver.numpy()[links]),
+        weights=torch.from_numpy(weights[links]),
+        capacities=torch.from_numpy(capacities),
+        is_padding=torch.zeros(links.shape, dtype=torch.bool),
     )

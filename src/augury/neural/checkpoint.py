@@ -6,6 +6,7 @@ sentence; nothing of it is used before all of it has been checked.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
@@ -16,15 +17,16 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import augury
 from augury.classical.graph import InputError
-from augury.config import Config, ConfigError, from_dict, to_dict
-from augury.neural.networks import PaperNetwork
+from augury.config import Config, from_dict, to_dict
+from augury.neural.kinds import make_network
 
 FORMAT = "augury-checkpoint"
 FORMAT_VERSION = 1
+FIELDS = frozenset({"format", "format_version", "version", "config", "provenance"})
 MAX_BYTES = 256 * 2**20
 """No network of ours comes near this; a larger file is not one."""
 
@@ -33,7 +35,7 @@ MAX_BYTES = 256 * 2**20
 class Checkpoint:
     """A network and where it comes from."""
 
-    network: PaperNetwork
+    network: Any
     config: Config
     provenance: dict[str, Any]
     """How it was trained: seed, epoch, version, commit, device, scores."""
@@ -52,9 +54,19 @@ def save(path: Path, state: dict[str, Tensor], config: Config, provenance: dict[
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write a safetensors file atomically."""
+    """Write a safetensors file atomically, with a digest of all that it holds."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    metadata = metadata | {"digest": _digest(tensors, metadata)}
     write_bytes(path, safetensors.torch.save(tensors, metadata))
+
+
+def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    """Return a number that changes with any weight or text, so that damage does not go unseen."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -68,10 +80,10 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read a safetensors file and its metadata.
+    """Read a safetensors file and its metadata, without the digest that has been checked.
 
     Raises:
-        InputError: there is no such file, or it is not a whole safetensors file.
+        InputError: there is no such file, it is not a whole safetensors file, or it is damaged.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -79,7 +91,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         data = path.read_bytes()
         tensors = safetensors.torch.load(data)
         (length,) = struct.unpack("<Q", data[:8])
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (
@@ -92,7 +104,21 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: this is not a whole safetensors file") from None
-    return tensors, {str(key): str(value) for key, value in metadata.items()}
+    texts = {str(key): str(value) for key, value in metadata.items()}
+    digest = texts.pop("digest", None)  # files from before there was one have none
+    if digest is not None and digest != _digest(tensors, texts):
+        raise InputError(f"{path}: this file is damaged; its digest is not that of its contents")
+    return tensors, texts
+
+
+MODELS = Path(__file__).parents[1] / "models"
+"""The checkpoints that come with the package."""
+
+
+def find(name: str) -> Path:
+    """Return the file of a checkpoint: a path, or the name of a shipped one."""
+    shipped = MODELS / f"{name}.safetensors"
+    return shipped if shipped.exists() and not Path(name).exists() else Path(name)
 
 
 def load(path: str | Path) -> Checkpoint:
@@ -106,16 +132,19 @@ def load(path: str | Path) -> Checkpoint:
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path}: this safetensors file is not an Augury checkpoint")
     version = metadata.get("format_version", "")
-    if not version.isdigit() or int(version) > FORMAT_VERSION:
+    if version != str(FORMAT_VERSION):
         raise InputError(
-            f"{path}: checkpoint format {version!r} is newer than this version of Augury reads "
-            f"({FORMAT_VERSION})"
+            f"{path}: this is checkpoint format {version!r}, but this version of Augury reads "
+            f"{FORMAT_VERSION}"
         )
+    if metadata.keys() != FIELDS:
+        name = min(metadata.keys() ^ FIELDS)
+        raise InputError(f"{path}: the description in this checkpoint is damaged, see {name!r}")
     try:
         config = from_dict(json.loads(metadata["config"]))
-        provenance = json.loads(metadata["provenance"])
-        network = PaperNetwork(config.network, mean_log_degree=1.0)
-    except (KeyError, ValueError, TypeError, AttributeError, ConfigError, RecursionError) as error:
+        provenance = dict(json.loads(metadata["provenance"]))
+        network = make_network(config.network)
+    except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
         raise InputError(
             f"{path}: the configuration in this checkpoint is damaged: {error}"
         ) from None
@@ -123,15 +152,20 @@ def load(path: str | Path) -> Checkpoint:
     return Checkpoint(network.eval(), config, provenance)
 
 
-def _load_weights(path: Path, network: PaperNetwork, tensors: dict[str, Tensor]) -> None:
+def _load_weights(path: Path, network: nn.Module, tensors: dict[str, Tensor]) -> None:
     expected = network.state_dict()
     if set(tensors) != set(expected):
         name = min(set(tensors) ^ set(expected))
         raise InputError(f"{path}: the weights do not fit the configuration, see {name!r}")
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape or tensor.dtype != expected[name].dtype:
-            raise InputError(f"{path}: the weight {name!r} has shape {tuple(tensor.shape)}, "
-                             f"not {tuple(expected[name].shape)}")  # fmt: skip
+            raise InputError(
+                f"{path}: the weight {name!r} is {_kind(tensor)}, not {_kind(expected[name])}"
+            )
         if not torch.isfinite(tensor).all():
             raise InputError(f"{path}: the weight {name!r} has an entry that is not finite")
     network.load_state_dict(tensors)
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tensor.dtype} of shape {tuple(tensor.shape)}".removeprefix("torch.")

@@ -1,7 +1,8 @@
 """A network becomes the subroutines of Ford-Fulkerson, batched over unequal graphs.
 
-The rounds, the judge and the weights belong to `classical.ford_fulkerson`; here the network decides.
-An executor sees the batch, the residual and the weights, and nothing that knows the answer.
+The rounds, the judge and the weights belong to `classical.ford_fulkerson`; here the network
+decides. An executor sees the batch, the residual and the weights, and nothing that knows the
+answer.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ class NeuralExecutor:
             search=self.search,
             bottleneck=self.bottleneck if self.neural_bottleneck else smallest_residual,
             augment=self.augment if self.neural_augmentation else subtract,
-            is_done=self.is_done if self.asks_reachability else _never,
+            is_done=self.is_done if self.asks_reachability else never_done,
         )
 
     @torch.inference_mode()
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
         """Step until the network stops or |V| − 1 steps are done; follow the best predecessors."""
-        network, wiring = self.network, _wiring(batch, self.device)
+        network, wiring = self.network, wiring_of(batch, self.device)
         self._refuse_beyond_range(residual)
         terms = self._search_terms(weights, residual, wiring)
         infinity = 2**network.bits - 1
@@ -83,7 +84,7 @@ class NeuralExecutor:
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
     ) -> BoolArray:
         """Search breadth-first from the source; done where the sink is not reached."""
-        network, wiring = self.network, _wiring(batch, self.device)
+        network, wiring = self.network, wiring_of(batch, self.device)
         is_usable = wiring.on_links(torch.as_tensor(residual > 0).to(self.device))
         table = network.reach_terms(torch.tensor([False, True], device=self.device))
         prepared = table.index_select(0, is_usable.long())
@@ -126,13 +127,16 @@ class NeuralExecutor:
     ) -> tuple[Walks, Tensor]:
         memory = tree.memory
         assert isinstance(memory, SearchMemory)
-        walks = _padded(batch, residual, memory.weights, paths, self.device)
+        arcs, is_padding = padded_paths(paths)
+        ends = batch.sender[arcs].astype(np.int64), batch.receiver[arcs].astype(np.int64)
+        values = memory.weights[arcs].astype(np.int64), residual[arcs], is_padding
+        walks = Walks(*(torch.as_tensor(array).to(self.device) for array in (*ends, *values)))
         return walks, self.network.walk_messages(memory.latent, walks)
 
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
         """Encode each different pair of weight and residual once, and look the links up."""
         weight = wiring.on_links(torch.as_tensor(weights.astype(np.int64)).to(self.device))
-        capacity = wiring.on_links(torch.as_tensor(residual).to(self.device))
+        capacity = wiring.on_links(torch.as_tensor(residual.astype(np.int64)).to(self.device))
         width = int(weight.max()) + 1 if len(weight) else 1
         pair, row = torch.unique(capacity * width + weight, return_inverse=True)
         return _Terms(self.network.search_terms(pair % width, pair // width), row)
@@ -216,29 +220,21 @@ class _Run:
         self.runs = self.runs[self.runs]
 
 
-def _never(batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /) -> BoolArray:
+def never_done(batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /) -> BoolArray:
     """Leave the end to `max_failures`: the threshold heuristic of the paper."""
     return np.zeros(batch.num_graphs, np.bool_)
 
 
 @lru_cache(maxsize=2)
-def _wiring(batch: Batch, device: torch.device | str) -> Wiring:
+def wiring_of(batch: Batch, device: torch.device | str) -> Wiring:
     """A run asks for the wiring of the same batch many times; batches are compared by identity."""
     return Wiring.of(batch, device)
 
 
-def _padded(
-    batch: Batch,
-    residual: WideArray,
-    weights: WeightArray,
-    paths: Paths,
-    device: torch.device | str,
-) -> Walks:
-    """Lay the paths out as rows."""
+def padded_paths(paths: Paths) -> tuple[WideArray, BoolArray]:
+    """(path, place): the arcs of each path as a row, and which places only fill it up."""
     lengths = np.diff(paths.start)
     is_padding = np.arange(lengths.max()) >= lengths[:, None]
     arcs = np.zeros(is_padding.shape, np.int64)
     arcs[~is_padding] = paths.arcs
-    rows = batch.sender[arcs].astype(np.int64), batch.receiver[arcs].astype(np.int64)
-    values = weights[arcs].astype(np.int64), residual[arcs], is_padding
-    return Walks(*(torch.as_tensor(array).to(device) for array in (*rows, *values)))
+    return arcs, is_padding

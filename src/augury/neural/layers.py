@@ -1,8 +1,9 @@
 """The few layers that the networks consist of, for one network or for a stack of networks at once.
 
-A weight is (out, in), or (seed, out, in) in an ensemble; inputs are (…, in), or (seed, …, in). Nothing
-else differs: the same code runs one network on a CPU and ten side by side on a GPU, where the small
-kernels of one would leave the card idle. Initial values are those of PyTorch's own layers.
+A weight is (out, in), or (seed, out, in) in an ensemble; inputs are (…, in), or (seed, …, in).
+Nothing else differs: the same code runs one network on a CPU and ten side by side on a GPU, where
+the small kernels of one would leave the card idle. Initial values are those of PyTorch's own
+layers.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ class Norm(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    """One encoder layer over short sequences: attention, then a feed-forward part, each with a norm.
+    """One encoder layer over short sequences: attention, then a feed-forward part, with norms.
 
-    Sequences are rows of (…, walk, place, K), flattened to (…, walk * place, K) for the linear parts so
-    that stacked weights apply. No dropout: the task has no noise.
+    Sequences are rows of (…, walk, place, K), flattened to (…, walk * place, K) for the linear
+    parts so that stacked weights apply. No dropout: the task has no noise.
     """
 
     def __init__(self, hidden: int, heads: int, feed_forward: int = 32) -> None:

@@ -1,12 +1,13 @@
 """A network's steps on a batch become named losses and counts, one for each network of an ensemble.
 
-The network's own rounded output is its next input. A graph leaves the loss when its true execution has
-converged. Distances and predecessors count where a node is reached, all bits alike; bottleneck and
-augmentation weigh a tenth (paper, section 3, and the authors' code).
+The network's own rounded output is its next input. A graph leaves the loss when its true execution
+has converged. Distances and predecessors count where a node is reached, all bits alike; bottleneck
+and augmentation weigh a tenth (paper, section 3, and the authors' code).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -14,8 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury.neural.batch import ReachBatch, SearchBatch
+from augury.neural.discrete import DiscreteNetwork
 from augury.neural.features import from_bits, to_bits
-from augury.neural.networks import PaperNetwork
+from augury.neural.networks import PaperNetwork, Walks
+from augury.neural.reduce import pad_incoming
+from augury.neural.wiring import Wiring
 
 WEIGHTS = {
     "distance": 1.0,
@@ -38,7 +42,7 @@ class Tally:
     count: dict[str, Tensor] = field(default_factory=dict)
 
     def add(self, name: str, losses: Tensor, right: Tensor, counts: Tensor | None = None) -> None:
-        """Add the losses (…, entry) and verdicts (…, entry) of the decisions that count (entry,)."""
+        """Add losses (…, entry) and verdicts (…, entry) of the decisions that count (entry,)."""
         if counts is None:
             counts = torch.ones_like(losses)
         counts = counts.to(losses.dtype).expand_as(losses)
@@ -165,3 +169,87 @@ def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None
             tally, "reach_termination", network.reach_continues(state, wiring), num_next
         )
         is_reached, latent = logits > 0, state.latent
+
+
+def discrete_losses(network: DiscreteNetwork, batch: ReachBatch, tally: Tally) -> None:
+    """Learn every local decision of the discrete network; the true bits are the input of each step.
+
+    Nothing continuous is carried along, so a step needs no history and errors cannot add up.
+    """
+    wiring, is_reached = batch.wiring, torch.zeros_like(batch.reached[0])
+    is_reached[wiring.source] = True
+    prepared = network.processor.prepare(network.encode_links(batch.is_usable))
+    for step, num_running in enumerate(batch.running):
+        wiring = wiring.first(num_running)
+        nodes, links = wiring.num_nodes, wiring.num_links
+        before, after = is_reached[:nodes], batch.reached[step, :nodes]
+        outputs = network.reach_logits(before, prepared[..., :links, :], wiring)
+        for name, logits, target in zip(
+            ("reachability", "termination"), outputs, (after, after & ~before), strict=True
+        ):
+            _add_bits(tally, name, logits, target)
+        sender = before.index_select(0, wiring.sender)
+        is_usable, weights = batch.is_usable[:links], batch.weights[:links]
+        scores = network.scores(sender, is_usable, weights)
+        _add_predecessors(tally, scores, weights, sender & is_usable, after & ~before, wiring)
+        is_reached = after
+
+
+def _add_bits(tally: Tally, name: str, logits: Tensor, target: Tensor) -> None:
+    expected = target.to(logits.dtype).expand_as(logits)
+    losses = F.binary_cross_entropy_with_logits(logits, expected, reduction="none")
+    tally.add(name, losses, (logits > 0) == target)
+
+
+def _add_predecessors(
+    tally: Tally, scores: Tensor, weights: Tensor, is_valid: Tensor, is_new: Tensor, wiring: Wiring
+) -> None:
+    """A node that is reached now takes the valid link of least weight; several may tie."""
+    cost = torch.where(is_valid, weights, 2**31).unsqueeze(-1)
+    cost = pad_incoming(cost, wiring, 2**31).squeeze(-1)
+    is_best = (cost == cost.amin(-1, keepdim=True)) & (cost < 2**31)
+    rows = pad_incoming(scores.unsqueeze(-1), wiring, -torch.inf).squeeze(-1)
+    # Nodes that are not new have no best link; any finite value does, since they do not count.
+    is_best = is_best | ~is_new.unsqueeze(-1)
+    losses = -rows.log_softmax(-1).masked_fill(~is_best, -torch.inf).logsumexp(-1)
+    right = is_best.expand_as(rows).gather(-1, rows.argmax(-1, keepdim=True)).squeeze(-1)
+    tally.add("predecessor", losses, right, is_new)
+    tally.add("last_predecessor", torch.zeros_like(losses), right, is_new)
+
+
+def bit_losses(network: DiscreteNetwork, walks: Walks, tally: Tally) -> None:
+    """Compare and subtract the capacities of walks, bit by bit."""
+    capacity = walks.capacities
+    smallest = capacity.amin(-1, keepdim=True)
+    is_candidate = ~walks.is_padding
+    borrow = torch.zeros_like(capacity, dtype=torch.bool)
+    width = int(capacity.max()).bit_length()
+    for place in range(width - 1, -1, -1):
+        bit = (capacity >> place) & 1
+        logits = network.candidate_logits(is_candidate, bit, walks.is_padding)
+        is_candidate = is_candidate & (capacity >> place == smallest >> place)
+        _add_bits(tally, "bottleneck", logits.flatten(-2), is_candidate.flatten())
+    for place in range(width):
+        digits = (capacity >> place) & 1, ((smallest >> place) & 1).expand_as(capacity)
+        logits = network.difference_logits(*(digit.flatten() for digit in (*digits, borrow)))
+        left = digits[0] - digits[1] - borrow.long()
+        borrow = left < 0
+        target = torch.stack([left % 2 == 1, borrow], dim=-1)
+        _add_bits(tally, "augmentation", logits.flatten(-2), target.flatten())
+
+
+def learn(
+    network: PaperNetwork | DiscreteNetwork,
+    search: SearchBatch,
+    reach: Sequence[ReachBatch],
+    tally: Tally,
+) -> None:
+    """Add up everything that a network learns from a batch, whatever its kind."""
+    if isinstance(network, DiscreteNetwork):
+        for part in reach:
+            discrete_losses(network, part, tally)
+        bit_losses(network, search.walks, tally)
+    else:
+        search_losses(network, search, tally)
+        for part in reach:
+            reach_losses(network, part, tally)

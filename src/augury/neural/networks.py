@@ -2,8 +2,9 @@
 
 `PaperNetwork` holds one processor, shared by all subroutines, and an encoder and decoders for each:
 search (Bellman-Ford), reachability (breadth-first search), bottleneck and augmentation. It is only
-formulas: every method takes the state it needs and returns what it computes; who runs the steps, and
-on what, is `execute` and `training`. No layer has a bias but those of bottleneck and augmentation.
+formulas: every method takes the state it needs and returns what it computes; who runs the steps,
+and on what, is `execute` and `training`. No layer has a bias but those of bottleneck and
+augmentation.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from augury.config import NetworkConfig
+from augury.config import ConfigError, NetworkConfig
 from augury.neural.features import to_bits
 from augury.neural.layers import Linear, TransformerLayer
 from augury.neural.processors import PROCESSORS
@@ -52,6 +53,9 @@ class PaperNetwork(nn.Module):
 
     def __init__(self, config: NetworkConfig, mean_log_degree: float) -> None:
         super().__init__()
+        if config.processor not in PROCESSORS:
+            known = ", ".join(PROCESSORS)
+            raise ConfigError(f"network.processor is {config.processor!r}, none of {known}")
         hidden, self.bits = config.hidden, config.bits
         self.bit_encoder = Linear(self.bits, hidden, bias=False)
         self.processor = PROCESSORS[config.processor](hidden, mean_log_degree)

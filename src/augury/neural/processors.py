@@ -1,12 +1,12 @@
 """Encoded nodes and links become latents: the message-passing layers, one signature, one table.
 
-A processor gets node inputs (…, node, K), the latents of the step before, and what `prepare` made of
-the encoded links, which do not change during a search; it returns the new latents. A new processor is
-one subclass with `messages` and `combine`, and one line in `PROCESSORS`; it knows no algorithm. The
-leading axes `…` are for ensembles: weights stacked over seeds (see `layers`).
+A processor gets node inputs (…, node, K), the latents of the step before, and what `prepare` made
+of the encoded links, which do not change during a search; it returns the new latents. A new
+processor is one subclass with `messages` and `combine`, and one line in `PROCESSORS`; it knows no
+algorithm. The leading axes `…` are for ensembles: weights stacked over seeds (see `layers`).
 
-`MPNN` and `PNA` also have the fast form that design section 6 derives; `update_plain` is the form that
-the paper writes, kept beside it and tested equal.
+`MPNN` and `PNA` also have the fast form that design section 6 derives; `update_plain` is the form
+that the paper writes, kept beside it and tested equal.
 """
 
 from __future__ import annotations
@@ -23,16 +23,20 @@ from augury.neural.wiring import Wiring
 
 
 class Processor(nn.Module):
-    """h' = GRU(update(x, e), h): the recurrence is shared, `update` makes the difference."""
+    """h' = GRU(update(x, e), h): the recurrence is shared, `update` makes the difference.
 
-    def __init__(self, hidden: int) -> None:
+    Without the recurrence nothing is carried from step to step, and h' is the update itself.
+    """
+
+    def __init__(self, hidden: int, is_recurrent: bool = True) -> None:
         super().__init__()
         self.hidden = hidden
-        self.gru = GRU(hidden)
+        self.gru = GRU(hidden) if is_recurrent else None
 
     def forward(self, nodes: Tensor, latent: Tensor, prepared: Tensor, wiring: Wiring) -> Tensor:
         """Return the latents after one step, (…, node, K)."""
-        return self.gru(self.update(nodes, prepared, wiring), latent)
+        updated = self.update(nodes, prepared, wiring)
+        return updated if self.gru is None else self.gru(updated, latent)
 
     def prepare(self, links: Tensor) -> Tensor:
         """Do once what a whole search needs of the encoded links (…, link, K)."""
@@ -60,8 +64,8 @@ class Processor(nn.Module):
 class MPNN(Processor):
     """u_i = σ(U [x_i, max_j m_ij]), m_ij = σ(M [x_i, x_j, e_ij]), σ the leaky ReLU."""
 
-    def __init__(self, hidden: int) -> None:
-        super().__init__(hidden)
+    def __init__(self, hidden: int, is_recurrent: bool = True) -> None:
+        super().__init__(hidden, is_recurrent)
         self.message = Linear(3 * hidden, hidden, bias=False)
         self.join = Linear(2 * hidden, hidden, bias=False)
 
@@ -89,7 +93,8 @@ class PNA(Processor):
     log(d + 1) / δ and δ / log(d + 1) with the degree d and its mean δ over the training graphs.
     """
 
-    aggregators = ("mean", "min", "max", "std")
+    aggregators: tuple[str, ...] = ("mean", "min", "max", "std")
+    mean_log_degree: Tensor
 
     def __init__(self, hidden: int, mean_log_degree: float) -> None:
         super().__init__(hidden)

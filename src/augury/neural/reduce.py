@@ -1,14 +1,16 @@
 """Values of senders and links become statistics of each receiver: the inner loop of every network.
 
-`reduce_links(sent, along, wiring, kinds)` computes, for value[link] = sent[sender[link]] + along[link],
-the maximum, minimum, sum or sum of squares over the links into each node, with gradients. Section 6 of
-the design notes is why this suffices: a linear message splits into a part of the sender, a part of the
-link and a part of the receiver, and the last one stays outside of the reduction.
+`reduce_links(sent, along, wiring, kinds)` computes, for value[link] = sent[sender[link]] +
+along[link], the maximum, minimum, sum or sum of squares over the links into each node, with
+gradients. Section 6 of the design notes is why this suffices: a linear message splits into a part
+of the sender, a part of the link and a part of the receiver, and the last one stays outside of the
+reduction.
 
-Three forms, tested equal. On the CPU a loop compiled by numba reads each value once and keeps nothing
-of the size of the links. Without numba, or on a GPU: to learn, the links of the small training graphs
-are laid into a table (node, width), where gathers have gathers for gradients, so that a run repeats bit
-for bit; to execute, PyTorch reduces the sorted links segment by segment, in memory linear in the links.
+Three forms, tested equal. On the CPU a loop compiled by numba reads each value once and keeps
+nothing of the size of the links. Without numba, or on a GPU: to learn, the links of the small
+training graphs are laid into a table (node, width), where gathers have gathers for gradients, so
+that a run repeats bit for bit; to execute, PyTorch reduces the sorted links segment by segment, in
+memory linear in the links.
 """
 
 from __future__ import annotations
@@ -92,8 +94,8 @@ class _GatherSenders(torch.autograd.Function):
         return nodes.index_select(-2, wiring.sender)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        return _rows(grad, ctx.wiring.outgoing, 0.0).sum(-2), None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return _rows(grads[0], ctx.wiring.outgoing, 0.0).sum(-2), None
 
 
 class _PadIncoming(torch.autograd.Function):
@@ -105,8 +107,8 @@ class _PadIncoming(torch.autograd.Function):
         return _rows(links, wiring.incoming, fill)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        return grad.flatten(-3, -2).index_select(-2, ctx.wiring.slot), None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        return grads[0].flatten(-3, -2).index_select(-2, ctx.wiring.slot), None, None
 
 
 def _rows(links: Tensor, table: Tensor, fill: float) -> Tensor:
@@ -142,17 +144,17 @@ class _Compiled(torch.autograd.Function):
         return tuple(out[kind] for kind in kinds)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
         _, backward = _kernels()
         sent, along, *chosen = ctx.saved_tensors
-        given = dict(zip(ctx.kinds, grads, strict=True))
-        nothing = sent.new_empty((0, 0))
+        given: dict[str, Tensor] = dict(zip(ctx.kinds, grads, strict=True))
+        nothing = sent.new_empty((0, 0)).numpy()
         grad_sent, grad_along = torch.zeros_like(sent), torch.empty_like(along)
         backward(
             *(tensor.detach().numpy() for tensor in (sent, along)),
             ctx.wiring.sender.numpy(),
             ctx.wiring.start.numpy(),
-            *(given.get(kind, nothing).contiguous().numpy() for kind in KINDS),
+            *(given[kind].contiguous().numpy() if kind in given else nothing for kind in KINDS),
             *(tensor.numpy() for tensor in chosen),
             grad_sent.numpy(),
             grad_along.numpy(),
@@ -161,7 +163,7 @@ class _Compiled(torch.autograd.Function):
 
 
 @cache
-def _kernels() -> Any:
+def _kernels() -> Any:  # noqa: C901 – two loops that numba can only see whole
     """Compile the loops, or return None where numba is not installed."""
     try:
         import numba
@@ -169,7 +171,7 @@ def _kernels() -> Any:
         return None
 
     @numba.njit(cache=True, fastmath=False)
-    def forward(sent, along, sender, start, high, low, total, square, high_link, low_link):  # type: ignore[no-untyped-def]  # noqa: PLR0913, C901
+    def forward(sent, along, sender, start, high, low, total, square, high_link, low_link):  # noqa: PLR0913, C901 – numba takes arrays, not objects
         num_features = sent.shape[1]
         for node in range(len(start) - 1):
             first = start[node]
@@ -205,7 +207,7 @@ def _kernels() -> Any:
                         square[node, k] += value * value
 
     @numba.njit(cache=True, fastmath=False)
-    def backward(  # type: ignore[no-untyped-def]  # noqa: PLR0913, C901
+    def backward(  # noqa: PLR0913 – numba takes arrays, not objects
         sent, along, sender, start, high, low, total, square, high_link, low_link, to_sent, to_along
     ):
         num_features = sent.shape[1]

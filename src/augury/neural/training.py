@@ -2,12 +2,13 @@
 
 Seeds of an ensemble differ in their initial weights; data and the order of samples are the same for
 all. Their weights are stacked, their losses added, and Adam treats every number by itself, so each
-network is trained as if it were alone. After each epoch every network is scored and kept; one that has
-not improved for `patience` epochs is finished, and what the others still do no longer concerns it.
+network is trained as if it were alone. After each epoch every network is scored and kept; one that
+has not improved for `patience` epochs is finished, and what the others still do no longer concerns
+it.
 
 A run folder holds config.json, a folder per seed with every epoch's checkpoint, the best one and
-history.csv, the loggers' files, and resume.safetensors: an interrupted run goes on from its last epoch
-and ends with the same weights as one that was never interrupted.
+history.csv, the loggers' files, and resume.safetensors: an interrupted run goes on from its last
+epoch and ends with the same weights as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from augury.classical.graph import InputError
 from augury.classical.ford_fulkerson import Verdict
+from augury.classical.graph import InputError
 from augury.classical.simulate import maximum_values, simulate
 from augury.config import Config, to_dict
 from augury.neural import checkpoint
 from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
-from augury.neural.execute import NeuralExecutor
+from augury.neural.kinds import executor_of, make_network
 from augury.neural.layers import stack, unstack
-from augury.neural.losses import WEIGHTS, Tally, reach_losses, search_losses
-from augury.neural.networks import PaperNetwork
+from augury.neural.losses import WEIGHTS, Tally, learn
 from augury.neural.provenance import provenance
 
 METRICS = (
     "last_predecessor",
     "predecessor",
     "bottleneck_true_negative",
+    "bottleneck",
     "augmentation",
     "reachability",
     "termination",
@@ -75,7 +76,7 @@ class Progress:
         return is_best
 
 
-class Epoch(Dataset[tuple[SearchBatch, ReachBatch]]):
+class Epoch(Dataset[tuple[SearchBatch, ReachBatch, ReachBatch | None]]):
     """The batches of one epoch; which rounds and which walks follows from seed, epoch and place."""
 
     def __init__(self, data: TrainingData, config: Config, number: int) -> None:
@@ -117,7 +118,9 @@ class Ensemble(pl.LightningModule):
         epoch = Epoch(self.data, self.config, self.current_epoch)
         return DataLoader(epoch, batch_size=None, shuffle=False)
 
-    def transfer_batch_to_device(self, batch: Any, device: torch.device, _: int) -> Any:
+    def transfer_batch_to_device(
+        self, batch: Any, device: torch.device, dataloader_idx: int
+    ) -> Any:
         """Move a batch."""
         return tuple(part if part is None else moved(part, device) for part in batch)
 
@@ -125,10 +128,7 @@ class Ensemble(pl.LightningModule):
         """Return the sum of all networks' losses."""
         search, reach, extra = batch
         tally = Tally()
-        search_losses(self.network, search, tally)
-        reach_losses(self.network, reach, tally)
-        if extra is not None:
-            reach_losses(self.network, extra, tally)
+        learn(self.network, search, [reach] if extra is None else [reach, extra], tally)
         self.tally.merge(tally)
         return tally.total().sum()
 
@@ -153,8 +153,8 @@ class Ensemble(pl.LightningModule):
             chosen = range(first, min(first + 128, len(samples)))
             rng = np.random.default_rng([self.config.data.seed, first])
             search = moved(samples.search_batch(chosen, rng), self.device)
-            search_losses(self.network, search, tally)
-            reach_losses(self.network, moved(samples.reach_batch(chosen), self.device), tally)
+            reach = moved(samples.reach_batch(chosen), self.device)
+            learn(self.network, search, [reach], tally)
         return tally
 
     def executed(self, state: dict[str, Tensor] | None) -> dict[str, float]:
@@ -163,7 +163,7 @@ class Ensemble(pl.LightningModule):
             return {f"execution_{scale}x": 0.0 for scale in self.data.execution}
         network = initial_network(self.config, self.data, 0).to(self.device)
         network.load_state_dict(state)
-        subroutines = NeuralExecutor(network, self.device).subroutines()
+        subroutines = executor_of(network, self.device).subroutines()
         found: dict[str, float] = {}
         for scale, graphs in self.data.execution.items():
             rngs = np.random.default_rng([self.config.data.seed, scale]).spawn(len(graphs))
@@ -174,11 +174,11 @@ class Ensemble(pl.LightningModule):
         return found
 
 
-def initial_network(config: Config, data: TrainingData, seed: int) -> PaperNetwork:
+def initial_network(config: Config, data: TrainingData, seed: int) -> Any:
     """Return the untrained network of a seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return PaperNetwork(config.network, data.train.mean_log_degree)
+        return make_network(config.network, data.train.mean_log_degree)
 
 
 class KeepEverything(pl.Callback):
@@ -236,7 +236,7 @@ def _row(
     row: dict[str, float] = {}
     for part, tally in tallies.items():
         means = tally.means()
-        row |= {f"{part}_{name}_loss": of(means[name]) for name in WEIGHTS}
+        row |= {f"{part}_{name}_loss": of(means[name]) for name in WEIGHTS if name in means}
         row[f"{part}_loss"] = of(tally.total())
         accuracies = tally.accuracies()
         row |= {f"{part}_{name}": of(accuracies[name]) for name in METRICS if name in accuracies}
@@ -245,28 +245,33 @@ def _row(
     hopeless = row["validation_last_predecessor"] < 0.8 or row["validation_reachability"] < 0.9
     # Steps this wrong never add up to an execution, and failing takes the longest.
     executed = module.executed(None if hopeless else state)
-    # Among equal executions the lower loss decides; it is bounded so as never to outweigh one graph.
+    # Among equal executions the lower loss decides; bounded so as never to outweigh one graph.
     tie_break = 1e-4 / (1 + row["validation_loss"])
     score = sum(executed.values()) / max(len(executed), 1) + tie_break
     return row | executed | {"score": score}
 
 
+SHOWN = {
+    "last step": "validation_last_predecessor",
+    "mean step": "validation_predecessor",
+    "bottleneck TNR": "validation_bottleneck_true_negative",
+    "bottleneck": "validation_bottleneck",
+    "augment": "validation_augmentation",
+    "reach": "validation_reachability",
+    "termination": "validation_termination",
+}
+"""The accuracies of an epoch's line, as far as the kind of network has them."""
+
+
 def _line(progress: Progress, row: dict[str, float], is_best: bool) -> str:
-    shown = {
-        "loss": row["train_loss"],
-        "last step": row["validation_last_predecessor"],
-        "mean step": row["validation_predecessor"],
-        "bottleneck TNR": row["validation_bottleneck_true_negative"],
-        "augment": row["validation_augmentation"],
-        "reach": row["validation_reachability"],
-        "termination": row["validation_termination"],
-    }
+    shown = {"loss": row["train_loss"]}
+    shown |= {name: row[key] for name, key in SHOWN.items() if key in row}
     executed = [f"{key[10:]} {value:.0%}" for key, value in row.items() if key[:10] == "execution_"]
     figures = "  ".join(f"{name} {value:.4f}" for name, value in shown.items())
     star = "  *" if is_best else ""
     return (
-        f"seed {progress.seed}  epoch {len(progress.history) - 1:3d}  {row['seconds']:.1f} s  {figures}"
-        f"  executed {' '.join(executed)}{star}"
+        f"seed {progress.seed}  epoch {len(progress.history) - 1:3d}  {row['seconds']:.1f} s  "
+        f"{figures}  executed {' '.join(executed)}{star}"
     )
 
 
@@ -279,7 +284,7 @@ def _csv(history: Sequence[dict[str, float]]) -> str:
 
 
 def _write_resume(folder: Path, trainer: pl.Trainer, module: Ensemble) -> None:
-    """Write weights, Adam's moments and the progress as one file, so that they always fit together."""
+    """Write weights, Adam's moments and the progress as one file: they always fit together."""
     tensors = {f"network.{key}": value for key, value in module.network.state_dict().items()}
     states = trainer.optimizers[0].state_dict()["state"]
     for number, state in states.items():
@@ -294,16 +299,17 @@ class Resume(pl.Callback):
 
     def __init__(self, path: Path) -> None:
         self.tensors, self.metadata = checkpoint.read_tensors(path)
+        self.progress = [Progress(**row) for row in json.loads(self.metadata["progress"])]
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: D102
         assert isinstance(pl_module, Ensemble)
         device = pl_module.device
         network = {key[8:]: value for key, value in self.tensors.items() if key[:8] == "network."}
         pl_module.network.load_state_dict(network)
-        pl_module.progress = [Progress(**row) for row in json.loads(self.metadata["progress"])]
+        pl_module.progress = self.progress
         epochs = int(self.metadata["epochs"])
-        trainer.fit_loop.epoch_progress.current.processed = epochs
-        trainer.fit_loop.epoch_progress.current.completed = epochs
+        current: Any = trainer.fit_loop.epoch_progress.current  # Lightning hints at its base class
+        current.processed = current.completed = epochs
         state: dict[int, dict[str, Tensor]] = {}
         for key, value in self.tensors.items():
             if key.startswith("adam."):
@@ -327,34 +333,44 @@ def train(
     Raises:
         InputError: the folder holds another run, or there is nothing to resume.
     """
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError("training needs at least one seed, and all of them different")
+    make_network(config.network)  # a wrong setting is refused before a folder is made
     _prepare_folder(folder, config, seeds, device, resume)
-    data = training_data(
-        config.data, config.training.execution_scales, config.training.execution_graphs
-    )
+    training = config.training
+    # Only the paper's network has distances; their width is that of its integers.
+    bits = config.network.bits if config.network.kind == "paper" else 8
+    data = training_data(config.data, training.execution_scales, training.execution_graphs, bits)
     module = Ensemble(config, seeds, data)
     callbacks: list[pl.Callback] = [KeepEverything(folder, say)]
     state = folder / "resume.safetensors"
     if resume and state.exists():
-        callbacks.append(Resume(state))
-        finished = [row["is_finished"] for row in json.loads(callbacks[-1].metadata["progress"])]  # type: ignore[attr-defined]
-        if all(finished):
-            return [Progress(**row) for row in json.loads(callbacks[-1].metadata["progress"])]  # type: ignore[attr-defined]
-    trainer = _trainer(config, folder, device, callbacks)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Lightning advises on workers and logging intervals
-        trainer.fit(module)
-    if trainer.interrupted:
-        raise KeyboardInterrupt
+        resumed = Resume(state)
+        if all(progress.is_finished for progress in resumed.progress):
+            return resumed.progress
+        callbacks.append(resumed)
+    _fit(_trainer(config, folder, device, callbacks), module)
     return module.progress
+
+
+def _fit(trainer: pl.Trainer, module: Ensemble) -> None:
+    """Fit; Ctrl-C stays what it is, though Lightning turns it into an exit of the process."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Lightning advises on workers and logging intervals
+            trainer.fit(module)
+    except SystemExit as error:
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        raise KeyboardInterrupt from None
 
 
 def _trainer(config: Config, folder: Path, device: str, callbacks: list[pl.Callback]) -> pl.Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    loggers: list[Logger] = [CSVLogger(folder, name="logs", version="csv")]
-    try:
-        loggers.append(TensorBoardLogger(folder, name="logs", version="tensorboard"))
-    except ModuleNotFoundError:  # an installation without tensorboard still trains
-        pass
+    loggers: list[Logger] = [
+        CSVLogger(folder, name="logs", version="csv"),
+        TensorBoardLogger(folder, name="logs", version="tensorboard"),
+    ]
     kind, _, number = device.partition(":")
     return pl.Trainer(
         accelerator="gpu" if kind == "cuda" else kind,
@@ -376,8 +392,13 @@ def _prepare_folder(
     """Make the run folder, or check that what it holds is this run."""
     told = {"config": to_dict(config), "seeds": list(seeds)}
     path = folder / "config.json"
+    if resume and not path.exists():
+        raise InputError(f"{folder}: there is no run in this folder to resume")
     if path.exists():
-        there = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            there = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise InputError(f"{path}: this is not the configuration of a run") from None
         if not resume:
             raise InputError(f"{folder}: there is a run in this folder; --resume continues it")
         if {key: there.get(key) for key in told} != json.loads(json.dumps(told)):

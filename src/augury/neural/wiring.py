@@ -1,9 +1,9 @@
 """A batch of flow networks becomes a `Wiring`: which node hears which, in the order that is fast.
 
-A link is an arc of the residual network or a node's self loop. Links are sorted by receiver, so that
-the links into node v are `start[v] : start[v + 1]` and a reduction over them reads memory once. The
-graphs of a batch lie one after another, hence the first k of them are a prefix of everything: a search
-drops its finished graphs by slicing.
+A link is an arc of the residual network or a node's self loop. Links are sorted by receiver, so
+that the links into node v are `start[v] : start[v + 1]` and a reduction over them reads memory
+once. The graphs of a batch lie one after another, hence the first k of them are a prefix of
+everything: a search drops its finished graphs by slicing.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from torch import Tensor
 
 from augury.classical.batch import Batch
 
-
 TABLES = ("incoming", "outgoing", "slot", "degree")
-"""What is derived once and kept; tables are as wide as the largest degree, for small graphs only."""
+"""What is derived once and kept; as wide as the largest degree, so for small graphs only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ class Wiring:
     source: Tensor
     """(graph,)"""
     offsets: npt.NDArray[np.int64]
-    """(graph + 1, 2): where each graph's nodes and links start; on the host, to slice without a wait."""
+    """(graph + 1, 2): where each graph's nodes and links start; on the host, so no wait."""
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device | str = "cpu") -> Wiring:
@@ -63,13 +62,14 @@ class Wiring:
         """Take the fields, in order, as arrays."""
         start, node_start = arrays[2], arrays[5]
         offsets = np.stack([node_start, start[node_start]], axis=1)
-        return cls(*(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays), offsets)
+        tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
+        return cls(*tensors, offsets=offsets)
 
     def to(self, device: torch.device | str) -> Wiring:
         """Return the same on another device, with the tables that have been made already."""
         if torch.device(device) == self.sender.device:
             return self
-        moved = Wiring(*(tensor.to(device) for tensor in self._tensors()), self.offsets)
+        moved = Wiring(*(tensor.to(device) for tensor in self._tensors()), offsets=self.offsets)
         for name in TABLES:
             if name in self.__dict__:
                 moved.__dict__[name] = getattr(self, name).to(device)
@@ -92,7 +92,7 @@ class Wiring:
         nodes, links = (int(end) for end in self.offsets[num_graphs])
         ends = (links, links, nodes + 1, links, nodes, num_graphs + 1, num_graphs)
         parts = (tensor[:end] for tensor, end in zip(self._tensors(), ends, strict=True))
-        prefix = Wiring(*parts, self.offsets[: num_graphs + 1])
+        prefix = Wiring(*parts, offsets=self.offsets[: num_graphs + 1])
         # What fills a table up is the number of links, and that is smaller now.
         prefix.__dict__["incoming"] = self.incoming[:nodes].clamp(max=links)
         prefix.__dict__["outgoing"] = self.outgoing[:nodes].clamp(max=links)

@@ -1,0 +1,139 @@
+"""Train and execute the paper's network in the fast form and in the plain one; print the ratios.
+
+    python benchmarks/paper.py [--model PATH] [--batches 15] [--plain-graphs 4]
+
+Fast is what the package does; plain is the same network as it is usually written: one message a
+link, no compiled loop (design notes, section 6). Both are measured in this run, on one thread, in
+seconds of CPU time, and must decide alike. The last column is what the design notes report of the
+authors' published code on one thread of a similar machine; it was not measured here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from augury.classical.simulate import Run, maximum_values, simulate
+from augury.config import preset
+from augury.experiments.evaluate import MODELS, Cell, load_models
+from augury.neural import reduce
+from augury.neural.batch import training_data
+from augury.neural.processors import Processor
+from augury.neural.training import Ensemble, Epoch
+
+AUTHORS = {"epoch": 34.0, "validation": 5.4, 2: 13.0, 4: 42.0, 8: 430.0}
+"""CPU seconds of the authors' code, from the design notes."""
+
+GRAPHS = 50
+
+
+@contextmanager
+def plain() -> Generator[None]:
+    """Switch every processor to the form that the paper writes, and the compiled loops off."""
+    kinds = [Processor, *Processor.__subclasses__()]
+    with patch.object(reduce, "_kernels", lambda: None), _patched(kinds):
+        yield
+
+
+@contextmanager
+def _patched(kinds: Sequence[type[Processor]]) -> Generator[None]:
+    # `update` then gets the encoded links themselves, which is what `prepare` leaves of them.
+    patches = [patch.object(kind, "prepare", Processor.prepare) for kind in kinds]
+    patches += [patch.object(kind, "update", Processor.update) for kind in kinds]
+    for entry in patches:
+        entry.start()
+    try:
+        yield
+    finally:
+        for entry in reversed(patches):
+            entry.stop()
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Return the CPU time that a call takes."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def row(what: str, fast: float, slow: float, authors: float) -> None:
+    """Print one line of the table."""
+    print(f"{what:44} {fast:9.2f} {slow:9.2f} {slow / fast:8.1f} {authors:10.1f}", flush=True)
+
+
+def measure_training(num_batches: int) -> None:
+    """Train on some batches of an epoch and validate, both ways; scale up to a whole epoch."""
+    config = preset("paper-mpnn")
+    data = training_data(config.data, (), 0)
+    epoch = Epoch(data, config, 0)
+    module = Ensemble(config, [0], data)
+    optimizer = module.configure_optimizers()
+
+    def train() -> None:
+        for place in range(num_batches):
+            optimizer.zero_grad()
+            module.training_step(epoch[place], place).backward()
+            optimizer.step()
+
+    module.training_step(epoch[0], 0).backward()  # compiles
+    share = len(epoch) / num_batches
+    fast = cpu_seconds(train), cpu_seconds(module.validated)
+    with plain():
+        slow = cpu_seconds(train), cpu_seconds(module.validated)
+    what = f"training epoch, {len(epoch)} batches (from {num_batches})"
+    row(what, fast[0] * share, slow[0] * share, AUTHORS["epoch"])
+    row(f"validation, {len(data.validation)} rounds", fast[1], slow[1], AUTHORS["validation"])
+
+
+def measure_simulation(model: str, scale: int, plain_graphs: int) -> None:
+    """Execute the test graphs once, all subroutines neural; the plain form may do fewer of them."""
+    cell = Cell(scale)
+    subroutines = load_models([model], "cpu")[0].subroutines(cell)
+    graphs = cell.graphs(GRAPHS, 0)
+    maxima = maximum_values(graphs)
+
+    def run(count: int) -> list[Run]:
+        rngs = [np.random.default_rng([scale, graph]) for graph in range(count)]
+        return simulate(graphs[:count], subroutines, rngs, cell.settings, maxima[:count])
+
+    found: dict[str, list[Run]] = {}
+    fast = cpu_seconds(lambda: found.update(fast=run(GRAPHS)))
+    with plain():
+        slow = cpu_seconds(lambda: found.update(plain=run(plain_graphs)))
+    pairs = zip(found["fast"], found["plain"], strict=False)
+    differing = sum(ours != theirs for ours, theirs in pairs)
+    assert not differing, f"{differing} of {plain_graphs} runs at {scale}x differ between the forms"
+    scaled = "" if plain_graphs == GRAPHS else f" (plain from {plain_graphs})"
+    right = sum(run.is_right for run in found["fast"])
+    what = f"{GRAPHS} graphs at {scale}x{scaled}, {right} right"
+    row(what, fast, slow * GRAPHS / plain_graphs, AUTHORS[scale])
+
+
+def main() -> None:
+    """Measure everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    default = MODELS / "paper-mpnn.safetensors"
+    parser.add_argument("--model", default=str(default), help="a trained paper-mpnn")
+    parser.add_argument("--batches", type=int, default=15, help="training batches that are timed")
+    parser.add_argument("--plain-graphs", type=int, default=4, help="graphs of the plain form, 8x")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"{'CPU seconds, one thread':44} {'fast':>9} {'plain':>9} {'ratio':>8} {'authors':>10}")
+    measure_training(options.batches)
+    if not Path(options.model).exists():
+        print(f"no executions: there is no {options.model}; name a checkpoint with --model")
+        return
+    for scale in (2, 4, 8):
+        measure_simulation(options.model, scale, options.plain_graphs if scale == 8 else GRAPHS)
+    print("authors: their published code on one thread of a similar machine (design notes)")
+
+
+if __name__ == "__main__":
+    main()

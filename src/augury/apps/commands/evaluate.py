@@ -1,0 +1,164 @@
+"""Checkpoints become records, and records a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from augury.apps.commands.terminal import Interrupted, chosen_device, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from augury.experiments.evaluate import Cell
+    from augury.experiments.records import Extent
+
+EXAMPLES = (
+    "Examples:  augury evaluate runs/paper-mpnn --out mpnn.jsonl  ·  "
+    "augury evaluate paper-mpnn classical --scales 2 --p 3/n  ·  "
+    "augury evaluate paper-mpnn --termination bfs,1,3,5 --classical bottleneck  ·  "
+    "augury evaluate --from mpnn.jsonl --json"
+)
+
+SUBROUTINES = ("bottleneck", "augmentation")
+
+
+def evaluate(  # noqa: PLR0913  # one parameter for each option
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MODEL...",
+            help="Checkpoints, run folders (all their seeds), shipped names, or classical.",
+            show_default=False,
+        ),
+    ] = None,
+    scales: Annotated[str, typer.Option(help="Sizes: 1 is 8 + 8 nodes.")] = "1,2,4,8",
+    p: Annotated[str, typer.Option(help="Probabilities of an edge; 3/n is sparse.")] = "1/4",
+    graphs: Annotated[int, typer.Option(min=1, help="Test graphs of each size.")] = 50,
+    runs: Annotated[int, typer.Option(min=1, help="Runs on each graph, with new weights.")] = 10,
+    termination: Annotated[
+        str,
+        typer.Option(help="What ends a run: bfs, or so many invalid paths in a row; a list."),
+    ] = "bfs",
+    classical: Annotated[
+        str,
+        typer.Option(
+            help="Leave bottleneck, augmentation or both to classical code.", show_default="none"
+        ),
+    ] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of test graphs and weights.")] = 0,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "cpu",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the records here; a file that is there is continued."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object for each cell.")
+    ] = False,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Make the table of these records; run nothing.")
+    ] = None,
+) -> None:
+    """Run whole executions on test graphs and say how often the maximum was found.
+
+    Of each subroutine the table says how often it was wrong of how often it was asked; of paths
+    that can carry nothing, how many were recognised.
+    """
+    if bool(models) == bool(source):
+        raise typer.BadParameter("name models to run, or --from a file of records, not both")
+    if source is not None:
+        _print_summaries(_read(source), json)
+        return
+    from augury.experiments.records import Extent
+
+    cells = chosen_cells(scales, p, termination, classical)
+    extent = Extent(graphs, runs, seed)
+    _print_summaries(_run(models or [], cells, extent, out, chosen_device(device)), json)
+
+
+def _run(
+    models: list[str], cells: list[Cell], extent: Extent, out: Path | None, device: str
+) -> list[dict[str, Any]]:
+    from augury.experiments.evaluate import evaluate_all, load_models
+
+    loaded = load_models(models, device)
+    with _progress() as progress:
+        try:
+            return evaluate_all(loaded, cells, extent, out, progress)
+        except KeyboardInterrupt:
+            how = f"goes on with {out}" if out else "and --out FILE can be continued"
+            raise Interrupted(f"interrupted; the same command {how}") from None
+
+
+def chosen_cells(scales: str, p: str, termination: str, classical: str) -> list[Cell]:
+    """Return every combination of the lists on the command line."""
+    from augury.classical.graph import InputError
+    from augury.experiments.evaluate import Cell
+
+    ours = _entries(classical)
+    for name in ours:
+        if name not in SUBROUTINES:
+            raise InputError(f"--classical knows {' and '.join(SUBROUTINES)}, not {name!r}")
+    sizes = _entries(scales)
+    for size in sizes:
+        if not (size.isascii() and size.isdigit()):
+            raise InputError(f"--scales is {scales!r}, not a list of numbers such as 1,2,4,8")
+    cells = [
+        Cell(int(size), share, end, SUBROUTINES[0] not in ours, SUBROUTINES[1] not in ours)
+        for end in _entries(termination)
+        for share in _entries(p)
+        for size in sizes
+    ]
+    if not cells:
+        raise InputError("--scales, --p and --termination each need at least one entry")
+    return list(dict.fromkeys(cells))
+
+
+def _entries(text: str) -> list[str]:
+    return [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    from augury.classical.graph import InputError
+    from augury.experiments.records import read_records
+
+    found = read_records(path)
+    if not found.records:
+        raise InputError(f"{path}: no part of this evaluation is finished yet")
+    if found.num_dropped:
+        unfinished = f"{found.num_dropped:,} records of unfinished parts are left out"
+        print(f"augury: {path}: {unfinished}", file=sys.stderr)
+    return found.records
+
+
+def _print_summaries(records: list[dict[str, Any]], as_json: bool) -> None:
+    from augury.experiments.records import HEAD, summarise, table_rows
+
+    summaries = summarise(records)
+    if not as_json:
+        print_table(HEAD, table_rows(summaries))
+        return
+    from json import dumps
+
+    for told in summaries:
+        print(dumps(told))
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[float, str], None]]:
+    """Yield a function that shows how far the work is, and the time left, on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda share, doing: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=1.0)
+        yield lambda share, doing: shown.update(task, completed=share, description=doing)

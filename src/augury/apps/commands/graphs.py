@@ -1,0 +1,311 @@
+"""A graph in a file becomes an answer with a proof; a family becomes files."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from augury import __version__
+from augury.apps.commands.terminal import say
+
+if TYPE_CHECKING:
+    from augury.classical.graph import BipartiteGraph
+    from augury.classical.network import FlowNetwork
+
+MAX_ROWS_SHOWN = 20
+"""A terminal shows this many pairs; --format and --output give all of them."""
+
+LARGE = 100_000
+"""Arcs from which on a run shows its progress."""
+
+SOLVE_EXAMPLES = (
+    "Examples:  augury solve people.csv  ·  augury solve pipes.max --json  ·  "
+    "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
+    "zcat graph.mtx.gz | augury solve -"
+)
+
+CERTIFY_EXAMPLES = (
+    "Example:  augury solve graph.csv --output answer.json; augury certify graph.csv answer.json"
+)
+
+GENERATE_EXAMPLES = (
+    "Examples:  augury generate uniform --n 8 --p 1/4 --output graph.csv  ·  "
+    "augury generate flow --nodes 20 --arcs 60 --high 255 --output net.max.gz  ·  "
+    "augury generate sparse --n 64 --count 50 --output graphs/{}.mtx"
+)
+
+
+class AnswerFormat(StrEnum):
+    """How an answer is written."""
+
+    JSON = "json"
+    CSV = "csv"
+    TABLE = "table"
+
+
+class Executor(StrEnum):
+    """Who runs the subroutines."""
+
+    CLASSICAL = "classical"
+    BELLMAN_FORD = "bellman-ford"
+
+
+Flow = Annotated[
+    bool, typer.Option("--flow", help="Read a flow network where the file could be either.")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of an edge list names the columns.",
+        show_default="decided by looking",
+    ),
+]
+Source = Annotated[
+    str | None, typer.Option(help="Label of the source, where the file does not say it.")
+]
+Sink = Annotated[
+    str | None, typer.Option(help="Label of the sink, where the file does not say it.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+
+
+def solve(  # noqa: PLR0913  # one parameter for each option
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="Matrix Market, DIMACS max-flow, CSV or TSV edge list, .npz or JSON, also .gz; "
+            "- is standard input.",
+            show_default=False,
+        ),
+    ],
+    executor: Annotated[
+        Executor, typer.Option(help="Who runs the subroutines.")
+    ] = Executor.CLASSICAL,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the answer here: .json, .csv or a table.")
+    ] = None,
+    format: Annotated[
+        AnswerFormat | None, typer.Option(help="How the answer is written, all of it.")
+    ] = None,
+    json: Json = False,
+    flow: Flow = False,
+    header: Header = None,
+    source: Source = None,
+    sink: Sink = None,
+) -> None:
+    """Find a maximum matching or flow, and prove that it is one."""
+    from augury.classical.formats import answer_text, write_text
+
+    graph = _read(file, flow, header, source, sink)
+    solution = _solved_with_progress(graph, executor.value, seed)
+    answer = solution.to_dict() | {"file": file, "seed": seed, "version": __version__}
+    if output is not None:
+        write_text(output, answer_text(answer, (format or _format_of(output)).value))
+    if json or (format is not None and output is None):
+        sys.stdout.write(answer_text(answer, "json" if json or format is None else format.value))
+        return
+    _print_solution(graph, answer, output)
+
+
+def certify(  # noqa: PLR0913  # one parameter for each option
+    file: Annotated[str, typer.Argument(help="The graph, as for solve.", show_default=False)],
+    answer: Annotated[
+        str,
+        typer.Argument(
+            help="A matching or flow: JSON as solve writes it, or CSV (left,right or "
+            "tail,head,flow).",
+            show_default=False,
+        ),
+    ],
+    json: Json = False,
+    flow: Flow = False,
+    header: Header = None,
+    source: Source = None,
+    sink: Sink = None,
+) -> None:
+    """Check anybody's matching or flow: is it legal, is it maximum, and if not, by how much.
+
+    Exit code 0 if the answer is legal, maximum or not; 2 if it is not.
+    """
+    from augury.classical.certificate import certify_flow, certify_pairs
+    from augury.classical.formats import answer_text, read_answer
+    from augury.classical.graph import BipartiteGraph, InputError
+
+    if file == answer == "-":
+        raise InputError("graph and answer cannot both come from standard input")
+    graph = _read(file, flow, header, source, sink)
+    claimed = read_answer(answer, graph)
+    is_matching = isinstance(graph, BipartiteGraph)
+    certificate = certify_pairs(graph, claimed) if is_matching else certify_flow(graph, claimed)
+    if json:
+        told = certificate.to_dict() | {"file": file, "answer": answer, "version": __version__}
+        sys.stdout.write(answer_text(told, "json"))
+    elif certificate.is_legal:
+        say(("legal", "bold"), f", size {certificate.size:,}")
+        _say_proof(certificate.to_dict())
+    if not certificate.is_legal:
+        raise InputError(f"{answer}: this is not a {_noun(graph)} of {file}: {certificate.fault}")
+
+
+def generate(  # noqa: PLR0913  # one parameter for each option
+    family: Annotated[
+        str,
+        typer.Argument(
+            help="uniform, sparse, regular, power-law, complete, communities, path, ladder, "
+            "path-state, ladder-state, partly-matched or flow.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            help="File to write; its ending is the format. With --count, {} stands for the number."
+        ),
+    ],
+    seed: Seed = 0,
+    count: Annotated[int, typer.Option(min=1, help="How many graphs to write.")] = 1,
+    n: Annotated[int | None, typer.Option(help="Nodes on a side (left, where m is given).")] = None,
+    m: Annotated[int | None, typer.Option(help="Nodes on the right.")] = None,
+    p: Annotated[str | None, typer.Option(help="Probability of an edge: 0.25 or 1/4.")] = None,
+    c: Annotated[float | None, typer.Option(help="Mean degree of sparse.")] = None,
+    degree: Annotated[int | None, typer.Option(help="Degree of regular.")] = None,
+    mean_degree: Annotated[float | None, typer.Option(help="Mean degree of power-law.")] = None,
+    exponent: Annotated[float | None, typer.Option(help="Exponent of power-law.")] = None,
+    p_within: Annotated[str | None, typer.Option(help="Edges within a community.")] = None,
+    p_between: Annotated[str | None, typer.Option(help="Edges between communities.")] = None,
+    share: Annotated[float | None, typer.Option(help="Largest share of matched pairs.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes of a flow network.")] = None,
+    arcs: Annotated[int | None, typer.Option(help="Arcs of a flow network.")] = None,
+    low: Annotated[int | None, typer.Option(help="Smallest capacity.")] = None,
+    high: Annotated[int | None, typer.Option(help="Largest capacity.")] = None,
+) -> None:
+    """Write graphs of a family to files."""
+    import numpy as np
+
+    from augury.classical.formats import named, write_graph
+    from augury.classical.generate import generate as make
+    from augury.classical.graph import InputError
+
+    given: dict[str, Any] = {
+        "n": n, "m": m, "c": c, "degree": degree, "mean_degree": mean_degree, "exponent": exponent,
+        "share": share, "nodes": nodes, "arcs": arcs, "low": low, "high": high,
+        "p": _fraction("p", p), "p_within": _fraction("p-within", p_within),
+        "p_between": _fraction("p-between", p_between),
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value is not None}
+    if count > 1 and "{}" not in output:
+        raise InputError(
+            f"--output {output} must hold {{}} for the number of each of {count} files"
+        )
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        name = output.replace("{}", str(number))
+        graph = make(family, rng, **given)
+        with named(name):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+        write_graph(graph, name)
+        print(f"{name}: {_described(graph)}")
+
+
+def _read(
+    file: str, flow: bool, header: bool | None, source: str | None, sink: str | None
+) -> BipartiteGraph | FlowNetwork:
+    from augury.classical.formats import ReadOptions, read_graph
+
+    return read_graph(file, ReadOptions(flow=flow, header=header, source=source, sink=sink))
+
+
+def _solved_with_progress(graph: BipartiteGraph | FlowNetwork, executor: str, seed: int) -> Any:
+    from augury.classical.graph import BipartiteGraph
+    from augury.solver import solve as solve_graph
+
+    size = graph.num_edges if isinstance(graph, BipartiteGraph) else graph.num_arcs
+    if size < LARGE or not sys.stderr.isatty():
+        return solve_graph(graph, executor=executor, seed=seed)
+    from rich.console import Console
+
+    with Console(stderr=True).status("searching") as status:
+
+        def progress(rounds: int, value: int) -> None:
+            status.update(f"round {rounds}: {_noun(graph)} of {value:,}")
+
+        return solve_graph(graph, executor=executor, seed=seed, progress=progress)
+
+
+def _print_solution(
+    graph: BipartiteGraph | FlowNetwork, answer: dict[str, Any], output: Path | None
+) -> None:
+    from augury.classical.formats import answer_text
+
+    noun = _noun(graph)
+    say((f"{noun} of {answer['size']:,}", "bold"), f" in {_described(graph)}")
+    say((f"{answer['executor']} executor, {answer['rounds']} rounds, {answer['ending']}", "dim"))
+    _say_proof(answer["certificate"])
+    if output is not None:
+        say(f"written to {output}")
+        return
+    rows = answer[noun]
+    print()
+    print(answer_text({noun: rows[:MAX_ROWS_SHOWN]}, "table"), end="")
+    if len(rows) > MAX_ROWS_SHOWN:
+        print(f"… and {len(rows) - MAX_ROWS_SHOWN:,} more: --format csv or --output FILE gives all")
+
+
+def _say_proof(certificate: dict[str, Any]) -> None:
+    if not certificate["maximum"]:
+        say((f"legal, but {certificate['shortfall']:,} short of the maximum", "yellow"))
+        return
+    if "cover" in certificate:
+        cover = certificate["cover"]["left"] + certificate["cover"]["right"]
+        proof = f"{len(cover):,} nodes cover every edge{_listed(cover)}"
+    else:
+        cut = certificate["cut"]
+        side = _listed(cut["source_side"])
+        proof = f"a cut of capacity {cut['capacity']:,}, source side{side}"
+    say(("certified maximum", "green"), f": {proof}")
+
+
+def _listed(labels: list[Any]) -> str:
+    if not 0 < len(labels) <= MAX_ROWS_SHOWN:
+        return ""
+    return ": " + ", ".join(map(str, labels))
+
+
+def _noun(graph: BipartiteGraph | FlowNetwork) -> str:
+    return "matching" if hasattr(graph, "num_left") else "flow"
+
+
+def _described(graph: BipartiteGraph | FlowNetwork) -> str:
+    from augury.classical.graph import BipartiteGraph
+
+    if isinstance(graph, BipartiteGraph):
+        return (
+            f"a bipartite graph of {graph.num_left:,} + {graph.num_right:,} nodes "
+            f"and {graph.num_edges:,} edges"
+        )
+    return f"a network of {graph.num_nodes:,} nodes and {graph.num_arcs // 2:,} arc pairs"
+
+
+def _format_of(path: Path) -> AnswerFormat:
+    known = {".json": AnswerFormat.JSON, ".csv": AnswerFormat.CSV}
+    return known.get(path.suffix.lower(), AnswerFormat.TABLE)
+
+
+def _fraction(name: str, text: str | None) -> float | None:
+    from fractions import Fraction
+
+    if text is None:
+        return None
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(
+            f"{text!r} is not a number such as 0.25 or 1/4", param_hint=f"--{name}"
+        ) from None

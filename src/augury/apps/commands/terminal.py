@@ -1,0 +1,61 @@
+"""What the commands share: text and tables for people, the choice of a device, and how to stop."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with one sentence that says how to go on; the exit code is 130."""
+
+
+def say(*parts: str | tuple[str, str]) -> None:
+    """Print pieces of text, some with a style: in colour on a terminal, plainly into a pipe."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        Console(highlight=False, soft_wrap=True).print(Text.assemble(*parts))
+    else:
+        print("".join(part if isinstance(part, str) else part[0] for part in parts))
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print aligned columns: a Rich table on a terminal, plain text into a pipe."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*head, box=None, header_style="bold", pad_edge=False)
+        for row in rows:
+            table.add_row(*row)
+        Console(highlight=False, markup=False).print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        print("  ".join(map(str.ljust, row, widths)).rstrip())
+
+
+def chosen_device(text: str) -> str:
+    """Return the device that --device names; `auto` is a GPU where there is one.
+
+    Raises:
+        InputError: there is no such device here.
+    """
+    from augury.classical.graph import InputError
+
+    if text == "cpu":
+        return text
+    if not re.fullmatch(r"auto|cuda(:\d+)?", text):
+        raise InputError(f"the device is {text!r}, but must be cpu, cuda or auto")
+    import torch
+
+    if text == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if int(text.partition(":")[2] or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"there is no device {text} on this machine; --device cpu works everywhere"
+        )
+    return text

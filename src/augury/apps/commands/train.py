@@ -1,0 +1,154 @@
+"""A preset and settings become a run folder of trained networks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from augury.apps.commands.terminal import Interrupted, chosen_device
+from augury.config import PRESETS, Config, preset, settings_of, with_file, with_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+class Select(StrEnum):
+    """Which epoch is kept as the best."""
+
+    EXECUTION = "execution"
+    PAPER = "paper"
+
+
+def epilog() -> str:
+    """Return the end of the help: every setting with its default, and examples."""
+    from rich.markup import escape
+
+    texts = [
+        f"[bold]{setting.key}[/bold] = {setting.default}: {escape(setting.help)}"
+        for setting in settings_of()
+    ]
+    examples = (
+        "Examples:  augury train paper-mpnn --seed 0",
+        "augury train paper-pna-nostd --seeds 0-9 --device cuda --out runs/pna",
+        "augury train paper-mpnn --set network.hidden=64 --set training.patience=5 --out runs/64",
+        "augury train paper-mpnn --resume",
+    )
+    return "\n\n".join(["Settings and their defaults:", *texts, *examples])
+
+
+def train(  # noqa: PLR0913  # one parameter for each option
+    name: Annotated[
+        str,
+        typer.Argument(metavar="PRESET", help=f"{', '.join(PRESETS)}.", show_default=False),
+    ],
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the initial weights.", show_default="0")
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="Several seeds, trained together: 0-9 or 0,2,5.", show_default=False),
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder.", show_default="runs/PRESET")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a setting, such as network.hidden=64; repeatable."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help=r"TOML file with the tables \[data], \[network], \[training]; --set wins."
+        ),
+    ] = None,
+    select: Annotated[
+        Select | None,
+        typer.Option(
+            help="The best epoch: by whole executions, or by the paper's rule; training.select.",
+            show_default="execution",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in the folder.")
+    ] = False,
+) -> None:
+    """Train a network for each seed; every epoch is kept in the run folder, the best one by name.
+
+    A run can be interrupted at any time and goes on with --resume from its last whole epoch.
+    """
+    if seed is not None and seeds is not None:
+        raise typer.BadParameter("give either --seed or --seeds", param_hint="--seeds")
+    wanted = [seed or 0] if seeds is None else chosen_seeds(seeds)
+    resolved = _resolved(name, config, settings or [], select)
+    where = chosen_device(device)
+    folder = out or Path("runs") / name
+    with _lines() as say:
+        try:
+            _train(resolved, wanted, folder, where, resume, say)
+        except (KeyboardInterrupt, SystemExit):  # Lightning makes the second of the first
+            raise Interrupted(
+                f"interrupted; the same command with --resume goes on with {folder}"
+            ) from None
+    print(f"{folder}: seed-*/best.safetensors; augury evaluate {folder} measures them")
+
+
+def _train(
+    config: Config,
+    seeds: list[int],
+    folder: Path,
+    device: str,
+    resume: bool,
+    say: Callable[[str], None],
+) -> None:
+    from augury.classical.graph import InputError
+    from augury.neural.training import train as train_networks
+
+    try:
+        train_networks(config, seeds, folder, device, resume, say)
+    except OSError as error:
+        raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _resolved(name: str, file: Path | None, settings: list[str], select: Select | None) -> Config:
+    config = preset(name)
+    if file is not None:
+        config = with_file(config, file)
+    if select is not None:
+        settings = [*settings, f"training.select={select.value}"]
+    return with_settings(config, settings)
+
+
+def chosen_seeds(text: str) -> list[int]:
+    """Return the seeds that a text such as 0-9 or 0,2,5 names, each once."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        bounds = (first, last) if dash else (first, first)
+        if not all(bound.isascii() and bound.isdigit() for bound in bounds):
+            raise typer.BadParameter(
+                f"{text!r} is not of the form 0-9 or 0,2,5", param_hint="--seeds"
+            )
+        if int(bounds[0]) > int(bounds[1]):
+            raise typer.BadParameter(f"{part!r} runs backwards", param_hint="--seeds")
+        found += range(int(bounds[0]), int(bounds[1]) + 1)
+    return list(dict.fromkeys(found))
+
+
+@contextmanager
+def _lines() -> Generator[Callable[[str], None]]:
+    """Yield a function that prints a line; on a terminal a status below says that work goes on."""
+    if not sys.stdout.isatty():
+        yield lambda line: print(line, flush=True)
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    with console.status("training; after Ctrl-C, --resume goes on from the last whole epoch"):
+        yield console.print

@@ -1,0 +1,239 @@
+"""Traces become a dataset of PyTorch Geometric: one graph a round, to train any model on.
+
+`Traces` draws graphs, runs classical Ford-Fulkerson on them and stores what `classical.trace`
+records. With the same settings, the train split holds the very rounds that `augury train` learns
+from, and the val split those that it validates on. The stored file holds tensors and plain
+containers, no code, and is read with `weights_only=True`. `docs/own_model.md` shows the whole way
+from here to an evaluation.
+
+Names matter: when PyTorch Geometric joins graphs it adds node numbers to whatever has `index` in
+its name, and something else again to `batch`. So node pointers are called so, and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from pickle import PickleError
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch_geometric.data import Data, InMemoryDataset
+
+from augury.classical.generate import partly_matched as draw_partly_matched
+from augury.classical.generate import uniform
+from augury.classical.graph import InputError, whole_number
+from augury.classical.network import FlowNetwork
+from augury.classical.trace import Trace, record
+from augury.neural.checkpoint import write_bytes
+
+SIDE = 8
+"""Nodes on a side at scale 1."""
+
+NUM_GRAPHS = {"train": 300, "val": 50, "test": 50}
+"""How many graphs the paper has in each split."""
+
+STREAMS = {
+    ("train", False): 0,
+    ("train", True): 1,
+    ("val", False): 2,
+    ("test", False): 4,
+    ("val", True): 5,
+    ("test", True): 6,
+}
+"""Child of the seed that draws a split, by split and partly_matched. 0, 1 and 2 are those of
+`neural.batch.training_data`; 3 is left out, for there it draws the graphs that choose an epoch."""
+
+FORMAT = 1
+"""Part of the file's name; raised when the fields or what they hold change."""
+
+
+class RoundData(Data):
+    """One round as a graph; `Traces` documents its fields."""
+
+    def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+        # Without this PyTorch Geometric would join node pointers along their last axis, the steps.
+        if key == "predecessor_index":
+            return 0
+        return super().__cat_dim__(key, value, *args, **kwargs)
+
+
+class Traces(InMemoryDataset):
+    """Rounds of classical Ford-Fulkerson on random bipartite graphs, one `RoundData` a round.
+
+    Graphs have 8 × `scale` nodes on each side, and each pair is an edge with probability `p`. Node
+    0 is the source, then come the left nodes, the right nodes and the sink. A graph gives a round
+    for each of its augmenting paths, and a last one in which no path is left.
+
+    Integers are int64, flags bool. `step` is an axis of fixed length: column 0 is the state before
+    the first step of a search, column t the state after step t; once nothing changes any more, the
+    last state repeats. Shapes are those of a single round. A batch joins them along `node`, `arc`
+    or 1, and shifts the node numbers in edge_index and predecessor_index.
+
+    Inputs:
+        num_nodes (): Nodes of the flow network, source and sink included.
+        edge_index (2, arc): Sender and receiver of each residual arc; the reverse is arc ^ 1.
+        residual (arc,): Capacity left before this round, in units of flow.
+        weight (arc,): The random weight, 1 to 15, that makes the shortest path unique.
+        is_source (node,): Whether the node is the source.
+        is_sink (node,): Whether the node is the sink.
+
+    Hints, the states of the searches step by step:
+        distance (node, step): Total weight of the best path that Bellman-Ford knows so far, over
+            arcs with residual. 2^bits − 1 is infinity; a longer distance is cut to one less.
+        predecessor_index (node, step): The node before this one on that path. The source points to
+            itself, and so does every node that is not reached.
+        is_reached (node, step): Whether the node has been reached: the state of breadth-first
+            search, and where distance and predecessor_index mean something.
+        search_steps (1,): Steps in which Bellman-Ford changed something; column search_steps of
+            distance is its result. Our own networks also take the step that changes nothing.
+        reach_steps (1,): Steps in which breadth-first search changed something.
+
+    Targets:
+        on_path (arc,): Whether the arc lies on the augmenting path.
+        bottleneck (1,): What the path carries, in units of flow; 0 if there is none.
+        has_path (1,): Whether there is an augmenting path; false only in a graph's last round.
+
+    Origin:
+        graph_number (1,): Which graph of the split the round belongs to.
+        round_number (1,): Which round of that graph it is.
+
+    After the round an arc has `residual - on_path * bottleneck`, plus what its reverse has lost.
+
+    Args:
+        root: Folder that keeps the files, one for each choice of settings, in `processed`.
+        split: "train", "val" or "test"; they come from different streams of the seed.
+        scale: Size of the graphs as a multiple of 8 + 8 nodes.
+        p: Probability of an edge.
+        num_graphs: 300, 50 and 50 by default, as in the paper.
+        seed: Of graphs and weights; the same seed gives the same bytes.
+        bits: Width of a distance.
+        partly_matched: Start from states in which up to 40 % of the pairs are matched greedily,
+            the paper's extra data for breadth-first search.
+        max_steps: Length of the step axis less one; if not given, the longest search of the dataset
+            decides. Give it to batch rounds of several datasets together.
+        transform: Applied to each round as it is taken.
+        force_reload: Make the file anew.
+
+    Raises:
+        InputError: A setting out of range, or a file that is damaged.
+    """
+
+    def __init__(  # noqa: PLR0913  # one for each setting
+        self,
+        root: str | os.PathLike[str],
+        split: Literal["train", "val", "test"] = "train",
+        scale: int = 1,
+        p: float = 0.25,
+        num_graphs: int | None = None,
+        *,
+        seed: int = 0,
+        bits: int = 8,
+        partly_matched: bool = False,
+        max_steps: int | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        force_reload: bool = False,
+    ) -> None:
+        if split not in NUM_GRAPHS:
+            raise InputError(f"the split is {split!r}, not one of {', '.join(NUM_GRAPHS)}")
+        self.split, self.partly_matched = split, bool(partly_matched)
+        self.scale = _at_least(1, scale, "the scale")
+        self.num_graphs = NUM_GRAPHS[split] if num_graphs is None else num_graphs
+        self.num_graphs = _at_least(1, self.num_graphs, "the number of graphs")
+        self.p, self.seed, self.bits = float(p), _at_least(0, seed, "the seed"), bits
+        self.max_steps = max_steps and _at_least(1, max_steps, "the number of steps")
+        super().__init__(str(root), transform)
+        path = Path(self.processed_paths[0])
+        if force_reload or not path.exists():
+            self._write(path)
+        self._read(path)
+
+    @property
+    def processed_file_names(self) -> str:
+        """The file of these settings; other settings have another."""
+        state = "-partly-matched" if self.partly_matched else ""
+        steps = f"-{self.max_steps}-steps" if self.max_steps else ""
+        return (
+            f"traces-{FORMAT}-{self.split}-{self.scale}x-p-{self.p!r}-{self.num_graphs}-graphs"
+            f"-seed-{self.seed}-{self.bits}-bits{state}{steps}.pt"
+        )
+
+    def traces(self) -> list[Trace]:
+        """Draw the graphs of these settings and trace them, as the file was made."""
+        number = STREAMS[self.split, self.partly_matched]
+        rng = np.random.default_rng(self.seed).spawn(number + 1)[number]
+        side = SIDE * self.scale
+
+        def draw() -> FlowNetwork:
+            if self.partly_matched:
+                return draw_partly_matched(rng, side, self.p)
+            return FlowNetwork.from_bipartite(uniform(rng, side, p=self.p))
+
+        return record([draw() for _ in range(self.num_graphs)], rng, self.bits)
+
+    def _write(self, path: Path) -> None:
+        traces = self.traces()
+        longest = max(len(round_.distance) - 1 for trace in traces for round_ in trace.rounds)
+        max_steps = self.max_steps or longest
+        if longest > max_steps:
+            raise InputError(f"a search takes {longest} steps, more than the {max_steps} allowed")
+        rounds = [data for trace in enumerate(traces) for data in _rounds(*trace, max_steps)]
+        data, slices = self.collate(rounds)
+        buffer = io.BytesIO()
+        torch.save((data.to_dict(), slices), buffer)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, buffer.getvalue())
+
+    def _read(self, path: Path) -> None:
+        try:
+            tables, self.slices = torch.load(path, weights_only=True)
+            self.data = RoundData.from_dict(tables)
+        except (OSError, RuntimeError, LookupError, ValueError, TypeError, EOFError, PickleError):
+            raise InputError(
+                f"{path}: this is not a whole file of traces; force_reload=True makes it anew"
+            ) from None
+
+
+def _rounds(graph_number: int, trace: Trace, max_steps: int) -> Iterator[RoundData]:
+    """Yield the rounds of one graph, their step axes filled up with the last state."""
+    network = trace.network
+    nodes = torch.arange(network.num_nodes)
+    for round_number, traced in enumerate(trace.rounds):
+        on_path = torch.zeros(network.num_arcs, dtype=torch.bool)
+        on_path[torch.from_numpy(traced.path.astype(np.int64))] = True
+        predecessor = _by_node(traced.predecessor, max_steps)
+        yield RoundData(
+            num_nodes=network.num_nodes,
+            edge_index=torch.from_numpy(np.stack([network.sender, network.receiver])).long(),
+            residual=torch.tensor(traced.residual),
+            weight=torch.from_numpy(traced.weights.astype(np.int64)),
+            is_source=nodes == network.source,
+            is_sink=nodes == network.sink,
+            distance=_by_node(traced.distance, max_steps),
+            predecessor_index=torch.where(predecessor >= 0, predecessor, nodes[:, None]),
+            is_reached=predecessor >= 0,
+            search_steps=torch.tensor([len(traced.distance) - 1]),
+            reach_steps=torch.tensor([len(traced.reached) - 1]),
+            on_path=on_path,
+            bottleneck=torch.tensor([traced.bottleneck]),
+            has_path=torch.tensor([len(traced.path) > 0]),
+            graph_number=torch.tensor([graph_number]),
+            round_number=torch.tensor([round_number]),
+        )
+
+
+def _by_node(rows: np.ndarray[Any, Any], max_steps: int) -> Tensor:
+    """(row, node) → (node, max_steps + 1), the last row repeated."""
+    steps = np.minimum(np.arange(max_steps + 1), len(rows) - 1)
+    return torch.from_numpy(np.ascontiguousarray(rows[steps].T.astype(np.int64)))
+
+
+def _at_least(low: int, value: object, what: str) -> int:
+    number = whole_number(value, what)
+    if number < low:
+        raise InputError(f"{what} is {number}, but must be at least {low}")
+    return number

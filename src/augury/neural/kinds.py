@@ -1,0 +1,39 @@
+"""The kinds of network: how each is made, and who executes it. One line for a further kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from augury.config import NetworkConfig
+from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
+from augury.neural.execute import NeuralExecutor
+from augury.neural.networks import PaperNetwork
+
+
+class Kind(NamedTuple):
+    """What a kind of network needs to be known for."""
+
+    make: Callable[[NetworkConfig, float], nn.Module]
+    """From the configuration and the mean log-degree of the training graphs."""
+    executor: Callable[[Any, torch.device | str], NeuralExecutor | DiscreteExecutor]
+
+
+NETWORKS: dict[str, Kind] = {
+    "paper": Kind(PaperNetwork, NeuralExecutor),
+    "discrete": Kind(lambda config, _: DiscreteNetwork(config), DiscreteExecutor),
+}
+
+
+def make_network(config: NetworkConfig, mean_log_degree: float = 1.0) -> Any:
+    """Return an untrained network."""
+    return NETWORKS[config.kind].make(config, mean_log_degree)
+
+
+def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Any:
+    """Return the executor of a network."""
+    kind = "discrete" if isinstance(network, DiscreteNetwork) else "paper"
+    return NETWORKS[kind].executor(network, device)

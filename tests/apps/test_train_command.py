@@ -1,0 +1,170 @@
+"""`augury train`: run folders, one sentence for every mistake, and going on after an interrupt."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from safetensors.torch import load_file
+
+from augury.apps import cli
+from augury.apps.commands.train import chosen_seeds
+from augury.config import settings_of
+
+TINY = [
+    *("--set", "data.train_graphs=4", "--set", "data.validation_graphs=3"),
+    *("--set", "training.execution_graphs=2", "--set", "training.execution_scales=(1,)"),
+    *("--set", "network.hidden=8", "--device", "cpu"),
+]
+TWO_EPOCHS = ["--set", "training.max_epochs=2"]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Augury = Callable[..., Done]
+
+
+@pytest.fixture
+def augury(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Augury:
+    """Run main() as the shell would, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["augury", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capfd.readouterr()
+        code = end.value.code
+        return Done(code if isinstance(code, int) else 0, out, err)
+
+    return run
+
+
+def test_the_help_documents_every_setting_and_has_examples(augury: Augury) -> None:
+    out = " ".join(augury("train", "--help").out.split())
+    for setting in settings_of():
+        assert f"{setting.key} = {setting.default}: " in out
+    assert "augury train paper-mpnn --resume" in out
+    assert "[data], [network], [training]" in out
+
+
+def test_a_run_prints_a_line_per_epoch_and_fills_its_folder(augury: Augury) -> None:
+    code, out, err = augury("train", "paper-mpnn", "--seeds", "3,5", *TINY, *TWO_EPOCHS)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split()[:4] for line in lines[:-1]] == [
+        ["seed", seed, "epoch", epoch] for epoch in "01" for seed in "35"
+    ]
+    assert lines[-1].startswith("runs/paper-mpnn: ")
+    told = json.loads(Path("runs/paper-mpnn/config.json").read_text())
+    assert told["seeds"] == [3, 5]
+    assert told["config"]["network"]["hidden"] == 8
+    for seed in told["seeds"]:
+        assert Path(f"runs/paper-mpnn/seed-{seed}/best.safetensors").exists()
+
+
+def test_a_finished_run_is_not_overwritten_and_needs_no_resuming(augury: Augury) -> None:
+    run = ["train", "paper-mpnn", "--out", "run", *TINY, *TWO_EPOCHS]
+    assert augury(*run).code == 0
+    before = Path("run/seed-0/best.safetensors").read_bytes()
+    done = augury(*run)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "augury: run: there is a run in this folder; --resume continues it\n"
+    assert augury(*run, "--resume").code == 0
+    other = augury(*run, "--resume", "--seed", "1")
+    assert other.code == 2
+    assert "other settings or seeds" in other.err
+    assert Path("run/seed-0/best.safetensors").read_bytes() == before
+
+
+def test_settings_come_from_a_file_then_set_then_select(augury: Augury) -> None:
+    Path("my.toml").write_text('[network]\nhidden = 16\n[training]\nselect = "execution"\n')
+    run = ["train", "paper-mpnn", *TINY, "--set", "training.max_epochs=1", "--select", "paper"]
+    assert augury(*run, "--config", "my.toml", "--out", "run").code == 0
+    config = json.loads(Path("run/config.json").read_text())["config"]
+    assert (config["network"]["hidden"], config["training"]["select"]) == (8, "paper")
+
+
+BAD: list[tuple[list[str], str]] = [
+    (["paper-mpn"], "'paper-mpn' is none of the presets paper-mpnn, "),
+    (["paper-mpnn", "--set", "network.width=3"], "there is no setting 'network.width'"),
+    (["paper-mpnn", "--set", "network.hidden"], "is not of the form part.name=value"),
+    (["paper-mpnn", "--set", "network.hidden=wide"], "network.hidden is 'wide', but must be int"),
+    (["paper-mpnn", "--set", "network.hidden=-1"], "must be positive"),
+    (["paper-mpnn", "--set", "network.processor=none"], "none of mpnn"),
+    (["paper-mpnn", "--set", "network.heads=3"], "multiple of network.heads"),
+    (["paper-mpnn", "--config", "nowhere.toml"], "nowhere.toml: "),
+    (["paper-mpnn", "--config", "broken.toml"], "broken.toml: "),
+    (["paper-mpnn", "--device", "cuda:99"], "there is no device cuda:99 on this machine"),
+    (["paper-mpnn", "--device", "tpu"], "must be cpu, cuda or auto"),
+    (["paper-mpnn", "--device", "cpu", "--out", "broken.toml/run"], "broken.toml/run"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(bad[0]) for bad in BAD])
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    augury: Augury, arguments: list[str], message: str
+) -> None:
+    Path("broken.toml").write_text("[network\n")
+    code, out, err = augury("train", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("augury: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--seed", "0", "--seeds", "1-2"],
+        ["--seeds", "a-b"],
+        ["--seeds", "3-1"],
+        ["--seeds", ""],
+        ["--seed", "-1"],
+        ["--select", "luck"],
+    ],
+)
+def test_wrong_usage_is_explained_with_exit_code_2(augury: Augury, arguments: list[str]) -> None:
+    code, out, err = augury("train", "paper-mpnn", *arguments)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert arguments[-2] in err
+
+
+def test_seeds_are_ranges_and_lists() -> None:
+    assert chosen_seeds("0-9") == list(range(10))
+    assert chosen_seeds("0,2,5") == [0, 2, 5]
+    assert chosen_seeds("4, 0-1,1") == [4, 0, 1]
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_ends_the_same(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "augury.apps.cli", "train", "paper-mpnn", *TINY]
+    command += ["--set", "training.max_epochs=4", "--out"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment}
+    with subprocess.Popen([*command, str(tmp_path / "a")], text=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == cli.INTERRUPTED, err
+    goes_on = f"the same command with --resume goes on with {tmp_path / 'a'}"
+    assert err == f"augury: interrupted; {goes_on}\n"
+    for arguments in ([str(tmp_path / "a"), "--resume"], [str(tmp_path / "b")]):
+        subprocess.run([*command, *arguments], check=True, capture_output=True, env=environment)
+    one, other = (load_file(tmp_path / name / "seed-0/epoch-003.safetensors") for name in "ab")
+    assert all(bool((one[key] == other[key]).all()) for key in other)

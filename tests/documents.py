@@ -1,0 +1,46 @@
+"""Code blocks of the documents, and how to run them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from augury.apps import cli
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(path: Path, language: str) -> list[tuple[int, str]]:
+    """Return the code blocks of a language, each with the line that it starts in."""
+    pattern = re.compile(rf"^```{language}$\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    text = path.read_text(encoding="utf-8")
+    return [
+        (text.count("\n", 0, found.start(1)), found.group(1)) for found in pattern.finditer(text)
+    ]
+
+
+def run_python(path: Path) -> dict[str, Any]:
+    """Execute the Python blocks of a document in order, in one namespace."""
+    space: dict[str, Any] = {"__name__": "document"}
+    for first, code in blocks(path, "python"):
+        # The empty lines make a traceback name the line of the document.
+        exec(compile("\n" * first + code, str(path), "exec"), space)
+    return space
+
+
+def commands(path: Path) -> list[tuple[str, ...]]:
+    """Return the shell commands of a document, each as its words."""
+    lines = [line for _, block in blocks(path, "bash") for line in block.splitlines()]
+    return [tuple(shlex.split(line, comments=True)) for line in lines]
+
+
+def parse(words: tuple[str, ...]) -> None:
+    """Parse every option and value of a command of ours; run nothing."""
+    group: Any = typer.main.get_command(cli.app)
+    context = group.make_context("augury", list(words[1:]))
+    name, subcommand, rest = group.resolve_command(context, list(words[1:]))
+    subcommand.make_context(name, rest, parent=context)

@@ -1,0 +1,279 @@
+"""Training can be interrupted, resumed and stacked, and ends with the same weights."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from augury.classical.graph import InputError
+from augury.config import Config, ConfigError, from_dict
+from augury.neural import checkpoint
+from augury.neural.batch import training_data
+from augury.neural.losses import WEIGHTS
+from augury.neural.training import METRICS, Epoch, Progress, initial_network, train
+from tiny import tiny_config
+
+CONFIG = tiny_config()
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Make Ctrl-C what it is in a terminal: a process in the background starts out ignoring it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def interrupted_at(count: int) -> Callable[[str], None]:
+    """Return a `say` that is interrupted when the line of this number is about to appear."""
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if len(said) == count:
+            raise KeyboardInterrupt
+
+    return say
+
+
+def weights(folder: Path, seed: int = 0, name: str = "epoch-002") -> dict[str, Tensor]:
+    return checkpoint.read_tensors(folder / f"seed-{seed}" / f"{name}.safetensors")[0]
+
+
+def is_same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
+
+
+def history(folder: Path, seed: int = 0) -> list[dict[str, str]]:
+    with (folder / f"seed-{seed}" / "history.csv").open() as stream:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(stream)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that was never interrupted."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    [progress] = train(CONFIG, [0], folder, say=silent)
+    assert len(progress.history) == 3
+    return folder
+
+
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_an_interrupted_run_goes_on_to_the_same_weights(
+    line: int, whole: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train(CONFIG, [0], folder, say=interrupted_at(line))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # the next works too
+    assert len(history(folder)) == line
+    [progress] = train(CONFIG, [0], folder, resume=True, say=silent)
+    assert len(progress.history) == 3
+    for name in ("epoch-000", "epoch-001", "epoch-002", "best"):
+        assert is_same(weights(folder, name=name), weights(whole, name=name)), name
+    assert history(folder) == history(whole)
+    resumed, expected = (
+        checkpoint.read_tensors(path / "resume.safetensors")[0] for path in (folder, whole)
+    )
+    assert is_same(resumed, expected)
+
+
+def test_a_signal_interrupts_in_the_middle_of_an_epoch(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get = Epoch.__getitem__
+
+    def get_then_signal(epoch: Epoch, place: int) -> object:
+        if epoch.key[1] == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return get(epoch, place)
+
+    monkeypatch.setattr(Epoch, "__getitem__", get_then_signal)
+    with pytest.raises(KeyboardInterrupt):
+        train(CONFIG, [0], tmp_path / "run", say=silent)
+    monkeypatch.undo()
+    train(CONFIG, [0], tmp_path / "run", resume=True, say=silent)
+    assert is_same(weights(tmp_path / "run"), weights(whole))
+
+
+def test_an_interrupted_ensemble_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    train(CONFIG, [0, 1], tmp_path / "whole", say=silent)
+    with pytest.raises(KeyboardInterrupt):  # the first network's epoch 1 is written, not the other
+        train(CONFIG, [0, 1], tmp_path / "run", say=interrupted_at(3))
+    train(CONFIG, [0, 1], tmp_path / "run", resume=True, say=silent)
+    for seed in (0, 1):
+        assert is_same(weights(tmp_path / "run", seed), weights(tmp_path / "whole", seed))
+        assert history(tmp_path / "run", seed) == history(tmp_path / "whole", seed)
+
+
+@pytest.mark.parametrize("name", ["paper-mpnn", "paper-pna-nostd"])
+def test_an_ensemble_trains_each_network_as_if_alone(name: str, tmp_path: Path) -> None:
+    config = tiny_config(name, "data.extra_graphs=4")
+    train(config, [4, 7], tmp_path / "both", say=silent)
+    for seed in (4, 7):
+        train(config, [seed], tmp_path / f"{seed}", say=silent)
+        alone, together = weights(tmp_path / f"{seed}", seed), weights(tmp_path / "both", seed)
+        for key, value in alone.items():
+            torch.testing.assert_close(together[key], value, rtol=0, atol=1e-3)
+        one, other = history(tmp_path / f"{seed}", seed), history(tmp_path / "both", seed)
+        for row, told in zip(one, other, strict=True):
+            assert float(row["train_loss"]) == pytest.approx(float(told["train_loss"]), abs=1e-2)
+    assert not is_same(weights(tmp_path / "both", 4), weights(tmp_path / "both", 7))
+
+
+def test_a_run_is_the_same_twice_and_changes_the_weights(whole: Path, tmp_path: Path) -> None:
+    train(CONFIG, [0], tmp_path / "again", say=silent)
+    assert is_same(weights(whole), weights(tmp_path / "again"))
+    data = training_data(CONFIG.data, (1,), 2, CONFIG.network.bits)
+    before = initial_network(CONFIG, data, 0).state_dict()
+    assert all(not torch.equal(before[key], value) for key, value in weights(whole).items())
+
+
+def test_the_run_folder_holds_all_of_it(whole: Path) -> None:
+    assert sorted(entry.name for entry in whole.iterdir()) == [
+        "config.json",
+        "logs",
+        "resume.safetensors",
+        "seed-0",
+    ]
+    assert sorted(entry.name for entry in (whole / "seed-0").iterdir()) == [
+        "best.safetensors",
+        "epoch-000.safetensors",
+        "epoch-001.safetensors",
+        "epoch-002.safetensors",
+        "history.csv",
+    ]
+    assert (whole / "logs" / "csv" / "metrics.csv").exists()
+    assert list((whole / "logs" / "tensorboard").glob("events.*"))
+    told = json.loads((whole / "config.json").read_text())
+    assert from_dict(told["config"]) == CONFIG and told["seeds"] == [0]
+    assert {"version", "commit", "torch", "device"} <= told.keys()
+
+
+def test_the_history_has_every_loss_accuracy_and_execution(whole: Path) -> None:
+    with (whole / "seed-0" / "history.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    expected = {"epoch", "score", "seconds", "execution_1x"}
+    for part in ("train", "validation"):
+        expected |= {f"{part}_{name}_loss" for name in WEIGHTS} | {f"{part}_loss"}
+        expected |= {f"{part}_{name}" for name in METRICS}
+    assert set(rows[0]) == expected
+    assert [row["epoch"] for row in rows] == ["0", "1", "2"]
+    for row in rows:
+        total = sum(WEIGHTS[name] * float(row[f"train_{name}_loss"]) for name in WEIGHTS)
+        assert float(row["train_loss"]) == pytest.approx(total, abs=1e-4)
+        assert 0 <= float(row["score"]) <= 1.0001
+
+
+def test_the_best_epoch_is_the_one_with_the_highest_score(whole: Path) -> None:
+    scores = [float(row["score"]) for row in history(whole)]
+    best = checkpoint.load(whole / "seed-0" / "best.safetensors")
+    assert best.provenance["epoch"] == scores.index(max(scores))
+    assert best.provenance["seed"] == 0
+    assert best.config == CONFIG
+    name = f"epoch-{best.provenance['epoch']:03d}"
+    assert is_same(weights(whole, name="best"), weights(whole, name=name))
+
+
+def refused(match: str, config: Config, seeds: list[int], folder: Path, resume: bool) -> None:
+    before = sorted(folder.rglob("*")) if folder.exists() else None
+    with pytest.raises((InputError, ConfigError), match=match) as caught:
+        train(config, seeds, folder, resume=resume, say=silent)
+    assert "\n" not in str(caught.value)
+    assert (sorted(folder.rglob("*")) if folder.exists() else None) == before
+
+
+def test_a_folder_with_another_run_is_refused(whole: Path) -> None:
+    refused("there is a run in this folder", CONFIG, [0], whole, resume=False)
+    other = tiny_config("paper-mpnn", "data.p=0.5")
+    refused("has other settings or seeds", other, [0], whole, resume=True)
+    refused("has other settings or seeds", CONFIG, [1], whole, resume=True)
+
+
+def test_a_run_that_cannot_start_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    refused("no run in this folder to resume", CONFIG, [0], folder, resume=True)
+    refused("at least one seed", CONFIG, [], folder, resume=False)
+    refused("at least one seed", CONFIG, [3, 3], folder, resume=False)
+    unknown = tiny_config("paper-mpnn", "network.processor=x")
+    refused("network.processor is 'x'", unknown, [0], folder, resume=False)
+
+
+def test_a_damaged_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    refused("not the configuration of a run", CONFIG, [0], tmp_path, resume=True)
+
+
+def test_a_run_that_has_ended_is_not_run_again(whole: Path) -> None:
+    before = {path: path.read_bytes() for path in (whole / "seed-0").iterdir()}
+    [progress] = train(CONFIG, [0], whole, resume=True, say=interrupted_at(1))
+    assert len(progress.history) == 3
+    assert {path: path.read_bytes() for path in (whole / "seed-0").iterdir()} == before
+
+
+def test_training_stops_once_nothing_has_improved_for_a_while(tmp_path: Path) -> None:
+    # At this rate no loss moves in its first six digits, so that epoch 0 remains the best.
+    settings = ("training.learning_rate=1e-12", "training.patience=2", "training.max_epochs=9")
+    config = tiny_config("paper-mpnn", *settings)
+    [progress] = train(config, [0], tmp_path / "run", say=silent)
+    assert (progress.best_epoch, len(progress.history), progress.is_finished) == (0, 3, True)
+    again = train(config, [0], tmp_path / "run", resume=True, say=interrupted_at(1))
+    assert again == [progress]
+    assert checkpoint.load(tmp_path / "run/seed-0/best.safetensors").provenance["epoch"] == 0
+
+
+def test_patience_is_counted_from_the_last_improvement() -> None:
+    progress = Progress(0)
+    told = [progress.add({"score": score}, patience=2) for score in (0.1, 0.1, 0.3, 0.2)]
+    assert told == [True, False, True, False]
+    assert (progress.best_epoch, progress.is_finished) == (2, False)
+    assert not progress.add({"score": 0.3}, patience=2)
+    assert progress.is_finished
+
+
+def test_the_papers_rule_looks_at_the_last_predecessors_alone(tmp_path: Path) -> None:
+    config = tiny_config("paper-mpnn", "training.select=paper", "training.max_epochs=1")
+    train(config, [0], tmp_path / "run", say=silent)
+    [row] = history(tmp_path / "run")
+    assert row["score"] == row["validation_last_predecessor"]
+    assert "execution_1x" not in row
+
+
+def test_an_epoch_has_every_round_once_and_its_own_order() -> None:
+    config = tiny_config("paper-pna-nostd", "training.batch_size=7", "data.extra_graphs=5")
+    data = training_data(config.data, (), 0, config.network.bits)
+    assert data.extra is not None
+    epochs = [Epoch(data, config, number) for number in (0, 1)]
+    for epoch in epochs:
+        assert sorted(epoch.order.tolist()) == list(range(len(data.train)))
+        batches = [epoch[place] for place in range(len(epoch))]
+        assert sum(search.wiring.num_graphs for search, _, _ in batches) == len(data.train)
+        assert sum(reach.wiring.num_graphs for _, reach, _ in batches) == len(data.train)
+        extra = [more.wiring.num_graphs for _, _, more in batches if more is not None]
+        assert sum(extra) == len(data.extra)
+        assert all(search.wiring.num_graphs <= 7 for search, _, _ in batches)
+    assert not np.array_equal(epochs[0].order, epochs[1].order)
+    one, again, other = epochs[0][0], Epoch(data, config, 0)[0], epochs[0][1]
+    assert torch.equal(one[0].walks.capacities, again[0].walks.capacities)
+    assert not torch.equal(one[0].walks.capacities, other[0].walks.capacities)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_gpu_trains_to_nearly_the_same_weights(whole: Path, tmp_path: Path) -> None:
+    train(CONFIG, [0], tmp_path / "gpu", device="cuda", say=silent)
+    for key, value in weights(whole).items():
+        torch.testing.assert_close(weights(tmp_path / "gpu")[key], value, rtol=0, atol=1e-2)

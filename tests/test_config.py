@@ -1,0 +1,161 @@
+"""Every setting is documented, and a wrong one gets one sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from augury.config import (
+    PRESETS,
+    Config,
+    ConfigError,
+    DataConfig,
+    NetworkConfig,
+    TrainingConfig,
+    from_dict,
+    preset,
+    settings_of,
+    to_dict,
+    with_file,
+    with_settings,
+)
+
+PAPER = preset("paper-mpnn")
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    parts = {"data": DataConfig, "network": NetworkConfig, "training": TrainingConfig}
+    expected = {
+        f"{part}.{field.name}": field.default
+        for part, section in parts.items()
+        for field in dataclasses.fields(section)
+    }
+    assert {setting.key: setting.default for setting in settings_of()} == expected
+    for setting in settings_of():
+        assert setting.help.endswith(".") and "\n" not in setting.help, setting.key
+
+
+def test_presets_have_their_own_names() -> None:
+    assert all(config.preset == name == preset(name).preset for name, config in PRESETS.items())
+    assert PRESETS["paper-pna-nostd"].data.extra_graphs == 200
+    with pytest.raises(ConfigError, match=r"^'paper' is none of the presets paper-mpnn, .*$"):
+        preset("paper")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("network.hidden=64", 64),
+        ("network.processor=pna", "pna"),
+        ("network.processor='pna'", "pna"),
+        ("training.learning_rate=1", 1.0),
+        ("training.learning_rate=1e-3", 1e-3),
+        ("training.execution_scales=[2, 4]", (2, 4)),
+        ("training.execution_scales=(1,)", (1,)),
+        ("training.execution_scales=()", ()),
+        ("training.select=paper", "paper"),
+        ("data.seed=0", 0),
+        ("data.p=1", 1.0),
+        (" data.side =4", 4),
+    ],
+)
+def test_a_setting_takes_effect_in_its_fields_own_type(setting: str, value: object) -> None:
+    part, name = setting.partition("=")[0].strip().split(".")
+    found = getattr(getattr(with_settings(PAPER, [setting]), part), name)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_the_last_setting_wins_and_nothing_else_changes() -> None:
+    config = with_settings(PAPER, ["data.side=4", "data.side=6"])
+    assert config == dataclasses.replace(PAPER, data=DataConfig(side=6))
+    assert with_settings(PAPER, []) == PAPER
+
+
+WRONG = {
+    "hidden=3": "there is no setting 'hidden'",
+    "network.width=3": "there is no setting 'network.width'",
+    "preset.name=3": "there is no setting 'preset.name'",
+    "preset=paper-pna": "there is no setting 'preset'",
+    "network=3": "there is no setting 'network'",
+    "network.hidden": "is not of the form part.name=value",
+    "network.hidden=": "network.hidden is '', but must be int",
+    "network.hidden=wide": "network.hidden is 'wide', but must be int",
+    "network.hidden=3.5": "network.hidden is 3.5, but must be int",
+    "network.hidden=True": "network.hidden is True, but must be int",
+    "network.hidden=0": "network.hidden is 0, but must be positive",
+    "network.hidden=-32": "network.hidden is -32, but must be positive",
+    "network.hidden=30": "must be a multiple of network.heads, 4",
+    "network.heads=5": "must be a multiple of network.heads, 5",
+    "network.bits=3": "network.bits is 3, not from 4 to 16",
+    "network.bits=40": "network.bits is 40, not from 4 to 16",
+    "network.processor=3": "network.processor is 3, but must be str",
+    "data.max_capacity=256": "data.max_capacity is 256, beyond the 8 bits",
+    "data.p=1.5": "data.p is 1.5, but a probability is at most 1",
+    "data.p=nan": "data.p is 'nan', but must be float",
+    "data.seed=-1": "data.seed is -1, but must be positive",
+    "training.learning_rate=1e999": "training.learning_rate is inf, but must be finite",
+    "training.select=best": "training.select is 'best', but must be execution or paper",
+    "training.execution_scales=2": "must be positive whole numbers such as (1, 2)",
+    "training.execution_scales=(1, 0)": "must be positive whole numbers such as (1, 2)",
+    "training.execution_scales=(1, 'x')": "must be positive whole numbers such as (1, 2)",
+}
+
+
+@pytest.mark.parametrize("setting", WRONG)
+def test_a_wrong_setting_gets_one_sentence(setting: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        with_settings(PAPER, [setting])
+    assert WRONG[setting] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "wide.toml"
+    path.write_text('[network]\nhidden = 64\n[training]\nexecution_scales = [1]\nselect="paper"\n')
+    config = with_file(PAPER, path)
+    assert config.network == NetworkConfig(hidden=64)
+    assert config.training == TrainingConfig(execution_scales=(1,), select="paper")
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (b"hidden = 3", "hidden must be one of the tables"),
+        (b"[network]\nwidth = 3", "there is no setting 'network.width'"),
+        (b"[network]\nhidden = 'x'", "network.hidden is 'x', but must be int"),
+        (b"[network]\nhidden = 30", "multiple of network.heads"),
+        (b"[model]\nhidden = 3", "there is no setting 'model.hidden'"),
+        (b"[network\nhidden = 3", "line 1"),
+        (b"\xff\xfe", "utf-8"),
+    ],
+)
+def test_a_wrong_file_gets_one_sentence(text: bytes, match: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_bytes(text)
+    with pytest.raises(ConfigError) as caught:
+        with_file(PAPER, path)
+    assert match in str(caught.value)
+    assert "\n" not in str(caught.value) and str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for path, match in ((tmp_path / "absent.toml", "no such file"), (tmp_path, "is a directory")):
+        with pytest.raises(ConfigError, match=f"^{path}: {match}"):
+            with_file(PAPER, path)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_configuration_survives_json(name: str) -> None:
+    config = with_settings(preset(name), ["training.execution_scales=(3, 5)", "data.p=0.1"])
+    assert from_dict(json.loads(json.dumps(to_dict(config)))) == config
+
+
+def test_tables_of_another_version_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"network\.depth"):
+        from_dict({"preset": "x", "network": {"depth": 3}})
+    with pytest.raises(ConfigError, match=r"model\.depth"):
+        from_dict({"preset": "x", "model": {"depth": 3}})
+    assert from_dict({}) == Config(preset="")
