@@ -220,7 +220,8 @@ def _coherent(config: Config) -> Config:
 
 BITS = {"paper": (4, 16), "discrete": (1, 63)}
 """Limits of `network.bits`: in the paper's network weights up to 15 must fit, and augmentation
-chooses among 2^bits residuals, each with its own weights; the discrete one works bit by bit in int64.
+chooses among 2^bits residuals, each with its own weights; the discrete one goes through int64
+bit by bit.
 """
 
 MAY_BE_ZERO = frozenset({"seed", "extra_graphs", "patience", "p", "execution_graphs"})

@@ -84,7 +84,7 @@ class DiscreteNetwork(nn.Module):
         return self.reached(both).squeeze(-1), self.changed(both).squeeze(-1)
 
     def scores(self, sender: Tensor, is_usable: Tensor, weights: Tensor) -> Tensor:
-        """(…, link): how good a predecessor is, from the sender's bit, the link's and the weight."""
+        """(…, link): how good a predecessor is, by the sender's bit, the link's and its weight."""
         weight = F.leaky_relu(self.link_weight(to_bits(weights, WEIGHT_BITS)))
         nodes, links = self.encode_nodes(sender), self.encode_links(is_usable)
         hidden = self.score_hidden.part(nodes, 0) + self.score_hidden.part(links, 1)
@@ -105,7 +105,7 @@ class DiscreteNetwork(nn.Module):
         return self.candidate(joined).squeeze(-1).unflatten(-1, shape[-2:])
 
     def difference_logits(self, capacity: Tensor, amount: Tensor, borrow: Tensor) -> Tensor:
-        """One bit of the subtraction: (…, entry, 2) logits of the difference and the next borrow."""
+        """One bit of the subtraction: (…, entry, 2) logits of the digit and the next borrow."""
         inputs = torch.stack([capacity, amount, borrow], dim=-1).to(torch.get_default_dtype())
         return self.difference(F.leaky_relu(self.digits(inputs)))
 
