@@ -33,6 +33,7 @@ from torch import Tensor
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.classical.generate import flow
+from augury.classical.graph import InputError
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, simulate
 from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
@@ -271,13 +272,16 @@ PARTS: dict[str, Callable[[DiscreteNetwork], Cases]] = {
 
 def counterexample(network: DiscreteNetwork, tries: int = 300) -> str:
     """Look for a small network on which a run goes wrong, smallest first; "" if none shows it."""
-    executor = DiscreteExecutor(network).subroutines()
+    executor = DiscreteExecutor(copy.deepcopy(network).cpu().float()).subroutines()
     rng = np.random.default_rng(0)
     for number in range(tries):
         nodes = 2 + number * 8 // tries
         arcs = int(rng.integers(1, min(nodes * (nodes - 1), 3 * nodes) + 1))
         tried = flow(rng, nodes, arcs, low=1, high=int(rng.choice([1, 15])))
-        run = simulate([tried], executor, [rng])[0]
+        try:
+            run = simulate([tried], executor, [rng])[0]
+        except InputError:  # beyond the range of a network with few bits
+            continue
         wrong = [name for name in DECISIONS if run.wrong[name]]
         if wrong or not run.is_right:
             listed = ", ".join(f"{u}→{v} {c}" for u, v, c in tried.arcs())

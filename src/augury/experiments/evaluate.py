@@ -100,6 +100,18 @@ class Cell:
         )  # fmt: skip
         return [FlowNetwork.from_bipartite(graph) for graph in made]
 
+    def of_network(self, counts: dict[str, int]) -> dict[str, int]:
+        """Leave out of the counts of decisions what classical code decided."""
+        is_bfs = self.termination == "bfs"
+        owns = {
+            "search": True,
+            "reach": is_bfs,
+            "bottleneck": is_bfs and self.neural_bottleneck,
+            "empty_path": is_bfs and self.neural_bottleneck,
+            "augmentation": is_bfs and self.neural_augmentation,
+        }
+        return {decision: count if owns[decision] else 0 for decision, count in counts.items()}
+
     @property
     def settings(self) -> Settings:
         """When failures end a run."""
@@ -212,8 +224,8 @@ def evaluate(model: Model, cell: Cell, extent: Extent) -> Iterator[Record]:
                 "maximum": result.maximum,
                 "ending": result.ending.name.lower(),
                 "rounds": result.rounds,
-                "asked": result.asked,
-                "wrong": result.wrong,
+                "asked": cell.of_network(result.asked),
+                "wrong": cell.of_network(result.wrong),
             }
 
 

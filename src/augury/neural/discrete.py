@@ -222,9 +222,11 @@ class DiscreteExecutor:
         return self.network.scores(grid[:, 0], grid[:, 1], grid[:, 2]).reshape(2, -1)
 
     def _refuse_beyond_range(self, residual: WideArray) -> None:
-        if len(residual) and int(residual.max()).bit_length() > self.network.bits:
+        # A residual can grow to its pair's sum, which never changes: so a run is refused at once.
+        most = int((residual[::2] + residual[1::2]).max(initial=0))
+        if most.bit_length() > self.network.bits:
             raise InputError(
-                f"a capacity of {int(residual.max())} is beyond this network's range of "
+                f"a capacity of {most} is beyond this network's range of "
                 f"{self.network.bits} bits, 0..{2**self.network.bits - 1}"
             )
 

@@ -17,9 +17,12 @@ import csv
 import io
 import json
 import logging
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -193,6 +196,10 @@ class KeepEverything(pl.Callback):
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: D102
         assert isinstance(pl_module, Ensemble)
+        with _interrupts_held():
+            self._finish_epoch(trainer, pl_module)
+
+    def _finish_epoch(self, trainer: pl.Trainer, pl_module: Ensemble) -> None:
         seconds = time.perf_counter() - self.started
         train, pl_module.tally = pl_module.tally, Tally()
         tallies = {"train": train, "validation": pl_module.validated()}
@@ -223,6 +230,22 @@ class KeepEverything(pl.Callback):
             checkpoint.save(folder / "best.safetensors", state, module.config, told)
         checkpoint.write_bytes(folder / "history.csv", _csv(progress.history).encode())
         self.say(_line(progress, row, is_best))
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until an epoch is kept: inside a logger's queue it would block its thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def _row(

@@ -1,0 +1,121 @@
+"""`augury verify`: a table and 0 for a proof, the wrong case and 1, one sentence and 2."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from torch import nn
+
+from augury import __version__
+from augury.apps import cli
+from augury.config import Config, preset, with_settings
+from augury.neural.checkpoint import save
+from proven import DISCRETE, proven, untrained
+from tiny import neural, tiny_config
+
+COUNTS = {
+    "search": 32,
+    "termination": 32,
+    "predecessor": 62,
+    "bottleneck": 64,
+    "augmentation": 16,
+}
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Augury = Callable[..., Done]
+
+
+@pytest.fixture
+def augury(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Augury:
+    """Run main() as the shell would, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["augury", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capfd.readouterr()
+        code = end.value.code
+        return Done(code if isinstance(code, int) else 0, out, err)
+
+    return run
+
+
+def written(name: str, network: nn.Module, config: Config = DISCRETE) -> str:
+    save(Path(name), network.state_dict(), config, {"seed": 0})
+    return name
+
+
+def test_a_proven_network_gets_a_table_and_exit_code_0(augury: Augury) -> None:
+    code, out, err = augury("verify", written("good.safetensors", proven()))
+    assert (code, err) == (0, "")
+    head, *rows, conclusion = out.splitlines()
+    assert head.split() == ["subroutine", "cases", "right", "margin", "rounding", "seconds"]
+    assert [row.split()[:3] for row in rows] == [
+        [name, str(cases), str(cases)] for name, cases in COUNTS.items()
+    ]
+    assert all(float(row.split()[3]) > float(row.split()[4]) > 0 for row in rows)
+    assert conclusion.startswith("Proven: ")
+
+
+def test_json_holds_the_verdict_and_every_part(augury: Augury) -> None:
+    code, out, err = augury("verify", written("good.safetensors", proven()), "--json")
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert told["proven"] is True
+    assert (told["model"], told["version"], told["bits"]) == ("good.safetensors", __version__, 63)
+    assert {name: part["cases"] for name, part in told["parts"].items()} == COUNTS
+    for part in told["parts"].values():
+        assert part["right"] == part["cases"] and part["margin"] > part["bound"] > 0
+    assert told["counterexample"] == ""
+
+
+def test_a_wrong_network_is_shown_its_case_and_a_run_with_exit_code_1(augury: Augury) -> None:
+    model = written("bad.safetensors", untrained())
+    code, out, err = augury("verify", model)
+    assert (code, err) == (1, "")
+    assert "\nNot proven: " in out
+    assert "\nwrong in search: a node that is " in out
+    assert "\nseen in a run from 0 to " in out
+    code, out, err = augury("verify", model, "--json")
+    told = json.loads(out)
+    assert (code, err, told["proven"]) == (1, "", False)
+    assert told["counterexample"].startswith("from 0 to ")
+    wrong = [part for part in told["parts"].values() if part["right"] < part["cases"]]
+    assert wrong and all(part["wrong"] for part in wrong)
+
+
+def test_what_is_no_discrete_network_is_one_sentence_and_exit_code_2(augury: Augury) -> None:
+    paper = written("paper.safetensors", neural(), tiny_config("paper-mpnn", "network.heads=2"))
+    Path("text.safetensors").write_text("this is no checkpoint")
+    cases = {
+        paper: "only a discrete network can be verified, and this is paper-mpnn",
+        "nowhere.safetensors": "nowhere.safetensors: no such file or directory",
+        "text.safetensors": "text.safetensors: this is not a whole safetensors file",
+    }
+    for model, message in cases.items():
+        for option in ([], ["--json"]):
+            code, out, err = augury("verify", model, *option)
+            assert (code, out) == (2, "")
+            assert err.startswith("augury: ") and err.count("\n") == 1
+            assert message in err
+
+
+def test_the_range_of_the_checkpoint_is_what_is_proven(augury: Augury) -> None:
+    config = with_settings(preset("discrete"), ["network.bits=8"])
+    out = augury("verify", written("narrow.safetensors", proven(), config)).out
+    assert "from 0 to 2^8 − 1" in out
