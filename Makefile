@@ -6,6 +6,8 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 .PHONY: run test lint types slow bench clean
 
 run: .venv/for-run
+	$(BIN)/augury verify discrete
+	$(BIN)/augury evaluate discrete --scales 1,2,4,8 --runs 1
 	$(BIN)/augury solve examples/jobs.csv
 
 test: lint types

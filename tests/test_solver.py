@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, certify_flow, solve
+from augury.classical import generate
 from augury.solver import EXECUTORS
 from graphs import (
     BRIDGE,
@@ -97,7 +98,7 @@ def test_a_solution_becomes_json() -> None:
 
 
 def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(InputError, match="'oracle' is none of the executors classical, bellman"):
+    with pytest.raises(InputError, match="'oracle' is none of the executors discrete, classical"):
         solve(JOBS, executor="oracle")
     with pytest.raises(TypeError, match="expected a BipartiteGraph or a FlowNetwork, got str"):
         solve("graph.csv")  # type: ignore[arg-type]
@@ -115,3 +116,14 @@ def test_importing_augury_imports_not_even_numpy() -> None:
     code = "import sys, augury; print([m for m in ('numpy', 'scipy', 'torch') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_every_executor_finds_the_same_size_and_certifies_it(executor: str) -> None:
+    rng = np.random.default_rng(7)
+    graph = generate.sparse(rng, 40)
+    network = generate.flow(rng, 12, 40, 1, 2**40)
+    sizes = [solve(graph).size, solve(network).size]
+    for problem, size in zip((graph, network), sizes, strict=True):
+        solution = solve(problem, executor=executor, seed=3)
+        assert (solution.size, solution.is_maximum, solution.ending) == (size, True, "done")

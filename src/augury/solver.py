@@ -25,8 +25,21 @@ from augury.classical.ford_fulkerson import (
 from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray
 from augury.classical.network import FlowNetwork
 
-EXECUTORS: dict[str, Subroutines] = {"classical": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
-"""Who can run the subroutines: breadth-first search, or the paper's Bellman-Ford."""
+
+def _discrete() -> Subroutines:
+    from augury.neural.checkpoint import find, load
+    from augury.neural.kinds import executor_of
+
+    return executor_of(load(find("discrete")).network).subroutines()
+
+
+EXECUTORS: dict[str, Callable[[], Subroutines]] = {
+    "discrete": _discrete,
+    "classical": lambda: BREADTH_FIRST,
+    "bellman-ford": lambda: BELLMAN_FORD,
+}
+"""Who can run the subroutines: the shipped, verified network; breadth-first search; or the paper's
+Bellman-Ford over random weights."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +90,7 @@ class Solution:
 def solve(
     graph: BipartiteGraph | FlowNetwork,
     *,
-    executor: str = "classical",
+    executor: str = "discrete",
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Solution:
@@ -102,7 +115,7 @@ def solve(
     rng = np.random.default_rng(seed)
     rounds, size, residual, verdict = 0, 0, network.capacity, Verdict.DONE
     settings = Settings(many_paths=True)
-    for round_ in ford_fulkerson(Batch.of([network]), EXECUTORS[executor], [rng], settings):
+    for round_ in ford_fulkerson(Batch.of([network]), EXECUTORS[executor](), [rng], settings):
         residual, verdict = round_.after, Verdict(round_.verdict[0])
         size += sum(round_.bottleneck.tolist())
         rounds += bool(len(round_.bottleneck))

@@ -72,7 +72,7 @@ def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
     assert (code, err) == (0, "")
     assert out == (
         "matching of 2 in a bipartite graph of 2 + 2 nodes and 3 edges\n"
-        "classical executor, 2 rounds, done\n"
+        "discrete executor, 2 rounds, done\n"
         "certified maximum: 2 nodes cover every edge: ann, bob\n"
         "\nleft  right\nann   cook\nbob   sing\n"
     )
@@ -90,7 +90,7 @@ def test_json_has_the_promised_keys(augury: Augury) -> None:
     answer = json.loads(augury("solve", "jobs.csv", "--json").out)
     assert answer["matching"] == [["ann", "cook"], ["bob", "sing"]]
     assert {"size", "is_maximum", "rounds", "executor"} < set(answer)
-    assert (answer["size"], answer["is_maximum"], answer["executor"]) == (2, True, "classical")
+    assert (answer["size"], answer["is_maximum"], answer["executor"]) == (2, True, "discrete")
     assert (answer["file"], answer["seed"], answer["version"]) == ("jobs.csv", 0, __version__)
     assert "matching" not in json.loads(augury("solve", "pipes.max", "--json").out)
     assert json.loads(augury("solve", "pipes.max", "--json").out)["size"] == 5

@@ -322,7 +322,7 @@ def test_accuracy_and_deviation_over_runs() -> None:
     assert "seed_interval" not in told
     (row,) = table_rows([told])
     assert row[:6] == ["m", "1x", "1/4", "bfs", "50.00 ± 40.82", "–"]
-    assert row[7:] == ["6/30", "0/0", "0/0", "–", "0/0"]
+    assert row[8:] == ["6/30", "0/0", "0/0", "–", "0/0"]
 
 
 def test_the_interval_over_seeds_is_students() -> None:
@@ -339,7 +339,7 @@ def test_the_interval_over_seeds_is_students() -> None:
     low, high = told["seed_interval"]
     assert low == pytest.approx(0.75 - 4.30265 * 0.25 / math.sqrt(3), abs=1e-5)
     assert high == 1.0  # an accuracy is never above 1
-    assert table_rows([told])[0][5] == "75.00 [12.90, 100.00] of 3"
+    assert table_rows([told])[0][6] == "75.00 [12.90, 100.00] of 3"
 
 
 def test_cells_are_sorted_whatever_the_order_of_the_records() -> None:
@@ -354,7 +354,7 @@ def test_a_subroutine_that_is_not_the_networks_is_a_dash() -> None:
     empty = {"asked": dict.fromkeys(DECISIONS, 8), "wrong": dict.fromkeys(DECISIONS, 2)}
     ends = [Cell(), Cell(neural_bottleneck=False), Cell(termination="5")]
     rows = [record(0, 0, 4, **asdict(cell), **empty) for cell in ends]
-    shown = [row[3:4] + row[7:] for row in table_rows(summarise(rows))]
+    shown = [row[3:4] + row[8:] for row in table_rows(summarise(rows))]
     assert shown == [
         ["bfs", "2/8", "2/8", "2/8", "75.0% of 8", "2/8"],
         ["bfs -bottleneck", "2/8", "2/8", "–", "–", "2/8"],

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-import scipy.sparse
 import torch
 from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
@@ -86,7 +85,7 @@ def executor() -> Subroutines:
 
 
 def scipys_maximum(network: FlowNetwork) -> int:
-    capacity = scipy.sparse.csr_array(network.to_scipy(), dtype=np.int32)
+    capacity = network.to_scipy().astype(np.int32)
     return int(maximum_flow(capacity, network.source, network.sink).flow_value)
 
 
@@ -252,6 +251,8 @@ class Rules:
     def __init__(self, confidence: float, wrong: str = "", favourite: float = 0.0) -> None:
         self.confidence, self.wrong, self.favourite = confidence, wrong, favourite
         self.processor = self
+        self.digits: list[Tensor] = []
+        """Of the differences that were asked for, lowest first."""
 
     def encode_links(self, is_usable: Tensor) -> Tensor:
         return is_usable.unsqueeze(-1)
@@ -282,6 +283,7 @@ class Rules:
 
     def difference_logits(self, capacity: Tensor, amount: Tensor, borrow: Tensor) -> Tensor:
         left = capacity - amount - borrow.long()
+        self.digits.append(left % 2)
         return self.said("augmentation", torch.stack([left % 2 == 1, left < 0], dim=-1))
 
 
@@ -303,6 +305,14 @@ def test_the_loss_of_right_bits_is_their_doubt_alone(confidence: float) -> None:
             math.log1p(math.exp(-confidence)), rel=1e-3
         ), name
     assert all(accuracy == 1 for accuracy in tally.accuracies().values())
+
+
+def test_the_borrow_that_is_learnt_from_is_the_true_one() -> None:
+    rules, walks = Rules(1.0), search_batch().walks
+    bit_losses(cast(DiscreteNetwork, rules), walks, Tally())
+    kept = sum(digit << place for place, digit in enumerate(rules.digits))
+    smallest = walks.capacities.amin(-1, keepdim=True)
+    assert torch.equal(torch.as_tensor(kept), (walks.capacities - smallest).flatten())
 
 
 @pytest.mark.parametrize("wrong", [*BITS, "predecessor"])

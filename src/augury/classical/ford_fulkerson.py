@@ -132,7 +132,7 @@ class Settings:
     max_failures: int = 10
     """Rounds without a legal path, one after another, that end a run: t or t_b in the paper."""
     many_paths: bool = False
-    """Apply all disjoint paths that the tree holds, not only the sink's own; not in the paper."""
+    """Apply all shortest disjoint paths of the tree, not only the sink's own; not in the paper."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,8 @@ def ford_fulkerson(
         pointers = _pointers(batch, tree)
         entries = _entries(batch, residual, pointers, settings.many_paths)
         tried = follow(batch, pointers, entries[~is_done[batch.arc_graph[entries]]])
+        if settings.many_paths:
+            tried = _shortest(batch, tried)
         verdict = np.where(is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
 
         proposed = subroutines.bottleneck(batch, residual, tried, tree)
@@ -232,6 +234,14 @@ def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArr
         for graph, size in zip(batch.graphs, np.diff(batch.arc_start), strict=True)
     ]
     return np.concatenate(drawn)
+
+
+def _shortest(batch: Batch, paths: Paths) -> Paths:
+    """Keep each graph's shortest paths: Edmonds and Karp's bound on the rounds is for these."""
+    lengths = np.diff(paths.start)
+    least = np.full(batch.num_graphs, np.iinfo(np.int64).max)
+    np.minimum.at(least, paths.graph, lengths)
+    return paths.select(lengths == least[paths.graph])
 
 
 def _applied(residual: WideArray, paths: Paths, bottleneck: WideArray) -> WideArray:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from augury.classical.formats import named, write_text
 from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS
+from augury.experiments.paper import papers_figure
 
 KIND = "augury-records"
 CELL_FIELDS = ("scale", "p", "termination", "neural_bottleneck", "neural_augmentation")
@@ -187,7 +188,8 @@ def _over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
 
 
 HEAD = (
-    "model", "scale", "p", "end", "accuracy %", "over seeds, 95 %", "flow error",
+    "model", "scale", "p", "end", "accuracy %", "paper", "over seeds, 95 %",
+    "flow error",
     "search", "reach", "bottleneck", "empty paths seen", "augmentation",
 )  # fmt: skip
 
@@ -224,8 +226,10 @@ def _table_row(told: dict[str, Any]) -> list[str]:
         low, high = told["seed_interval"]
         over_seeds = f"{told['seed_mean']:.2%} [{low:.2%}, {high:.2%}] of {told['seeds']}"
     accuracy = f"{100 * told['accuracy']:.2f} ± {100 * told['std']:.2f}"
+    all_neural = told["neural_bottleneck"] and told["neural_augmentation"]
+    cell = told["model"], told["scale"], told["p"], told["termination"]
     return [
-        told["model"], f"{told['scale']}x", told["p"], end, accuracy, over_seeds.replace("%", ""),
-        f"{told['flow_error']:.4f}", shown["search"], shown["reach"], shown["bottleneck"], seen,
-        shown["augmentation"],
+        told["model"], f"{told['scale']}x", told["p"], end, accuracy,
+        papers_figure(*cell, all_neural), over_seeds.replace("%", ""), f"{told['flow_error']:.4f}",
+        shown["search"], shown["reach"], shown["bottleneck"], seen, shown["augmentation"],
     ]  # fmt: skip

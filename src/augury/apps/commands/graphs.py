@@ -50,6 +50,7 @@ class AnswerFormat(StrEnum):
 class Executor(StrEnum):
     """Who runs the subroutines."""
 
+    DISCRETE = "discrete"
     CLASSICAL = "classical"
     BELLMAN_FORD = "bellman-ford"
 
@@ -85,8 +86,11 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         ),
     ],
     executor: Annotated[
-        Executor, typer.Option(help="Who runs the subroutines.")
-    ] = Executor.CLASSICAL,
+        Executor,
+        typer.Option(
+            help="Who runs the subroutines: the shipped network, proven exact, or classical code."
+        ),
+    ] = Executor.DISCRETE,
     seed: Seed = 0,
     output: Annotated[
         Path | None, typer.Option(help="Write the answer here: .json, .csv or a table.")

@@ -38,6 +38,13 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
+def _use_one_thread() -> None:
+    """Keep PyTorch to one thread: its work here comes in small pieces, and threads would wait."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def chosen_device(text: str) -> str:
     """Return the device that --device names; `auto` is a GPU where there is one.
 
@@ -47,13 +54,14 @@ def chosen_device(text: str) -> str:
     from augury.classical.graph import InputError
 
     if text == "cpu":
+        _use_one_thread()
         return text
     if not re.fullmatch(r"auto|cuda(:\d+)?", text):
         raise InputError(f"the device is {text!r}, but must be cpu, cuda or auto")
     import torch
 
     if text == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        return "cuda" if torch.cuda.is_available() else chosen_device("cpu")
     if int(text.partition(":")[2] or 0) >= torch.cuda.device_count():
         raise InputError(
             f"there is no device {text} on this machine; --device cpu works everywhere"
