@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray
 from augury.classical.network import FlowNetwork
 
 
+@cache
 def _discrete() -> Subroutines:
     from augury.neural.checkpoint import find, load
     from augury.neural.kinds import executor_of
