@@ -118,4 +118,4 @@ def test_what_is_no_discrete_network_is_one_sentence_and_exit_code_2(augury: Aug
 def test_the_range_of_the_checkpoint_is_what_is_proven(augury: Augury) -> None:
     config = with_settings(preset("discrete"), ["network.bits=8"])
     out = augury("verify", written("narrow.safetensors", proven(), config)).out
-    assert "from 0 to 2^8 − 1" in out
+    assert "at most 2^8 − 1" in out
