@@ -104,9 +104,9 @@ class Proof:
             return f"Not proven: {failed} went wrong in at least one case."
         return (
             "Proven: on every flow network, of any size, whose integer capacities add up to at "
-            f"most 2^{self.bits} − 1 in each pair of arcs, this network executes Edmonds-Karp and ends "
-            "with a maximum flow; learnt are search, termination, predecessors, bottleneck and "
-            "augmentation, deterministic are the bits of integers, the latch on a node's first "
+            f"most 2^{self.bits} − 1 in each pair of arcs, this network executes Edmonds-Karp and "
+            "ends with a maximum flow; learnt are search, termination, predecessors, bottleneck "
+            "and augmentation, deterministic are the bits of integers, the latch on a node's first "
             "predecessor, following the pointers, and the reverse arc's share of its pair."
         )
 
