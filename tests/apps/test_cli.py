@@ -123,7 +123,7 @@ def test_labels_with_brackets_are_printed_unchanged(augury: Augury) -> None:
     Path("odd.csv").write_text("left,right\n[bold]ann[/bold],[red]\n")
     out = augury("solve", "odd.csv").out
     assert "\n[bold]ann[/bold]  [red]\n" in out
-    assert "cover every edge: [bold]ann[/bold]\n" in out
+    assert "covers every edge: [bold]ann[/bold]\n" in out
     assert "\x1b" not in out
 
 

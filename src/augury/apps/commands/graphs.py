@@ -250,7 +250,8 @@ def _print_solution(
 
     noun = _noun(graph)
     say((f"{noun} of {answer['size']:,}", "bold"), f" in {_described(graph)}")
-    say((f"{answer['executor']} executor, {answer['rounds']} rounds, {answer['ending']}", "dim"))
+    rounds = _counted(answer["rounds"], "round")
+    say((f"{answer['executor']} executor, {rounds}, {answer['ending']}", "dim"))
     _say_proof(answer["certificate"])
     if output is not None:
         say(f"written to {output}")
@@ -268,12 +269,17 @@ def _say_proof(certificate: dict[str, Any]) -> None:
         return
     if "cover" in certificate:
         cover = certificate["cover"]["left"] + certificate["cover"]["right"]
-        proof = f"{len(cover):,} nodes cover every edge{_listed(cover)}"
+        verb = "covers" if len(cover) == 1 else "cover"
+        proof = f"{_counted(len(cover), 'node')} {verb} every edge{_listed(cover)}"
     else:
         cut = certificate["cut"]
         side = _listed(cut["source_side"])
         proof = f"a cut of capacity {cut['capacity']:,}, source side{side}"
     say(("certified maximum", "green"), f": {proof}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _listed(labels: list[Any]) -> str:
