@@ -53,7 +53,7 @@ class GRU(nn.Module):
         reset_state, update_state, new_state = (state @ self.of_state.mT).chunk(3, dim=-1)
         keep = torch.sigmoid(update + update_state)
         proposal = torch.tanh(new + torch.sigmoid(reset + reset_state) * new_state)
-        return proposal + keep * (state - proposal)
+        return torch.lerp(proposal, state, keep)
 
 
 class Norm(nn.Module):

@@ -44,12 +44,16 @@ class Tally:
     def add(self, name: str, losses: Tensor, right: Tensor, counts: Tensor | None = None) -> None:
         """Add losses (…, entry) and verdicts (…, entry) of the decisions that count (entry,)."""
         if counts is None:
-            counts = torch.ones_like(losses)
-        counts = counts.to(losses.dtype).expand_as(losses)
-        # Multiplying, not selecting: a GPU need not wait to learn how many there are.
-        self.loss[name] = self.loss.get(name, 0) + (losses * counts).sum(-1)
-        self.right[name] = self.right.get(name, 0) + (right * counts).sum(-1)
-        self.count[name] = self.count.get(name, 0) + counts.sum(-1)
+            loss, correct = losses.sum(-1), right.sum(-1)
+            count = torch.full_like(loss, losses.shape[-1], requires_grad=False)
+        else:
+            # Multiplying, not selecting: a GPU need not wait to learn how many there are.
+            counted = counts.to(losses.dtype)
+            loss, correct = losses @ counted, right.to(losses.dtype) @ counted
+            count = counted.sum().expand_as(loss)
+        self.loss[name] = self.loss.get(name, 0) + loss
+        self.right[name] = self.right.get(name, 0) + correct
+        self.count[name] = self.count.get(name, 0) + count
 
     def merge(self, other: Tally) -> None:
         """Add another tally's sums; used for metrics, never for gradients."""

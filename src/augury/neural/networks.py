@@ -9,6 +9,8 @@ augmentation.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -23,13 +25,14 @@ from augury.neural.reduce import best_links, gather_senders, pad_incoming
 from augury.neural.wiring import Wiring
 
 
-class State(NamedTuple):
+@dataclass(frozen=True)
+class State:
     """What a step leaves: the encoded input z and the latent h of each node, (…, node, K)."""
 
     encoded: Tensor
     latent: Tensor
 
-    @property
+    @cached_property
     def both(self) -> Tensor:
         """[z, h], which every decoder of nodes reads."""
         return torch.cat([self.encoded, self.latent], dim=-1)
@@ -111,8 +114,9 @@ class PaperNetwork(nn.Module):
 
         The score is LeakyReLU(w · [z_i, h_i, z_j, h_j, e_ij]) for the link from j to i.
         """
-        both = state.both
-        own, sent = self.predecessor.part(both, 0), self.predecessor.part(both, 1)
+        width = 2 * self.hidden  # [z, h] of the receiver, then [z, h] of the sender: one product
+        pair = self.predecessor.weight[..., 0, : 2 * width].unflatten(-1, (2, width))
+        own, sent = (state.both @ pair.mT).split(1, dim=-1)
         along = gather_senders(sent, wiring) + terms.score
         return F.leaky_relu(own + pad_incoming(along, wiring, -torch.inf).squeeze(-1))
 
