@@ -75,7 +75,7 @@ def test_gradients_reach_every_parameter(name: str) -> None:
     for key, parameter in network.named_parameters():
         assert parameter.grad is not None, key
         assert torch.isfinite(parameter.grad).all(), key
-        # The softmax over a walk does not see a shift; the authors' layer has this bias all the same.
+        # The softmax over a walk does not see a shift; the authors' layer has this bias anyway.
         assert parameter.grad.abs().sum() > 0 or key == "bottleneck_logit.bias", key
 
 
