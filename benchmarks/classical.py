@@ -2,8 +2,8 @@
 
     python benchmarks/classical.py [--edges 1000000]
 
-Everything is measured in this run, on one thread. What the design notes or the authors report, and
-was not measured here, is marked as such.
+Everything is measured in this run, on one thread. What is only reported of the authors' published
+code, and was not measured here, is marked as such.
 """
 
 from __future__ import annotations

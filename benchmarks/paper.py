@@ -3,9 +3,9 @@
     python benchmarks/paper.py [--model PATH] [--batches 15] [--plain-graphs 4]
 
 Fast is what the package does; plain is the same network as it is usually written: one message a
-link, no compiled loop (design notes, section 6). Both are measured in this run, on one thread, in
-seconds of CPU time, and must decide alike. The last column is what the design notes report of the
-authors' published code on one thread of a similar machine; it was not measured here.
+link, no compiled loop. Both are measured in this run, on one thread, in seconds of CPU time, and
+must decide alike. The last column is what was reported of the authors' published code, made to run
+on current libraries, on one thread of a similar machine; it was not measured here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from augury.neural.processors import Processor
 from augury.neural.training import Ensemble, Epoch
 
 AUTHORS = {"epoch": 34.0, "validation": 5.4, 2: 13.0, 4: 42.0, 8: 430.0}
-"""CPU seconds of the authors' code, from the design notes."""
+"""CPU seconds of the authors' published code, as reported."""
 
 GRAPHS = 50
 
@@ -132,7 +132,7 @@ def main() -> None:
         return
     for scale in (2, 4, 8):
         measure_simulation(options.model, scale, options.plain_graphs if scale == 8 else GRAPHS)
-    print("authors: their published code on one thread of a similar machine (design notes)")
+    print("authors: their published code on one thread of a similar machine, as reported")
 
 
 if __name__ == "__main__":

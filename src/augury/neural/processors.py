@@ -5,8 +5,9 @@ of the encoded links, which do not change during a search; it returns the new la
 processor is one subclass with `messages` and `combine`, and one line in `PROCESSORS`; it knows no
 algorithm. The leading axes `…` are for ensembles: weights stacked over seeds (see `layers`).
 
-`MPNN` and `PNA` also have the fast form that design section 6 derives; `update_plain` is the form
-that the paper writes, kept beside it and tested equal.
+`MPNN` and `PNA` also have a fast form, in which what a link and its sender contribute to a message
+is added up before the receiver's part (see `reduce`); `update_plain` is the form that the paper
+writes, kept beside it and tested equal.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 `reduce_links(sent, along, wiring, kinds)` computes, for value[link] = sent[sender[link]] +
 along[link], the maximum, minimum, sum or sum of squares over the links into each node, with
-gradients. Section 6 of the design notes is why this suffices: a linear message splits into a part
-of the sender, a part of the link and a part of the receiver, and the last one stays outside of the
-reduction.
+gradients. It suffices, because a linear message splits into a part of the sender, a part of the
+link and a part of the receiver, and the last one can be added after the reduction.
 
 Three forms, tested equal. On the CPU a loop compiled by numba reads each value once and keeps
 nothing of the size of the links. Without numba, or on a GPU: to learn, the links of the small
