@@ -8,9 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from typer.testing import CliRunner
@@ -19,19 +18,11 @@ from augury import __version__
 from augury.apps import cli
 from augury.apps.commands import graphs
 from augury.classical.generate import FAMILIES
+from command import Augury, Done, runner
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
 PIPES = "p max 4 5\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 3 1\na 2 4 2\na 3 4 3\n"
 COMMAND = [sys.executable, "-m", "augury.apps.cli"]
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Augury = Callable[..., Done]
 
 
 @pytest.fixture
@@ -44,15 +35,7 @@ def augury(
     Path("jobs.csv").write_text(JOBS)
     Path("pipes.max").write_text(PIPES)
 
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["augury", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfd.readouterr()
-        code = end.value.code
-        return Done(code if isinstance(code, int) else 0, out, err)
-
-    return run
+    return runner(monkeypatch, capfd)
 
 
 def test_version_and_help(augury: Augury) -> None:

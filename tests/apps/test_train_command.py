@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from safetensors.torch import load_file
@@ -17,6 +15,7 @@ from safetensors.torch import load_file
 from augury.apps import cli
 from augury.apps.commands.train import chosen_seeds
 from augury.config import settings_of
+from command import Augury, runner
 
 TINY = [
     *("--set", "data.train_graphs=4", "--set", "data.validation_graphs=3"),
@@ -24,15 +23,6 @@ TINY = [
     *("--set", "network.hidden=8", "--device", "cpu"),
 ]
 TWO_EPOCHS = ["--set", "training.max_epochs=2"]
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Augury = Callable[..., Done]
 
 
 @pytest.fixture
@@ -43,15 +33,7 @@ def augury(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["augury", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfd.readouterr()
-        code = end.value.code
-        return Done(code if isinstance(code, int) else 0, out, err)
-
-    return run
+    return runner(monkeypatch, capfd)
 
 
 def test_the_help_documents_every_setting_and_has_examples(augury: Augury) -> None:

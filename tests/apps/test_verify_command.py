@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from torch import nn
 
 from augury import __version__
-from augury.apps import cli
 from augury.config import Config, preset, with_settings
 from augury.neural.checkpoint import save
+from command import Augury, runner
 from proven import DISCRETE, proven, untrained
 from tiny import neural, tiny_config
 
@@ -27,15 +24,6 @@ COUNTS = {
 }
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Augury = Callable[..., Done]
-
-
 @pytest.fixture
 def augury(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
@@ -44,15 +32,7 @@ def augury(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["augury", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfd.readouterr()
-        code = end.value.code
-        return Done(code if isinstance(code, int) else 0, out, err)
-
-    return run
+    return runner(monkeypatch, capfd)
 
 
 def written(name: str, network: nn.Module, config: Config = DISCRETE) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,18 +32,10 @@ from augury.experiments.records import Extent, read_records, summarise, table_ro
 from augury.neural.batch import training_data
 from augury.neural.checkpoint import save
 from augury.neural.networks import PaperNetwork
+from command import Augury, runner
 
 SMALL = ["--scales", "1,2", "--graphs", "3", "--runs", "2"]
 EXTENT = Extent(graphs=3, runs=2)
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Augury = Callable[..., Done]
 
 
 def write_network(path: Path, seed: int, initial: int | None = None) -> None:
@@ -66,15 +56,7 @@ def augury(
     for seed in range(2):
         write_network(Path(f"run/seed-{seed}/best.safetensors"), seed)
 
-    def run(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["augury", "evaluate", *arguments])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capfd.readouterr()
-        code = end.value.code
-        return Done(code if isinstance(code, int) else 0, out, err)
-
-    return run
+    return runner(monkeypatch, capfd, "evaluate")
 
 
 def test_the_classical_executor_is_always_right(augury: Augury) -> None:

@@ -24,15 +24,12 @@ from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     MAX_WEIGHT,
     Paths,
-    Subroutines,
     Tree,
     WeightArray,
-    smallest_residual,
-    subtract,
 )
 from augury.classical.graph import BoolArray, InputError, WideArray
 from augury.config import NetworkConfig
-from augury.neural.execute import never_done, padded_paths, wiring_of
+from augury.neural.execute import Executor, padded_paths, wiring_of
 from augury.neural.features import to_bits
 from augury.neural.layers import Linear
 from augury.neural.processors import MPNN
@@ -122,23 +119,10 @@ class Reached(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DiscreteExecutor:
-    """The discrete network as the subroutines of Ford-Fulkerson; fields as in `NeuralExecutor`."""
+class DiscreteExecutor(Executor):
+    """The discrete network as the subroutines of Ford-Fulkerson."""
 
     network: DiscreteNetwork
-    device: torch.device | str = "cpu"
-    asks_reachability: bool = True
-    neural_bottleneck: bool = True
-    neural_augmentation: bool = True
-
-    def subroutines(self) -> Subroutines:
-        """Return the four parts."""
-        return Subroutines(
-            search=self.search,
-            bottleneck=self.bottleneck if self.neural_bottleneck else smallest_residual,
-            augment=self.augment if self.neural_augmentation else subtract,
-            is_done=self.is_done if self.asks_reachability else never_done,
-        )
 
     @torch.inference_mode()
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:

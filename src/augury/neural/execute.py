@@ -7,9 +7,10 @@ answer.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,10 +41,10 @@ class SearchMemory(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NeuralExecutor:
-    """Which decisions of a run are the network's."""
+class Executor(ABC):
+    """A network, and which decisions of a run are its own."""
 
-    network: PaperNetwork
+    network: Any
     device: torch.device | str = "cpu"
     asks_reachability: bool = True
     """Whether the network says when it is done; otherwise only failures end a run."""
@@ -56,8 +57,37 @@ class NeuralExecutor:
             search=self.search,
             bottleneck=self.bottleneck if self.neural_bottleneck else smallest_residual,
             augment=self.augment if self.neural_augmentation else subtract,
-            is_done=self.is_done if self.asks_reachability else never_done,
+            is_done=self.is_done if self.asks_reachability else _never_done,
         )
+
+    @abstractmethod
+    def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+        """Find predecessors; see `classical.ford_fulkerson.Search`, and so on."""
+
+    @abstractmethod
+    def is_done(
+        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+    ) -> BoolArray:
+        """Say where no augmenting path is left."""
+
+    @abstractmethod
+    def bottleneck(
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
+    ) -> WideArray:
+        """Say how much each path can carry."""
+
+    @abstractmethod
+    def augment(
+        self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+    ) -> WideArray:
+        """Say what each arc of the paths keeps."""
+
+
+@dataclass(frozen=True)
+class NeuralExecutor(Executor):
+    """The paper's network as the subroutines of Ford-Fulkerson."""
+
+    network: PaperNetwork
 
     @torch.inference_mode()
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
@@ -220,7 +250,9 @@ class _Run:
         self.runs = self.runs[self.runs]
 
 
-def never_done(batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /) -> BoolArray:
+def _never_done(
+    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+) -> BoolArray:
     """Leave the end to `max_failures`: the threshold heuristic of the paper."""
     return np.zeros(batch.num_graphs, np.bool_)
 

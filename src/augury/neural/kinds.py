@@ -10,7 +10,7 @@ from torch import nn
 
 from augury.config import NetworkConfig
 from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
-from augury.neural.execute import NeuralExecutor
+from augury.neural.execute import Executor, NeuralExecutor
 from augury.neural.networks import PaperNetwork
 
 
@@ -19,7 +19,7 @@ class Kind(NamedTuple):
 
     make: Callable[[NetworkConfig, float], nn.Module]
     """From the configuration and the mean log-degree of the training graphs."""
-    executor: Callable[[Any, torch.device | str], NeuralExecutor | DiscreteExecutor]
+    executor: Callable[[Any, torch.device | str], Executor]
 
 
 NETWORKS: dict[str, Kind] = {
@@ -33,7 +33,7 @@ def make_network(config: NetworkConfig, mean_log_degree: float = 1.0) -> Any:
     return NETWORKS[config.kind].make(config, mean_log_degree)
 
 
-def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Any:
+def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Executor:
     """Return the executor of a network."""
     kind = "discrete" if isinstance(network, DiscreteNetwork) else "paper"
     return NETWORKS[kind].executor(network, device)

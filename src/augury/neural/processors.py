@@ -12,6 +12,7 @@ writes, kept beside it and tested equal.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
@@ -23,7 +24,7 @@ from augury.neural.reduce import gather_senders, pad_incoming, reduce_links
 from augury.neural.wiring import Wiring
 
 
-class Processor(nn.Module):
+class Processor(nn.Module, ABC):
     """h' = GRU(update(x, e), h): the recurrence is shared, `update` makes the difference.
 
     Without the recurrence nothing is carried from step to step, and h' is the update itself.
@@ -53,13 +54,13 @@ class Processor(nn.Module):
         sender = gather_senders(nodes, wiring)
         return self.combine(nodes, self.messages(receiver, sender, links), wiring)
 
+    @abstractmethod
     def messages(self, receiver: Tensor, sender: Tensor, links: Tensor) -> Tensor:
         """The message of each link, (…, link, K); other heads read it too."""
-        raise NotImplementedError
 
+    @abstractmethod
     def combine(self, nodes: Tensor, messages: Tensor, wiring: Wiring) -> Tensor:
         """Aggregate the messages of each node and join them with its input."""
-        raise NotImplementedError
 
 
 class MPNN(Processor):
