@@ -344,3 +344,9 @@ def test_an_interrupt_is_said_in_one_sentence() -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == cli.INTERRUPTED
         assert process.stderr.read() == "augury: interrupted\n"
+
+
+def test_a_missing_output_folder_is_refused_before_the_work(augury: Augury) -> None:
+    done = augury("solve", "there-is-no-graph-either.csv", "--output", "no/answer.json")
+    assert done.code == 2
+    assert done.err == "augury: no/answer.json: there is no such file or folder\n"

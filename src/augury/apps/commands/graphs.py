@@ -106,7 +106,10 @@ def solve(  # noqa: PLR0913  # one parameter for each option
 ) -> None:
     """Find a maximum matching or flow, and prove that it is one."""
     from augury.classical.formats import answer_text, write_text
+    from augury.classical.graph import InputError
 
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"{output}: there is no such file or folder")  # before the work, not after
     graph = _read(file, flow, header, source, sink)
     solution = _solved_with_progress(graph, executor.value, seed)
     answer = solution.to_dict() | {"file": file, "seed": seed, "version": __version__}
