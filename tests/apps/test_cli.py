@@ -322,7 +322,9 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, rows: int) -> None:
 
 
 WAITS_FOR_INPUT = """
-import sys, time, types
+import signal, sys, time, types
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 
 def read(size):
     print("ready", flush=True)
