@@ -22,9 +22,10 @@ import torch
 
 from augury.classical.simulate import Run, maximum_values, simulate
 from augury.config import preset
-from augury.experiments.evaluate import MODELS, Cell, load_models
+from augury.experiments.evaluate import Cell, load_models
 from augury.neural import reduce
 from augury.neural.batch import training_data
+from augury.neural.checkpoint import MODELS
 from augury.neural.processors import Processor
 from augury.neural.training import Ensemble, Epoch
 

@@ -84,7 +84,7 @@ def test_what_is_no_discrete_network_is_one_sentence_and_exit_code_2(augury: Aug
     Path("text.safetensors").write_text("this is no checkpoint")
     cases = {
         paper: "only a discrete network can be verified, and this is paper-mpnn",
-        "nowhere.safetensors": "nowhere.safetensors: no such file or directory",
+        "nowhere.safetensors": "nowhere.safetensors: there is no such checkpoint",
         "text.safetensors": "text.safetensors: this is not a whole safetensors file",
     }
     for model, message in cases.items():

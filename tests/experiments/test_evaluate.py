@@ -152,7 +152,7 @@ def test_an_interrupt_keeps_the_finished_parts(
 
 
 BAD: list[tuple[list[str], str]] = [
-    (["nowhere"], "nowhere: there is no such checkpoint or run folder, nor is it one of classical"),
+    (["nowhere"], "nowhere: there is no such checkpoint or run folder, nor is it one of discrete"),
     (["."], "there is no seed-*/best.safetensors in this folder"),
     (["text.txt"], "text.txt: this is not a whole safetensors file"),
     (["classical", "--scales", "1,two"], "--scales is '1,two'"),

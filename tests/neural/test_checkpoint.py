@@ -226,10 +226,10 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(
 ) -> None:
     before = file.read_bytes()
 
-    def full(path: Path, data: bytes) -> int:
+    def full(path: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
         checkpoint.save(file, network().state_dict(), CONFIG, TOLD)
     assert file.read_bytes() == before

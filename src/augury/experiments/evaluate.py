@@ -32,9 +32,6 @@ MAX_ARCS = 1_500_000
 MAX_FAILURES = 10
 """t_b: invalid paths in a row that end a run whose end is up to the network."""
 
-MODELS = Path(__file__).parents[1] / "models"
-"""The shipped checkpoints."""
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -163,19 +160,16 @@ def load_models(names: Sequence[str], device: str) -> list[Model]:
 
 def _paths(name: str) -> list[Path]:
     """Return the checkpoints that a name on the command line stands for."""
-    path, shipped = Path(name), MODELS / f"{name}.safetensors"
+    from augury.neural.checkpoint import find
+
+    path = Path(name)
     if path.is_dir():
         found = sorted(path.glob("seed-*/best.safetensors"), key=_seed_of)
         found = found or list(path.glob("best.safetensors"))
         if not found:
             raise InputError(f"{name}: there is no seed-*/best.safetensors in this folder")
         return found
-    if path.exists():
-        return [path]
-    if "/" not in name and shipped.exists():
-        return [shipped]
-    known = ", ".join(["classical", *sorted(path.stem for path in MODELS.glob("*.safetensors"))])
-    raise InputError(f"{name}: there is no such checkpoint or run folder, nor is it one of {known}")
+    return [find(name)]
 
 
 def _seed_of(path: Path) -> tuple[int, str]:

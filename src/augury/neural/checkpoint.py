@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 import augury
+from augury.classical.formats.files import atomic_file
 from augury.classical.graph import InputError
 from augury.config import Config, from_dict, to_dict
 from augury.neural.kinds import make_network
@@ -71,12 +71,8 @@ def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file that takes its name only once all of it is written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with atomic_file(path) as file:
+        file.write(data)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -116,9 +112,19 @@ MODELS = Path(__file__).parents[1] / "models"
 
 
 def find(name: str) -> Path:
-    """Return the file of a checkpoint: a path, or the name of a shipped one."""
-    shipped = MODELS / f"{name}.safetensors"
-    return shipped if shipped.exists() and not Path(name).exists() else Path(name)
+    """Return the file of a checkpoint: a path, or the name of a shipped one.
+
+    Raises:
+        InputError: there is neither.
+    """
+    shipped = {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
+    if Path(name).exists():
+        return Path(name)
+    if name in shipped:
+        return shipped[name]
+    raise InputError(
+        f"{name}: there is no such checkpoint or run folder, nor is it one of {', '.join(shipped)}"
+    )
 
 
 def load(path: str | Path) -> Checkpoint:
