@@ -70,7 +70,7 @@ def measure_reading(graph: BipartiteGraph, folder: Path) -> None:
 
 def measure_solving(graph: BipartiteGraph) -> None:
     """Solve and certify; SciPy solves the same graph without a certificate."""
-    seconds, solution = timed(lambda: augury.solve(graph, executor="classical"))
+    seconds, solution = timed(lambda: augury.solve(graph, model="classical"))
     pairs = np.asarray(solution.matching)
     ones = np.ones(graph.num_edges, np.int8)
     shape = (graph.num_left, graph.num_right)

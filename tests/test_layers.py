@@ -20,6 +20,7 @@ LAYERS = {
     "classical": 1,
     "neural": 2,
     "verify": 3,
+    "inputs": 2,
     "solver": 3,
     "datasets": 3,
     "experiments": 4,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
-from augury import BipartiteGraph, FlowNetwork, InputError, certify, certify_flow, solve
+from augury import BipartiteGraph, FlowNetwork, InputError, certify, certify_flow, solve, solver
 from augury.classical import generate
-from augury.solver import EXECUTORS
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import (
+    BREADTH_FIRST,
+    Paths,
+    Subroutines,
+    Tree,
+    WeightArray,
+)
+from augury.classical.ford_fulkerson import ford_fulkerson as run
+from augury.classical.graph import WideArray
+from augury.inputs import Graph
+from augury.neural.checkpoint import find
+from augury.solver import CLASSICAL, Progress, solve_batch
 from graphs import (
     BRIDGE,
     JOBS,
@@ -27,6 +40,7 @@ from graphs import (
     networks,
 )
 
+EXECUTORS = ["discrete", *CLASSICAL]
 every_executor = pytest.mark.parametrize("executor", EXECUTORS)
 
 
@@ -35,7 +49,7 @@ every_executor = pytest.mark.parametrize("executor", EXECUTORS)
 def test_the_matching_is_maximum_and_certified(
     graph: BipartiteGraph, seed: int, executor: str
 ) -> None:
-    solution = solve(graph, executor=executor, seed=seed)
+    solution = solve(graph, model=executor, seed=seed)
     assert solution.matching is not None
     assert solution.flow is None
     checked = certify(graph, solution.matching)
@@ -48,7 +62,7 @@ def test_the_matching_is_maximum_and_certified(
 @every_executor
 @given(network=networks(high=WIDE))
 def test_the_flow_is_maximum_and_certified(network: FlowNetwork, executor: str) -> None:
-    solution = solve(network, executor=executor)
+    solution = solve(network, model=executor)
     assert solution.flow is not None
     assert solution.matching is None
     assert all(amount > 0 for _, _, amount in solution.flow)
@@ -60,7 +74,7 @@ def test_the_flow_is_maximum_and_certified(network: FlowNetwork, executor: str) 
 @every_executor
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 def test_the_named_networks_are_solved(network: FlowNetwork, executor: str) -> None:
-    assert solve(network, executor=executor).is_maximum
+    assert solve(network, model=executor).is_maximum
 
 
 def test_graphs_without_nodes_or_arcs_are_solved_in_no_round() -> None:
@@ -82,26 +96,112 @@ def test_the_answer_is_the_same_for_the_same_seed() -> None:
 
 
 def test_progress_is_told_after_each_round() -> None:
-    told: list[tuple[int, int]] = []
-    solution = solve(JOBS, progress=lambda rounds, size: told.append((rounds, size)))
-    assert told[-1] == (solution.rounds, solution.size)
+    told: list[Progress] = []
+    solution = solve(JOBS, progress=told.append)
+    # The last round is the one that finds no path.
+    assert told[-1] == (1, solution.rounds + 1, solution.size)
     assert told == sorted(told)
 
 
 def test_a_solution_becomes_json() -> None:
     answer = json.loads(json.dumps(solve(JOBS).to_dict()))
     assert answer["matching"] == [["ann", "cook"], ["bob", "sing"]]
-    keys = ["size", "is_maximum", "matching", "rounds", "executor", "ending", "certificate"]
+    keys = ["size", "is_maximum", "matching", "executor", "rounds", "neural_rounds"]
+    keys += ["classical_rounds", "ending", "certificate"]
     assert list(answer) == keys
     assert list(solve(BRIDGE).to_dict()) == [key.replace("matching", "flow") for key in keys]
     assert repr(solve(BRIDGE)).startswith("Solution(flow of 5, maximum, ")
+    assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 2 rounds, discrete)"
 
 
 def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(InputError, match="'oracle' is none of the executors discrete, classical"):
-        solve(JOBS, executor="oracle")
-    with pytest.raises(TypeError, match="expected a BipartiteGraph or a FlowNetwork, got str"):
-        solve("graph.csv")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="oracle: there is no such checkpoint or run folder"):
+        solve(JOBS, model="oracle")
+    with pytest.raises(InputError, match="the device 'moon' cannot be used"):
+        solve(JOBS, device="moon")
+    with pytest.raises(InputError, match=r"0\.\.255"):
+        solve(FlowNetwork.from_arcs(2, [0], [1], [256], source=0, sink=1), model="paper-mpnn")
+    with pytest.raises(TypeError, match="expected several graphs, got one BipartiteGraph"):
+        solve_batch(JOBS)
+
+
+def found_nothing(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+    return Tree(np.full(batch.num_nodes, -1, np.int32))
+
+
+LAZY = BREADTH_FIRST._replace(search=found_nothing, is_done=lambda batch, *_: batch.sink < 0)
+"""An executor whose search never finds a path, and which never says that it is done."""
+HASTY = BREADTH_FIRST._replace(is_done=lambda batch, *_: batch.sink >= 0)
+"""One that always says that it is done."""
+
+
+def wrong_after_one_round() -> Subroutines:
+    """An executor that is right once, and then proposes bottlenecks of 7."""
+    asked = 0
+
+    def bottleneck(batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /) -> WideArray:
+        nonlocal asked
+        asked += 1
+        right = paths.smallest(residual)
+        return right if asked == 1 else np.full_like(right, 7)
+
+    return BREADTH_FIRST._replace(bottleneck=bottleneck)
+
+
+def test_what_ended_early_is_finished_by_the_classical_search_and_the_solution_says_so() -> None:
+    graph = generate.sparse(np.random.default_rng(5), 40)
+    for executor, ending in ((LAZY, "gave up"), (HASTY, "done")):
+        exact = solve(graph, model=executor)
+        assert exact.is_maximum
+        assert (exact.neural_rounds, exact.ending, exact.executor) == (0, ending, "own")
+        assert exact.classical_rounds == solve(graph, model="classical").classical_rounds > 1
+        own = solve(graph, model=executor, exact=False)
+        assert (own.size, own.rounds, own.is_maximum) == (0, 0, False)
+        assert own.certificate.shortfall == exact.size
+    part = solve(graph, model=wrong_after_one_round(), exact=False)
+    whole = solve(graph, model=wrong_after_one_round())
+    assert (part.rounds, part.ending, part.is_maximum) == (1, "wrong bottleneck", False)
+    assert 0 < part.size < whole.size
+    assert (whole.neural_rounds, whole.is_maximum) == (1, True)
+    assert repr(whole).endswith(f"{whole.classical_rounds} of them classical, own)")
+
+
+def test_a_verified_network_leaves_nothing_to_the_classical_search() -> None:
+    solution = solve(generate.sparse(np.random.default_rng(5), 100))
+    assert solution.classical_rounds == 0
+    assert solution.neural_rounds > 3
+    assert solve(JOBS, model="bellman-ford").neural_rounds == 0
+
+
+@given(st.lists(st.one_of(bipartite_graphs(), networks(high=WIDE)), max_size=8))
+def test_in_a_batch_every_graph_is_solved_as_if_alone(graphs: list[Graph]) -> None:
+    assert solve_batch(graphs, seed=3) == [solve(graph, seed=3) for graph in graphs]
+
+
+def test_a_batch_is_run_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = [generate.sparse(np.random.default_rng(seed), 9) for seed in range(20)]
+    whole = solve_batch(graphs)
+    arcs: list[int] = []
+    monkeypatch.setattr(
+        solver, "ford_fulkerson", lambda batch, *a: arcs.append(batch.num_arcs) or run(batch, *a)
+    )
+    monkeypatch.setattr(solver, "MAX_ARCS", 200)
+    told: list[Progress] = []
+    assert solve_batch(iter(graphs), progress=told.append) == whole
+    assert len(arcs) > 8
+    assert max(arcs) <= 200
+    assert told[-1].finished == 20
+    assert told[-1].size == sum(solution.size for solution in whole)
+    assert [now.size for now in told] == sorted(now.size for now in told)
+
+
+def test_a_checkpoint_is_loaded_anew_when_its_file_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "mine.safetensors"
+    path.write_bytes(find("discrete").read_bytes())
+    assert solve(JOBS, model=path).executor == "mine"
+    path.write_bytes(b"no checkpoint")
+    with pytest.raises(InputError, match="not a whole safetensors file"):
+        solve(JOBS, model=path)
 
 
 def test_every_public_name_can_be_used_and_no_other() -> None:
@@ -125,5 +225,5 @@ def test_every_executor_finds_the_same_size_and_certifies_it(executor: str) -> N
     network = generate.flow(rng, 12, 40, 1, 2**40)
     sizes = [solve(graph).size, solve(network).size]
     for problem, size in zip((graph, network), sizes, strict=True):
-        solution = solve(problem, executor=executor, seed=3)
+        solution = solve(problem, model=executor, seed=3)
         assert (solution.size, solution.is_maximum, solution.ending) == (size, True, "done")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from augury.classical.graph import BipartiteGraph, InputError
     from augury.classical.network import FlowNetwork
     from augury.classical.trace import Trace, record
-    from augury.solver import Solution, solve
+    from augury.solver import Solution, solve, solve_batch
 
 __version__ = "0.1.0"
 
@@ -30,6 +30,7 @@ _HOME = {
     "read_graph": "classical.formats",
     "record": "classical.trace",
     "solve": "solver",
+    "solve_batch": "solver",
     "write_graph": "classical.formats",
 }
 
@@ -47,6 +48,7 @@ __all__ = [
     "read_graph",
     "record",
     "solve",
+    "solve_batch",
     "write_graph",
 ]
 

@@ -147,12 +147,12 @@ def test_certify_reads_flows_too(augury: Augury) -> None:
 
 BAD: list[tuple[list[str], str]] = [
     (["solve", "nowhere.csv"], "nowhere.csv: there is no such file"),
-    (["solve", "."], "this is a folder"),
+    (["certify", ".", "jobs.csv"], "this is a folder"),
     (["solve", "empty.csv"], "empty.csv: the file is empty"),
     (["solve", "broken.json"], "broken.json, line 1: this is not JSON"),
     (["solve", "broken.mtx"], "broken.mtx"),
     (["solve", "broken.max"], "broken.max, line 3"),
-    (["solve", "jobs.csv", "--output", "missing/answer.json"], "missing/answer.json: there is no"),
+    (["solve", "jobs.csv", "--output", "missing/answer.json"], "missing: there is no such folder"),
     (["solve", "jobs.csv", "--output", "."], "this is a folder"),
     (["certify", "jobs.csv", "nowhere.json"], "nowhere.json: there is no such file"),
     (["certify", "jobs.csv", "pipes.max"], "pipes.max"),
@@ -263,9 +263,77 @@ def test_the_help_of_generate_names_every_family() -> None:
 
 
 def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
-    from augury.solver import EXECUTORS
+    from augury.solver import CLASSICAL
 
-    assert [executor.value for executor in graphs.Executor] == list(EXECUTORS)
+    assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
+
+
+def test_several_files_or_a_folder_are_one_batch(augury: Augury) -> None:
+    Path("folder").mkdir()
+    Path("folder", "b.csv").write_text(JOBS)
+    Path("folder", "a.max").write_text(Path("pipes.max").read_text())
+    Path("folder", "README").write_text("not a graph")
+    code, out, err = augury("solve", "jobs.csv", "folder")
+    assert (code, err) == (0, "")
+    assert out == (
+        "file          answer    size  rounds  proof\n"
+        "jobs.csv      matching  2     2       certified maximum\n"
+        "folder/a.max  flow      5     2       certified maximum\n"
+        "folder/b.csv  matching  2     2       certified maximum\n"
+        "3 of 3 answers certified maximum\n"
+    )
+    told = json.loads(augury("solve", "jobs.csv", "folder", "--json").out)["solutions"]
+    assert [answer["file"] for answer in told] == ["jobs.csv", "folder/a.max", "folder/b.csv"]
+    alone = json.loads(augury("solve", "jobs.csv", "--json").out)
+    assert told[0] == alone
+    assert augury("solve", "jobs.csv", "jobs.csv", "--format", "csv").out == 2 * (
+        "left,right\nann,cook\nbob,sing\n"
+    )
+    Path("answers").mkdir()
+    assert augury("solve", "folder", "--output", "answers").code == 0
+    assert sorted(path.name for path in Path("answers").iterdir()) == ["a.max.json", "b.csv.json"]
+    assert json.loads(Path("answers", "b.csv.json").read_text())["size"] == 2
+    assert augury("solve", "folder", "--output", "answers", "--format", "csv").code == 0
+    assert Path("answers", "a.max.csv").read_text().startswith("tail,head,flow\n")
+
+
+def test_a_batch_in_which_one_file_is_bad_writes_nothing(augury: Augury) -> None:
+    Path("answers").mkdir()
+    Path("bad.csv").write_text("a\n")
+    done = augury("solve", "jobs.csv", "bad.csv", "--output", "answers")
+    assert (done.code, done.out) == (2, "")
+    assert "bad.csv" in done.err
+    assert not list(Path("answers").iterdir())
+
+
+def test_another_network_may_solve_and_need_not_be_finished_classically(augury: Augury) -> None:
+    out = augury("solve", "jobs.csv", "--model", "paper-mpnn").out
+    assert "\npaper-mpnn executor, 2 rounds, done\n" in out
+    # The one path left is so long that its distance passes eight bits.
+    assert augury("generate", "path-state", "--n", "60", "--output", "long.max").code == 0
+    network = "--model", "paper-mpnn"
+    out = augury("solve", "long.max", *network).out
+    assert "\npaper-mpnn executor, 1 round (0 neural, 1 classical), gave up\ncertified max" in out
+    out = augury("solve", "long.max", *network, "--no-exact").out
+    assert "\npaper-mpnn executor, 0 rounds, gave up\nlegal, but 1 short of the maximum\n" in out
+
+
+def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
+    Path("empty").mkdir()
+    for arguments, message in {
+        ("jobs.csv", "--model", "oracle"): "oracle: there is no such checkpoint",
+        ("jobs.csv", "--model", "discrete", "--executor", "classical"): "but --executor is class",
+        ("jobs.csv", "--device", "moon"): "the device is 'moon'",
+        ("jobs.csv", "pipes.max", "--trace", "t.json"): "--trace writes the run on one graph",
+        ("jobs.csv", "pipes.max", "--output", "nowhere"): "nowhere: there is no such folder",
+        ("jobs.csv", "jobs.csv", "--output", "empty"): "both answers would be empty/jobs.csv.json",
+        ("empty",): "empty: no file in this folder ends in .csv, ",
+        ("-", "-"): "only one graph can come from standard input",
+    }.items():
+        code, out, err = augury("solve", *arguments)
+        assert (code, out) == (2, "")
+        assert message in err
+        assert not list(Path("empty").iterdir())
 
 
 def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -351,4 +419,4 @@ def test_an_interrupt_is_said_in_one_sentence() -> None:
 def test_a_missing_output_folder_is_refused_before_the_work(augury: Augury) -> None:
     done = augury("solve", "there-is-no-graph-either.csv", "--output", "no/answer.json")
     assert done.code == 2
-    assert done.err == "augury: no/answer.json: there is no such file or folder\n"
+    assert done.err == "augury: no: there is no such folder\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from augury.classical.certificate import (
     Cover,
     Cut,
     certify,
+    certify_all,
     certify_flow,
     certify_pairs,
 )
@@ -64,6 +66,34 @@ def test_a_matching_without_k_of_its_pairs_is_k_short(
     assert certificate.shortfall == k
     assert certificate.is_maximum == (k == 0)
     check_cover(graph, certificate)
+
+
+@given(st.data(), st.lists(bipartite_graphs(), max_size=6))
+def test_many_matchings_are_certified_at_once_as_each_would_be_alone(
+    data: st.DataObject, graphs: list[BipartiteGraph]
+) -> None:
+    kept: list[npt.NDArray[np.int64]] = []
+    for graph in graphs:
+        best = scipy_matching(graph)
+        k = data.draw(st.sampled_from([0, 0, 0, 1, 2]))
+        kept.append(np.array(best[k:], np.int64).reshape(-1, 2))
+    together = certify_all(graphs, kept)
+    alone = [certify_pairs(graph, pairs) for graph, pairs in zip(graphs, kept, strict=True)]
+    assert [(one.size, one.maximum) for one in together] == [
+        (one.size, one.maximum) for one in alone
+    ]
+    for graph, certificate in zip(graphs, together, strict=True):
+        check_cover(graph, certificate)
+
+
+def test_of_many_matchings_each_illegal_one_is_told_by_its_own_graph() -> None:
+    good, twice = np.array([[0, 0], [1, 1]]), np.array([[0, 0], [1, 0]])
+    # Left node 2 and right node −1 are nodes of the neighbours, once the graphs lie side by side.
+    beyond, before = np.array([[2, 0]]), np.array([[0, -1]])
+    matchings = [good, twice, beyond, before, good]
+    told = certify_all([JOBS] * len(matchings), matchings)
+    assert told == [certify_pairs(JOBS, pairs) for pairs in matchings]
+    assert [one.is_legal for one in told] == [True, False, False, False, True]
 
 
 @given(bipartite_graphs())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augury import __version__
-from augury.apps.commands.terminal import say
+from augury.apps.commands.terminal import chosen_device, print_table, say
 
 if TYPE_CHECKING:
     from augury.classical.graph import BipartiteGraph
@@ -25,6 +25,7 @@ LARGE = 100_000
 SOLVE_EXAMPLES = (
     "Examples:  augury solve people.csv  ·  augury solve pipes.max --json  ·  "
     "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
+    "augury solve graphs/ --output answers/  ·  augury solve people.csv --trace run.json  ·  "
     "zcat graph.mtx.gz | augury solve -"
 )
 
@@ -50,7 +51,7 @@ class AnswerFormat(StrEnum):
 class Executor(StrEnum):
     """Who runs the subroutines."""
 
-    DISCRETE = "discrete"
+    NEURAL = "neural"
     CLASSICAL = "classical"
     BELLMAN_FORD = "bellman-ford"
 
@@ -77,28 +78,45 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 
 def solve(  # noqa: PLR0913  # one parameter for each option
-    file: Annotated[
-        str,
+    files: Annotated[
+        list[str],
         typer.Argument(
+            metavar="FILE...",
             help="Matrix Market, DIMACS max-flow, CSV or TSV edge list, .npz or JSON, also .gz; "
-            "- is standard input.",
+            "- is standard input. Several files, or the files of a folder, are one batch.",
             show_default=False,
         ),
     ],
     executor: Annotated[
-        Executor,
+        Executor, typer.Option(help="Who runs the subroutines: a network, or classical code.")
+    ] = Executor.NEURAL,
+    model: Annotated[
+        str | None,
         typer.Option(
-            help="Who runs the subroutines: the shipped network, proven exact, or classical code."
+            help="The network: a shipped one or a checkpoint.", show_default="discrete, proven"
         ),
-    ] = Executor.DISCRETE,
+    ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact/--no-exact", help="Finish by classical search what the network ended early."
+        ),
+    ] = True,
+    device: Annotated[str, typer.Option(help="Where the network runs: cpu, cuda, …")] = "cpu",
     seed: Seed = 0,
     output: Annotated[
-        Path | None, typer.Option(help="Write the answer here: .json, .csv or a table.")
+        Path | None,
+        typer.Option(
+            help="Write the answer here: .json, .csv or a table. For several files a folder."
+        ),
     ] = None,
     format: Annotated[
         AnswerFormat | None, typer.Option(help="How the answer is written, all of it.")
     ] = None,
     json: Json = False,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write every round and step here, as JSON.")
+    ] = None,
     flow: Flow = False,
     header: Header = None,
     source: Source = None,
@@ -108,17 +126,36 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     from augury.classical.formats import answer_text, write_text
     from augury.classical.graph import InputError
 
-    if output is not None and not output.parent.is_dir():
-        raise InputError(f"{output}: there is no such file or folder")  # before the work, not after
-    graph = _read(file, flow, header, source, sink)
-    solution = _solved_with_progress(graph, executor.value, seed)
-    answer = solution.to_dict() | {"file": file, "seed": seed, "version": __version__}
-    if output is not None:
-        write_text(output, answer_text(answer, (format or _format_of(output)).value))
+    if model is not None and executor is not Executor.NEURAL:
+        raise InputError(f"--model names a network, but --executor is {executor.value}")
+    names = _files_in(files)
+    several = len(names) > 1 or Path(files[0]).is_dir()
+    if several and trace is not None:
+        raise InputError(f"--trace writes the run on one graph, not on {len(names)}")
+    outputs = _outputs(output, names, format) if several else [output]
+    _refuse_missing_folders([*outputs, trace])
+    graphs = [_read(name, flow, header, source, sink) for name in names]
+    how: dict[str, Any] = {"model": model, "exact": exact, "seed": seed}
+    if executor is Executor.NEURAL:
+        how["device"] = chosen_device(device)
+    else:
+        how["model"] = executor.value
+    solutions = _solved_with_progress(graphs, **how)
+    answers = [
+        solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
+        for name, solution in zip(names, solutions, strict=True)
+    ]
+    if trace is not None:
+        _write_trace(trace, graphs[0], **how)
+    for path, answer in zip(outputs, answers, strict=True):
+        if path is not None:
+            write_text(path, answer_text(answer, (format or _format_of(path)).value))
     if json or (format is not None and output is None):
-        sys.stdout.write(answer_text(answer, "json" if json or format is None else format.value))
-        return
-    _print_solution(graph, answer, output)
+        _print_answers(answers, several, AnswerFormat.JSON if json else format)
+    elif several:
+        _print_solutions(graphs, answers, output)
+    else:
+        _print_solution(graphs[0], answers[0], [path for path in (output, trace) if path])
 
 
 def certify(  # noqa: PLR0913  # one parameter for each option
@@ -229,35 +266,116 @@ def _read(
     return read_graph(file, ReadOptions(flow=flow, header=header, source=source, sink=sink))
 
 
-def _solved_with_progress(graph: BipartiteGraph | FlowNetwork, executor: str, seed: int) -> Any:
-    from augury.classical.graph import BipartiteGraph
-    from augury.solver import solve as solve_graph
+def _files_in(files: list[str]) -> list[str]:
+    """Put in place of a folder the files in it that look like graphs, by name."""
+    from augury.classical.formats import WRITERS, ending_of
+    from augury.classical.graph import InputError
 
-    size = graph.num_edges if isinstance(graph, BipartiteGraph) else graph.num_arcs
-    if size < LARGE or not sys.stderr.isatty():
-        return solve_graph(graph, executor=executor, seed=seed)
+    names: list[str] = []
+    for file in files:
+        if not Path(file).is_dir():
+            names.append(file)
+            continue
+        inside = sorted(path for path in Path(file).iterdir() if ending_of(path) in WRITERS)
+        if not inside:
+            raise InputError(f"{file}: no file in this folder ends in {', '.join(WRITERS)}")
+        names += map(str, inside)
+    if names.count("-") > 1:
+        raise InputError("only one graph can come from standard input")
+    return names
+
+
+def _outputs(output: Path | None, names: list[str], format: AnswerFormat | None) -> list[Any]:
+    """Return a file in the folder `output` for the answer to each graph, called after it."""
+    from augury.classical.graph import InputError
+
+    if output is None:
+        return [None for _ in names]
+    endings = {AnswerFormat.CSV: ".csv", AnswerFormat.TABLE: ".txt", AnswerFormat.JSON: ".json"}
+    ending = endings[format or AnswerFormat.JSON]
+    paths = [output / f"{Path(name).name.removesuffix('.gz')}{ending}" for name in names]
+    double = next((path for path in paths if paths.count(path) > 1), None)
+    if double is not None:
+        raise InputError(f"two graphs have the same name: both answers would be {double}")
+    return paths
+
+
+def _refuse_missing_folders(paths: list[Path | None]) -> None:
+    """Check before the work, not after it, that what is asked for can be written."""
+    from augury.classical.graph import InputError
+
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"{path.parent}: there is no such folder")
+
+
+def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any) -> list[Any]:
+    from augury.solver import Progress, num_arcs, solve_batch
+
+    if sum(map(num_arcs, graphs)) < LARGE or not sys.stderr.isatty():
+        return solve_batch(graphs, **how)
     from rich.console import Console
 
     with Console(stderr=True).status("searching") as status:
 
-        def progress(rounds: int, value: int) -> None:
-            status.update(f"round {rounds}: {_noun(graph)} of {value:,}")
+        def progress(now: Progress) -> None:
+            done = f"{now.finished:,} of {len(graphs):,} graphs, " if len(graphs) > 1 else ""
+            status.update(f"{done}round {now.rounds}, size {now.size:,}")
 
-        return solve_graph(graph, executor=executor, seed=seed, progress=progress)
+        return solve_batch(graphs, **how, progress=progress)
+
+
+def _write_trace(path: Path, graph: BipartiteGraph | FlowNetwork, **how: Any) -> None:
+    import json
+
+    from augury.classical.formats import write_text
+    from augury.watch import watch
+
+    write_text(path, json.dumps(watch(graph, **how, many_paths=True)) + "\n")
+
+
+def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) -> None:
+    """Print all of every answer: one JSON object, or one table after another."""
+    from augury.classical.formats import answer_text
+
+    if several and format is AnswerFormat.JSON:
+        sys.stdout.write(answer_text({"solutions": answers}, "json"))
+        return
+    for answer in answers:
+        sys.stdout.write(answer_text(answer, format.value))
+
+
+def _print_solutions(
+    graphs: list[BipartiteGraph | FlowNetwork], answers: list[dict[str, Any]], output: Path | None
+) -> None:
+    rows: list[list[str]] = []
+    for graph, answer in zip(graphs, answers, strict=True):
+        short = answer["certificate"]["shortfall"]
+        proof = "certified maximum" if answer["is_maximum"] else f"{short:,} short of the maximum"
+        sizes = [f"{answer['size']:,}", f"{answer['rounds']:,}"]
+        rows.append([answer["file"], _noun(graph), *sizes, proof])
+    print_table(["file", "answer", "size", "rounds", "proof"], rows)
+    proven = sum(answer["is_maximum"] for answer in answers)
+    say((f"{proven:,} of {_counted(len(answers), 'answer')} certified maximum", "bold"))
+    if output is not None:
+        say(f"written to {output}")
 
 
 def _print_solution(
-    graph: BipartiteGraph | FlowNetwork, answer: dict[str, Any], output: Path | None
+    graph: BipartiteGraph | FlowNetwork, answer: dict[str, Any], written: list[Path]
 ) -> None:
     from augury.classical.formats import answer_text
 
     noun = _noun(graph)
     say((f"{noun} of {answer['size']:,}", "bold"), f" in {_described(graph)}")
     rounds = _counted(answer["rounds"], "round")
+    if answer["classical_rounds"] and answer["executor"] not in list(Executor):
+        rounds += f" ({answer['neural_rounds']:,} neural, {answer['classical_rounds']:,} classical)"
     say((f"{answer['executor']} executor, {rounds}, {answer['ending']}", "dim"))
     _say_proof(answer["certificate"])
-    if output is not None:
-        say(f"written to {output}")
+    for path in written:
+        say(f"written to {path}")
+    if written:
         return
     rows = answer[noun]
     print()

@@ -38,8 +38,10 @@ from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
 
 __all__ = [
+    "WRITERS",
     "ReadOptions",
     "answer_text",
+    "ending_of",
     "named",
     "read_answer",
     "read_graph",
@@ -85,7 +87,7 @@ def read_graph(path: str | Path, options: ReadOptions = AS_FOUND) -> Graph:
         InputError: the file cannot be opened or understood; one sentence says where and why.
     """
     with named(path), open_input(path) as file:
-        reader = _reader(file, _ending(path))
+        reader = _reader(file, ending_of(path))
         file.seek(0)
         return reader(file, options)
 
@@ -97,7 +99,7 @@ def write_graph(graph: Graph, path: str | Path) -> None:
         InputError: the format cannot hold such a graph, or the file cannot be written.
     """
     with named(path):
-        writer = WRITERS.get(_ending(path))
+        writer = WRITERS.get(ending_of(path))
         if writer is None:
             raise InputError(f"the ending must be one of {', '.join(WRITERS)}, each also with .gz")
         with atomic_file(path) as file:
@@ -117,5 +119,6 @@ def _reader(file: IO[bytes], ending: str) -> Reader:
     return read_dimacs if is_dimacs(file) else READERS_BY_ENDING.get(ending, read_edge_list)
 
 
-def _ending(path: str | Path) -> str:
+def ending_of(path: str | Path) -> str:
+    """Return the ending of a file's name that tells its format, without .gz."""
     return Path(str(path).lower().removesuffix(".gz")).suffix
