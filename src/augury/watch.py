@@ -209,7 +209,7 @@ class _Recorder:
         """Forget the last round."""
         self.searches: list[_Step] = []
         self.reaches: list[_Step] = []
-        self.bottlenecks: npt.NDArray[np.floating[Any]] | None = None
+        self.bottlenecks: npt.NDArray[np.float64] | None = None
         self.legal: Paths | None = None
         self.kept = np.zeros(0, np.int64)
 
