@@ -23,6 +23,7 @@ LAYERS = {
     "inputs": 2,
     "solver": 3,
     "datasets": 3,
+    "watch": 3,
     "experiments": 4,
     "apps": 5,
 }
