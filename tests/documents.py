@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,22 @@ def run_python(path: Path) -> dict[str, Any]:
         # The empty lines make a traceback name the line of the document.
         exec(compile("\n" * first + code, str(path), "exec"), space)
     return space
+
+
+def run_and_tell(path: Path) -> list[tuple[str, str]]:
+    """Execute the Python blocks; return what each prints, beside the text block right after it."""
+    pattern = re.compile(
+        r"^```python$\n(.*?)^```$(?:\n\n^```text$\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+    )
+    text = path.read_text(encoding="utf-8")
+    space: dict[str, Any] = {"__name__": "document"}
+    told: list[tuple[str, str]] = []
+    for found in pattern.finditer(text):
+        code = "\n" * text.count("\n", 0, found.start(1)) + found.group(1)
+        with redirect_stdout(StringIO()) as out:
+            exec(compile(code, str(path), "exec"), space)
+        told.append((out.getvalue(), found.group(2) or ""))
+    return told
 
 
 def commands(path: Path) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from augury.config import PRESETS
-from documents import ROOT, commands, parse, run_python
+from documents import ROOT, commands, parse, run_and_tell, run_python
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -26,6 +26,14 @@ def test_a_model_of_your_own_learns_and_executes(
     assert int(lines[0].split()[3]) >= 15
     assert len(space["runs"]) == 20
     assert all(run.value <= run.maximum for run in space["runs"])
+
+
+def test_the_tutorial_prints_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    told = run_and_tell(ROOT / "docs" / "tutorial.md")
+    assert len(told) >= 9
+    for printed, written in told:
+        assert printed == written
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

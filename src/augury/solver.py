@@ -124,7 +124,8 @@ class Solution:
 
     def __repr__(self) -> str:
         what = "flow" if self.matching is None else "matching"
-        proven = "maximum" if self.is_maximum else "not proven maximum"
+        short = self.certificate.shortfall
+        proven = "maximum" if self.is_maximum else f"{short} short of the maximum"
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
         if self.classical_rounds and self.executor not in CLASSICAL:
             rounds += f", {self.classical_rounds} of them classical"
