@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from augury import BipartiteGraph, FlowNetwork, InputError, __version__, read_graph, solve
 from augury.classical import generate
@@ -356,7 +358,8 @@ def test_untrained_networks_are_told_with_all_their_mistakes(
     verdicts: set[str] = set()
     config = tiny_config("paper-mpnn", "network.heads=2")
     for seed in range(6):
-        for path in (made(neural(seed=seed), config), made(untrained(seed), DISCRETE)):
+        for network, its_own in ((neural(seed=seed), config), (untrained(seed), DISCRETE)):
+            path = made(network, its_own)
             for name in ("bridge", "dense", "straight"):
                 for many_paths in (False, True):
                     story = watch(GRAPHS[name], model=path, many_paths=many_paths)
@@ -369,6 +372,9 @@ def test_untrained_networks_are_told_with_all_their_mistakes(
                         check_faults(round_)
                         seen |= {path["verdict"] for path in round_["paths"]}
                         verdicts.add(round_["verdict"])
+    for round_ in told("paper fails", "paper-mpnn")["rounds"]:  # this one knows a full arc
+        check_faults(round_)
+        seen |= {path["verdict"] for path in round_["paths"]}
     assert seen >= {"applied", "has a full arc", "wrong bottleneck", "wrong augmentation"}
     assert verdicts >= {"goes on", "done", "gave up", "wrong bottleneck", "wrong augmentation"}
 
@@ -388,6 +394,17 @@ def check_faults(round_: dict[str, Any]) -> None:
         assert is_right[path["verdict"]]
     for wrong in ("wrong bottleneck", "wrong augmentation"):
         assert (round_["verdict"] == wrong) == (wrong in verdicts)
+
+
+def test_a_discrete_bottleneck_is_as_likely_as_all_its_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def four_to_one(self: Any, is_candidate: Any, bit: Any, is_padding: Any) -> Any:
+        return torch.full(bit.shape, math.log(4))
+
+    monkeypatch.setattr(discrete.DiscreteNetwork, "candidate_logits", four_to_one)
+    [path] = watch(BRIDGE)["rounds"][0]["paths"]  # capacities up to 3: two bits
+    assert set(path["belief"]) == {0.64}
 
 
 def test_one_wrong_path_keeps_the_others_from_being_applied(
