@@ -28,6 +28,10 @@ def test_a_model_of_your_own_learns_and_executes(
     assert all(run.value <= run.maximum for run in space["runs"])
 
 
+def test_the_examples_for_other_libraries_run() -> None:
+    run_python(ROOT / "docs" / "libraries.md")
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
     for target in LINK.findall(path.read_text(encoding="utf-8")):

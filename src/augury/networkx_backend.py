@@ -106,7 +106,7 @@ def _refuse_wrong_sides(G: Graph, top: set[Label]) -> None:
 def _flow_function(name: str) -> Callable[..., Any]:
     """Return NetworkX's own function of this name with our `flow_func`."""
 
-    def function(  # noqa: PLR0913  # NetworkX's signature
+    def function(
         flowG: Graph,
         _s: Label,
         _t: Label,

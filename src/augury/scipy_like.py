@@ -44,9 +44,7 @@ def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArra
     Raises:
         TypeError: not sparse, or in another format.
     """
-    import scipy.sparse
-
-    if not scipy.sparse.issparse(graph):
+    if not _is_sparse(graph):
         raise TypeError("graph must be sparse")
     if graph.format not in ("csr", "csc", "coo"):
         raise TypeError("graph must be in CSC, CSR, or COO format.")
@@ -101,9 +99,7 @@ def maximum_flow(
 
 def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
     """Raise SciPy's errors in SciPy's order, then ours; returns a copy in canonical CSR, int64."""
-    import scipy.sparse
-
-    if not (scipy.sparse.issparse(csgraph) and csgraph.format == "csr"):
+    if not (_is_sparse(csgraph) and csgraph.format == "csr"):
         raise TypeError("graph must be in CSR format")
     if not issubclass(csgraph.dtype.type, np.integer):
         raise ValueError("graph capacities must be integers")
@@ -122,6 +118,12 @@ def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
     capacities.sum_duplicates()
     _refuse_out_of_range(capacities.data)
     return capacities
+
+
+def _is_sparse(graph: Any) -> bool:
+    import scipy.sparse
+
+    return scipy.sparse.issparse(graph)
 
 
 def _refuse_out_of_range(data: npt.NDArray[Any]) -> None:

@@ -23,44 +23,38 @@ FLOW_FUNCS = ("boykov_kolmogorov", "dinitz", "edmonds_karp", "shortest_augmentin
 """Of NetworkX; `preflow_push` stays, for its tests are about options that only it has."""
 
 ONE_ANSWER = {
-    "test_matching.py::TestMatching::test_hopcroft_karp_matching_simple": (
+    "bipartite/tests/test_matching.py::TestMatching::test_hopcroft_karp_matching_simple": (
         "K(2, 3) has six maximum matchings, and the test demands one"
     ),
 }
 """Tests that demand one of several right answers; whether they pass is luck, so they do not run."""
 
 REFUSED = {
-    "test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_pyramid": (
+    "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_pyramid": (
         "capacities are fractions, which neural_ford_fulkerson refuses"
     ),
 }
 """Tests of what we refuse by design; they have to fail."""
 
+SLOW = {
+    "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_gl1": "762 rounds",
+    "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_wlm3": "621 rounds",
+}
+"""Tests that run only with `--runslow`, the option of NetworkX's own tests."""
+
 SHORTER = {
-    "test_flow.py::test_add_reverse_edges_large_graph": (100_000, 1_000),
-    "test_maxflow.py::TestCutoff::test_cutoff": (1_000, 100),
-    "test_maxflow.py::test_shortest_augmenting_path_two_phase": (1_000, 100),
+    "csgraph/tests/test_flow.py::test_add_reverse_edges_large_graph": (100_000, 1_000),
+    "flow/tests/test_maxflow.py::TestCutoff::test_cutoff": (1_000, 100),
+    "flow/tests/test_maxflow.py::test_shortest_augmenting_path_two_phase": (1_000, 100),
 }
 """Numbers in tests that are made smaller: the network takes a step for each arc of a path."""
 
 
-class Tally:
-    """What is known of each test so far."""
+COUNTS = {"searches": 0, "classical_rounds": 0}
+"""So far: searches of our network, and rounds in which the classical search had to help it."""
 
-    def __init__(self) -> None:
-        self.searches = 0
-        self.tests: dict[str, dict[str, Any]] = {}
-
-    def counted(self, search: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(search)
-        def counted(*args: Any) -> Any:
-            self.searches += 1
-            return search(*args)
-
-        return counted
-
-
-TALLY = Tally()
+TESTS: dict[str, dict[str, Any]] = {}
+"""What is known of each test: how it ended, its own counts, and its seconds of one core."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,12 +63,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from augury.neural.discrete import DiscreteExecutor
-
-    DiscreteExecutor.search = TALLY.counted(DiscreteExecutor.search)
-    is_spoilt = config.getoption("--spoil")
+    _count()
+    is_spoilt = bool(config.getoption("--spoil"))
     _replace_scipy(is_spoilt)
     _replace_networkx(is_spoilt)
+
+
+def _count() -> None:
+    from augury import maximum
+    from augury.neural.discrete import DiscreteExecutor
+
+    search, run = DiscreteExecutor.search, maximum.run
+
+    @functools.wraps(search)
+    def counted_search(*args: Any) -> Any:
+        COUNTS["searches"] += 1
+        return search(*args)
+
+    @functools.wraps(run)
+    def counted_run(*args: Any) -> Any:
+        outcomes = run(*args)
+        COUNTS["classical_rounds"] += sum(outcome.classical_rounds for outcome in outcomes)
+        return outcomes
+
+    DiscreteExecutor.search, maximum.run = counted_search, counted_run
 
 
 def _replace_scipy(is_spoilt: bool) -> None:
@@ -97,8 +109,7 @@ def _replace_networkx(is_spoilt: bool) -> None:
     import augury.networkx_backend as backend
     from augury.networkx_like import neural_ford_fulkerson
 
-    flow_func = _then(_one_unit_less_on_edges, neural_ford_fulkerson)
-    ours = _without_options(flow_func if is_spoilt else neural_ford_fulkerson)
+    ours = _without_options(_less_than_maximum if is_spoilt else neural_ford_fulkerson)
     for name in FLOW_FUNCS:
         setattr(flow, name, ours)
     for name, module in list(sys.modules.items()):
@@ -112,11 +123,10 @@ def _replace_networkx(is_spoilt: bool) -> None:
 def _without_options(flow_func: Callable[..., Any]) -> Callable[..., Any]:
     """Take the options of NetworkX's algorithms too, and ignore them."""
 
-    @functools.wraps(flow_func)
-    def ours(*args: Any, two_phase: bool = False, **options: Any) -> Any:
+    def neural_ford_fulkerson(*args: Any, two_phase: bool = False, **options: Any) -> Any:
         return flow_func(*args, **options)
 
-    return ours
+    return neural_ford_fulkerson
 
 
 def _then(spoil: Callable[[Any], Any], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,17 +151,22 @@ def _one_unit_less(result: Any) -> Any:
     return result
 
 
-def _one_unit_less_on_edges(R: Any) -> Any:
-    R.graph["flow_value"] -= 1
-    return R
+def _less_than_maximum(*args: Any, **options: Any) -> Any:
+    """Return the residual network of a legal flow that is one unit short."""
+    from augury.networkx_like import neural_ford_fulkerson
+
+    R = neural_ford_fulkerson(*args, **options)
+    options = {**options, "residual": R, "cutoff": R.graph["flow_value"] - 1}
+    return neural_ford_fulkerson(*args, **options)
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    is_patient = config.getoption("--runslow", default=False)
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
         _only_ours(module)
     for item in items:
-        for name, reason in ONE_ANSWER.items():
+        for name, reason in (ONE_ANSWER if is_patient else ONE_ANSWER | SLOW).items():
             if _is(item, name):
                 item.add_marker(pytest.mark.skip(reason=reason))
         for name, reason in REFUSED.items():
@@ -184,24 +199,22 @@ def _replace_constant(function: Any, old: int, new: int) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    before, start = TALLY.searches, time.process_time()
+    before, start = dict(COUNTS), time.process_time()
     try:
         return (yield)
     finally:
-        TALLY.tests[item.nodeid] = {
-            "searches": TALLY.searches - before,
-            "seconds": round(time.process_time() - start, 2),
-        }
+        about = {name: count - before[name] for name, count in COUNTS.items()}
+        TESTS[item.nodeid] = {**about, "seconds": round(time.process_time() - start, 2)}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call" or report.outcome != "passed":
         ending = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-        about = TALLY.tests.setdefault(report.nodeid, {"searches": 0, "seconds": 0.0})
-        about.setdefault("ending", ending)
+        TESTS.setdefault(report.nodeid, {"searches": 0, "classical_rounds": 0, "seconds": 0.0})
+        TESTS[report.nodeid].setdefault("ending", ending)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     path = session.config.getoption("--report-to")
     if path:
-        Path(path).write_text(json.dumps(TALLY.tests, indent=1))
+        Path(path).write_text(json.dumps(TESTS, indent=1))
