@@ -88,8 +88,8 @@ def test_a_cutoff_is_reached_and_not_passed(problem: tuple[Any, str, str], cutof
 
 
 def test_a_residual_network_is_used_again() -> None:
-    graph = nx.path_graph(4, create_using=nx.DiGraph)
-    nx.set_edge_attributes(graph, 3, "capacity")
+    graph = nx.DiGraph([(0, 1), (1, 2), (2, 3)])
+    nx.set_edge_attributes(graph, {edge: {"capacity": 3} for edge in graph.edges})
     residual = build_residual_network(graph, "capacity")
     first = neural_ford_fulkerson(graph, 0, 3, residual=residual, cutoff=1)
     assert first is residual

@@ -32,7 +32,7 @@ def matrix_of(graph: BipartiteGraph, kind: Callable[..., Any] = sp.csr_array) ->
 def test_a_matching_is_legal_and_as_large_as_scipys(graph: BipartiteGraph, perm_type: str) -> None:
     matrix = matrix_of(graph)
     ours = augury.maximum_bipartite_matching(matrix, perm_type)
-    theirs = csgraph.maximum_bipartite_matching(matrix, perm_type)
+    theirs = csgraph.maximum_bipartite_matching(matrix, perm_type)  # type: ignore[arg-type]
     assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
     assert (ours >= 0).sum() == (theirs >= 0).sum()
     matched = np.flatnonzero(ours >= 0)

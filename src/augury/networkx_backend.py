@@ -70,6 +70,7 @@ def hopcroft_karp_matching(
         nx.NetworkXError: the graph is not bipartite, or `top_nodes` are not one side of it.
     """
     import networkx as nx
+    import numpy as np
 
     from augury.classical.graph import BipartiteGraph
     from augury.maximum import maximum_matching
@@ -82,8 +83,8 @@ def hopcroft_karp_matching(
     tops, others = [u for u in G if u in left], [v for v in G if v in right]
     number = {v: position for position, v in enumerate(others)}
     edges = [(position, number[v]) for position, u in enumerate(tops) for v in G[u]]
-    ends = zip(*edges, strict=True) if edges else ((), ())
-    pairs = maximum_matching(BipartiteGraph(len(tops), len(others), *map(list, ends))).tolist()
+    ends = np.array(edges, np.int64).reshape(-1, 2).T
+    pairs = maximum_matching(BipartiteGraph(len(tops), len(others), *ends)).tolist()
     matching = {tops[i]: others[j] for i, j in pairs}
     return matching | {v: u for u, v in matching.items()}
 
