@@ -36,6 +36,10 @@ def test_the_tutorial_prints_what_it_says(monkeypatch: pytest.MonkeyPatch) -> No
         assert printed == written
 
 
+def test_the_examples_for_other_libraries_run() -> None:
+    run_python(ROOT / "docs" / "libraries.md")
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
     for target in LINK.findall(path.read_text(encoding="utf-8")):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from augury.classical.graph import BipartiteGraph, InputError
     from augury.classical.network import FlowNetwork
     from augury.classical.trace import Trace, record
+    from augury.networkx_like import neural_ford_fulkerson
+    from augury.scipy_like import maximum_bipartite_matching, maximum_flow
     from augury.solver import Solution, solve, solve_batch
 
 __version__ = "0.1.0"
@@ -27,6 +29,9 @@ _HOME = {
     "certify": "classical.certificate",
     "certify_flow": "classical.certificate",
     "generate": "classical.generate",
+    "maximum_bipartite_matching": "scipy_like",
+    "maximum_flow": "scipy_like",
+    "neural_ford_fulkerson": "networkx_like",
     "read_graph": "classical.formats",
     "record": "classical.trace",
     "solve": "solver",
@@ -45,6 +50,9 @@ __all__ = [
     "certify",
     "certify_flow",
     "generate",
+    "maximum_bipartite_matching",
+    "maximum_flow",
+    "neural_ford_fulkerson",
     "read_graph",
     "record",
     "solve",

@@ -219,6 +219,16 @@ def run(
     return _run(networks, subroutines_of(model, device)[1], exact, seed, progress)
 
 
+def maximum_residual(network: FlowNetwork) -> WideArray:
+    """Return the residual of each arc after a maximum flow, found by the shipped network."""
+    return run([network])[0].residual
+
+
+def maximum_matching(graph: BipartiteGraph) -> WideArray:
+    """Return the (left, right) pairs of a maximum matching, sorted by their left node."""
+    return _matched_pairs(graph, maximum_residual(FlowNetwork.from_bipartite(graph)))
+
+
 def subroutines_of(model: Model = None, device: Any = None) -> tuple[str, Subroutines]:
     """Return the name and the subroutines of a model as `solve` takes it.
 

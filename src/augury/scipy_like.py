@@ -1,0 +1,142 @@
+"""SciPy's sparse matrices become matchings and flows in the shapes of `scipy.sparse.csgraph`.
+
+Signatures, types of arguments and results, and errors are SciPy's; only the answer is found by the
+shipped network. Among several maximum matchings or flows it may be another one than SciPy's. Where
+SciPy has no error but no right answer either, there is an `InputError`, which is a `ValueError`:
+capacities that are negative, and those beyond the int32 that SciPy cuts them to.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.network import FlowNetwork
+from augury.solver import maximum_matching, maximum_residual
+
+if TYPE_CHECKING:
+    from scipy.sparse.csgraph._flow import MaximumFlowResult
+
+LARGEST = int(np.iinfo(np.int32).max)
+"""The largest capacity: the flow on an edge is an int32, as in SciPy."""
+
+METHODS = ("edmonds_karp", "dinic")
+"""What `scipy.sparse.csgraph.maximum_flow` knows; here they all mean the same network."""
+
+
+def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArray[np.int32]:
+    """Find a maximum matching of the rows and columns of a sparse matrix.
+
+    See `scipy.sparse.csgraph.maximum_bipartite_matching`. Every stored entry is an edge, explicit
+    zeros too.
+
+    Args:
+        graph: a sparse matrix or array in CSR, CSC or COO format.
+        perm_type: "column" for the column of each row; anything else for the row of each column.
+
+    Returns:
+        One int32 for each row or column, −1 for unmatched.
+
+    Raises:
+        TypeError: not sparse, or in another format.
+    """
+    if not _is_sparse(graph):
+        raise TypeError("graph must be sparse")
+    if graph.format not in ("csr", "csc", "coo"):
+        raise TypeError("graph must be in CSC, CSR, or COO format.")
+    num_rows, num_columns = graph.shape
+    entries = graph.tocoo(copy=False)  # drops nothing: a stored zero stays an entry
+    pairs = maximum_matching(BipartiteGraph(num_rows, num_columns, entries.row, entries.col))
+    given, wanted = (0, 1) if perm_type == "column" else (1, 0)
+    matching = np.full(graph.shape[given], -1, np.int32)
+    matching[pairs[:, given]] = pairs[:, wanted]
+    return matching
+
+
+def maximum_flow(
+    csgraph: Any, source: int, sink: int, *, method: str = "dinic"
+) -> MaximumFlowResult:
+    """Find a maximum flow between two nodes of a sparse matrix of capacities.
+
+    See `scipy.sparse.csgraph.maximum_flow`.
+
+    Args:
+        csgraph: a square CSR matrix or array of integers, each the capacity of an edge.
+        source: the row that the flow leaves.
+        sink: the row that it reaches.
+        method: one of SciPy's `METHODS`; checked and otherwise ignored.
+
+    Returns:
+        SciPy's own `MaximumFlowResult`: `flow_value`, and `flow` as CSR of int32, an array or a
+        matrix as the input is. `flow[i, j] == -flow[j, i]`, and both are stored for every stored
+        entry of the input.
+
+    Raises:
+        TypeError: not in CSR format.
+        ValueError: no integers, not square, the two ends equal or out of range, or a capacity out
+            of 0..`LARGEST`.
+    """
+    from scipy.sparse.csgraph._flow import MaximumFlowResult
+
+    capacities = _checked(csgraph, source, sink, method)
+    source, sink = index(source), index(sink)
+    pattern = _with_reverse(capacities)
+    entries, edges = pattern.tocoo(), capacities.tocoo()
+    network = FlowNetwork.from_arcs(
+        len(pattern.indptr) - 1, edges.row, edges.col, edges.data, source=source, sink=sink
+    )
+    flow = np.append(network.flow(maximum_residual(network)), 0)
+    # A self loop is no arc, and −1 for no arc finds the 0 at the end.
+    arcs = network.arc_index(entries.row.astype(np.int64), entries.col.astype(np.int64))
+    pattern.data = flow[arcs].astype(np.int32)
+    value = pattern.data[pattern.indptr[source] : pattern.indptr[source + 1]].sum(dtype=np.int64)
+    return MaximumFlowResult(value, pattern)
+
+
+def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
+    """Raise SciPy's errors in SciPy's order, then ours; returns a copy in canonical CSR, int64."""
+    if not (_is_sparse(csgraph) and csgraph.format == "csr"):
+        raise TypeError("graph must be in CSR format")
+    if not issubclass(csgraph.dtype.type, np.integer):
+        raise ValueError("graph capacities must be integers")
+    if source == sink:
+        raise ValueError("source and sink vertices must differ")
+    if csgraph.ndim != 2 or csgraph.shape[0] != csgraph.shape[1]:
+        raise ValueError("graph must be specified as a square matrix.")
+    last = csgraph.shape[0] - 1
+    for end, node in (("source", source), ("sink", sink)):
+        if node < 0 or node > last:
+            raise ValueError(f"{end} value ({node}) must be between 0 and {last}")
+    if method not in METHODS:
+        raise ValueError(f"{method} method is not supported yet.")
+    _refuse_out_of_range(csgraph.data)  # before any conversion can cut a number
+    capacities = csgraph.astype(np.int64, copy=True)
+    capacities.sum_duplicates()
+    _refuse_out_of_range(capacities.data)
+    return capacities
+
+
+def _is_sparse(graph: Any) -> bool:
+    import scipy.sparse
+
+    return scipy.sparse.issparse(graph)
+
+
+def _refuse_out_of_range(data: npt.NDArray[Any]) -> None:
+    for capacity in (int(data.min()), int(data.max())) if len(data) else ():
+        if not 0 <= capacity <= LARGEST:
+            raise InputError(f"graph capacities must be from 0 to {LARGEST}, not {capacity}")
+
+
+def _with_reverse(capacities: Any) -> Any:
+    """Return the entries of the matrix and of its transpose, in order, explicit zeros too."""
+    ones = capacities.copy()
+    ones.data = np.ones_like(ones.data)
+    both = (ones + ones.T).tocsr()  # 1 + 1 at most: no sum is zero and dropped
+    both.sort_indices()
+    both.indices, both.indptr = both.indices.astype(np.int32), both.indptr.astype(np.int32)
+    return both
