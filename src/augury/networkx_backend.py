@@ -83,8 +83,9 @@ def hopcroft_karp_matching(
     tops, others = [u for u in G if u in left], [v for v in G if v in right]
     number = {v: position for position, v in enumerate(others)}
     edges = [(position, number[v]) for position, u in enumerate(tops) for v in G[u]]
-    ends = np.array(edges, np.int64).reshape(-1, 2).T
-    pairs = maximum_matching(BipartiteGraph(len(tops), len(others), *ends)).tolist()
+    left_ends, right_ends = np.array(edges, np.int64).reshape(-1, 2).T
+    graph = BipartiteGraph(len(tops), len(others), left_ends, right_ends)
+    pairs = maximum_matching(graph).tolist()
     matching = {tops[i]: others[j] for i, j in pairs}
     return matching | {v: u for u, v in matching.items()}
 
