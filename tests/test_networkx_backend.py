@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from networkx.algorithms.flow import edmonds_karp
 
 import augury
-from augury import BipartiteGraph, maximum
+from augury import BipartiteGraph, solver
 from augury.networkx_backend import FUNCTIONS, get_info
 from graphs import bipartite_graphs
 
@@ -57,8 +57,8 @@ def test_what_it_says_it_can_do_it_can() -> None:
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Collect what our network is asked to solve."""
     asked: list[Any] = []
-    run = maximum.run
-    monkeypatch.setattr(maximum, "run", lambda networks: asked.extend(networks) or run(networks))
+    run = solver.run
+    monkeypatch.setattr(solver, "run", lambda networks: asked.extend(networks) or run(networks))
     return asked
 
 

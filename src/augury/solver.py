@@ -339,11 +339,13 @@ def _run(
 ) -> list[Outcome]:
     """Run the executor to its end, then with `exact` the classical search from there on."""
     batch = Batch.of(networks)
-    residual, rounds, endings = _rounds(batch, subroutines, seed, progress)
+    # The same seed for each: a graph's answer must not depend on what else is in the batch.
+    rngs = [np.random.default_rng(seed) for _ in networks]
+    residual, rounds, endings = _rounds(batch, subroutines, rngs, progress)
     completed = np.zeros_like(rounds)
     if exact and subroutines is not BREADTH_FIRST:
         rest = replace(batch, capacity=residual)
-        residual, completed, _ = _rounds(rest, BREADTH_FIRST, seed)
+        residual, completed, _ = _rounds(rest, BREADTH_FIRST, rngs)
     if subroutines in CLASSICAL.values():
         rounds, completed = completed, rounds + completed
     return [
@@ -357,7 +359,7 @@ def _run(
 def _rounds(
     batch: Batch,
     subroutines: Subroutines,
-    seed: int,
+    rngs: Sequence[np.random.Generator],
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[WideArray, WideArray, list[Verdict]]:
     """Return the last residual of each arc, and the rounds and the ending of each graph."""
@@ -365,8 +367,6 @@ def _rounds(
     rounds = np.zeros(batch.num_graphs, np.int64)
     endings = [Verdict.DONE] * batch.num_graphs
     size = finished = 0
-    # The same seed for each: a graph's answer must not depend on what else is in the batch.
-    rngs = [np.random.default_rng(seed) for _ in endings]
     for round_ in ford_fulkerson(batch, subroutines, rngs, Settings(many_paths=True)):
         own = round_.batch.graphs
         rounds[own[np.unique(round_.paths.graph)]] += 1
