@@ -159,11 +159,12 @@ def test_errors_are_scipys(name: str, args: tuple[Any, ...], options: dict[str, 
     assert (ours.type, str(ours.value)) == (theirs.type, str(theirs.value))
 
 
-@pytest.mark.parametrize("capacity", [-4, 2**31, 2**40 + 7, 2**63 - 1])
+@pytest.mark.parametrize("capacity", [-4, 2**31, 2**40 + 7, 2**63 - 1, 2**64 - 1])
 def test_capacities_that_scipy_would_get_wrong_are_refused(capacity: int) -> None:
     message = f"graph capacities must be from 0 to 2147483647, not {capacity}"
     with pytest.raises(InputError, match=message):
-        augury.maximum_flow(sp.csr_array([[0, capacity], [0, 0]]), 0, 1)
+        dtype = np.int64 if capacity < 2**63 else np.uint64
+        augury.maximum_flow(sp.csr_array(np.array([[0, capacity], [0, 0]], dtype)), 0, 1)
 
 
 def test_double_entries_beyond_int32_together_and_half_nodes_are_refused() -> None:
