@@ -26,6 +26,8 @@ from augury.classical.ford_fulkerson import (
     subtract,
 )
 from augury.classical.graph import BoolArray, InputError, WideArray
+from augury.neural.engines import fast
+from augury.neural.engines.fast import Ended
 from augury.neural.features import from_bits
 from augury.neural.networks import LinkTerms, PaperNetwork, State, Walks
 from augury.neural.wiring import Wiring
@@ -50,6 +52,9 @@ class Executor(ABC):
     """Whether the network says when it is done; otherwise only failures end a run."""
     neural_bottleneck: bool = True
     neural_augmentation: bool = True
+    engine: str = "fast"
+    """How the steps are computed: "plain" as PyTorch writes them, "fast" compiled where there is
+    such a form for the network and the device; both evaluate the network and decide alike."""
 
     def subroutines(self) -> Subroutines:
         """Return the four parts."""
@@ -98,16 +103,23 @@ class NeuralExecutor(Executor):
         infinity = 2**network.bits - 1
         distance = torch.full((wiring.num_nodes,), infinity, device=self.device)
         distance[wiring.source] = 0
-        run = _Run(network, wiring, distance)
+        if self._is_fast:
+            recipe = fast.search_recipe(network)
+            ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring)
+        else:
+            ended = self._search_plain(distance, terms, wiring)
+        link = network.best_predecessors(ended.state, terms.taken(None), wiring)
+        arc = wiring.arc[link].cpu().numpy().astype(np.int32)  # −1 where a node chose itself
+        arc[batch.source] = -1
+        return Tree(arc, SearchMemory(ended.state.latent, weights, ended.steps))
+
+    def _search_plain(self, distance: Tensor, terms: _Terms, wiring: Wiring) -> Ended:
+        network, run = self.network, _Run(self.network, wiring, distance)
         while run.is_running:
             state = network.search_step(run.values, run.latent, terms.taken(run.links), run.wiring)
             distance = from_bits(network.distance_logits(state) > 0)
             run.advance(state, distance, network.search_continues(state, run.wiring))
-        last = State(run.last_encoded, run.last_latent)
-        link = network.best_predecessors(last, terms.taken(None), wiring)
-        arc = wiring.arc[link].cpu().numpy().astype(np.int32)  # −1 where a node chose itself
-        arc[batch.source] = -1
-        return Tree(arc, SearchMemory(last.latent, weights, run.steps))
+        return run.ended
 
     @torch.inference_mode()
     def is_done(
@@ -117,17 +129,28 @@ class NeuralExecutor(Executor):
         network, wiring = self.network, wiring_of(batch, self.device)
         is_usable = wiring.on_links(torch.as_tensor(residual > 0).to(self.device))
         table = network.reach_terms(torch.tensor([False, True], device=self.device))
-        prepared = table.index_select(0, is_usable.long())
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
-        run = _Run(network, wiring, is_reached)
+        if self._is_fast:
+            recipe = fast.reach_recipe(network)
+            ended = fast.run(recipe, is_reached.long(), table, is_usable.int(), wiring)
+        else:
+            ended = self._reach_plain(is_reached, table.index_select(0, is_usable.long()), wiring)
+        sink = torch.as_tensor(batch.sink, device=self.device)
+        return ended.values[sink].cpu().numpy() == 0
+
+    def _reach_plain(self, is_reached: Tensor, prepared: Tensor, wiring: Wiring) -> Ended:
+        network, run = self.network, _Run(self.network, wiring, is_reached)
         while run.is_running:
             links = prepared if run.links is None else prepared[run.links]
             state = network.reach_step(run.values, run.latent, links, run.wiring)
             is_reached = network.reached_logits(state) > 0
             run.advance(state, is_reached, network.reach_continues(state, run.wiring))
-        sink = torch.as_tensor(batch.sink, device=self.device)
-        return ~run.last_values[sink].cpu().numpy()
+        return run.ended
+
+    @property
+    def _is_fast(self) -> bool:
+        return self.engine == "fast" and fast.is_available(self.network, self.device)
 
     @torch.inference_mode()
     def bottleneck(
@@ -217,6 +240,11 @@ class _Run:
     @property
     def is_running(self) -> bool:
         return bool(self.runs.any())
+
+    @property
+    def ended(self) -> Ended:
+        """What the search left, once no graph runs any more."""
+        return Ended(self.last_values, State(self.last_encoded, self.last_latent), self.steps)
 
     def advance(self, state: State, values: Tensor, goes_on: Tensor) -> None:
         """Take over a step where a graph still runs, then see which graphs run on."""
