@@ -18,6 +18,7 @@ from torch import Tensor
 
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
+    MAX_WEIGHT,
     Paths,
     Subroutines,
     Tree,
@@ -106,9 +107,11 @@ class NeuralExecutor(Executor):
         if self._is_fast:
             recipe = fast.search_recipe(network)
             ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring)
+            sent = network.predecessor.part(ended.state.both, 1)
+            link = fast.best_links(sent, terms.table.score, terms.row, wiring)
         else:
             ended = self._search_plain(distance, terms, wiring)
-        link = network.best_predecessors(ended.state, terms.taken(None), wiring)
+            link = network.best_predecessors(ended.state, terms.taken(None), wiring)
         arc = wiring.arc[link].cpu().numpy().astype(np.int32)  # −1 where a node chose itself
         arc[batch.source] = -1
         return Tree(arc, SearchMemory(ended.state.latent, weights, ended.steps))
@@ -133,7 +136,7 @@ class NeuralExecutor(Executor):
         is_reached[wiring.source] = True
         if self._is_fast:
             recipe = fast.reach_recipe(network)
-            ended = fast.run(recipe, is_reached.long(), table, is_usable.int(), wiring)
+            ended = fast.run(recipe, is_reached.long(), table, is_usable.long(), wiring)
         else:
             ended = self._reach_plain(is_reached, table.index_select(0, is_usable.long()), wiring)
         sink = torch.as_tensor(batch.sink, device=self.device)
@@ -188,11 +191,11 @@ class NeuralExecutor(Executor):
 
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
         """Encode each different pair of weight and residual once, and look the links up."""
-        weight = wiring.on_links(torch.as_tensor(weights.astype(np.int64)).to(self.device))
-        capacity = wiring.on_links(torch.as_tensor(residual.astype(np.int64)).to(self.device))
-        width = int(weight.max()) + 1 if len(weight) else 1
-        pair, row = torch.unique(capacity * width + weight, return_inverse=True)
-        return _Terms(self.network.search_terms(pair % width, pair // width), row)
+        pairs = np.append(residual * (MAX_WEIGHT + 1) + weights, 0)  # a self loop has neither
+        pair, row = _distinct(pairs)
+        capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
+        table = self.network.search_terms(weight.to(self.device), capacity.to(self.device))
+        return _Terms(table, torch.from_numpy(row).to(self.device)[wiring.arc])  # −1 is the last
 
     def _refuse_beyond_range(self, residual: WideArray) -> None:
         most = 2**self.network.bits - 1
@@ -276,6 +279,15 @@ class _Run:
         self.values, self.latent = self.values[nodes], self.latent[nodes]
         self.limit, self.wiring = self.limit[self.runs], wiring
         self.runs = self.runs[self.runs]
+
+
+def _distinct(values: WideArray) -> tuple[WideArray, WideArray]:
+    """Return the different values, and for each value its place among them."""
+    if int(values.max()) >= 2**20:
+        return np.unique(values, return_inverse=True)
+    is_there = np.zeros(int(values.max()) + 1, np.bool_)  # few values: marking beats sorting
+    is_there[values] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
 
 
 def _never_done(
