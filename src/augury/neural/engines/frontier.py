@@ -142,7 +142,9 @@ def _spread(flipped, bit, sender, start, arc, usable, counts, waiting, is_waitin
             kind = usable[arc[link] ^ 1] if arc[link] >= 0 else usable[-1]
             counts[hearer, before + kind] -= 1
             counts[hearer, after + kind] += 1
-            if not is_waiting[hearer]:
+            # Another case only if a kind is gone or new, or if the node's own bit has flipped.
+            is_other = counts[hearer, before + kind] == 0 or counts[hearer, after + kind] == 1
+            if (is_other or hearer == node) and not is_waiting[hearer]:
                 is_waiting[hearer] = True
                 waiting[found] = hearer
                 found += 1
