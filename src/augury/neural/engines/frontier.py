@@ -81,7 +81,7 @@ def search(
 
 
 @_compiled
-def _count(sender, start, arc, usable, bit, counts):  # noqa: PLR0913 – numba takes arrays, not objects
+def _count(sender, start, arc, usable, bit, counts):
     """Count for each node the links that bring it each kind of message."""
     for node in range(len(start) - 1):
         for link in range(start[node], start[node + 1]):
