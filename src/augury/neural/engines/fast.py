@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,27 +21,28 @@ from augury.neural.networks import PaperNetwork, State
 from augury.neural.processors import MPNN, PNA, PNAWithoutStd, Processor
 from augury.neural.wiring import Wiring
 
-FloatArray = npt.NDArray[np.float32]
-
 
 class Recipe(NamedTuple):
-    """The weights of one kind of search, in the order in which a step uses them, transposed."""
+    """The weights of one kind of search, in the order in which a step uses them, transposed.
 
-    inputs: FloatArray
+    They are made of the network's parameters by PyTorch, so gradients lead back to those.
+    """
+
+    inputs: Tensor
     """(value, K): what each integer adds to a node's encoding."""
-    of_latent: FloatArray
+    of_latent: Tensor
     """(K, 4 K): the latent's parts of the GRU's three gates and of the encoding."""
-    of_encoded: FloatArray
+    of_encoded: Tensor
     """(K, 3 K): receiver's and sender's part of a message, and the node's part of its update."""
-    of_heard: FloatArray
+    of_heard: Tensor
     """(statistics * K, scalers * K): the update from what a node hears, a part for each scaler."""
-    of_updated: FloatArray
+    of_updated: Tensor
     """(K, 3 K): the update's parts of the GRU's gates."""
-    outputs: FloatArray
+    outputs: Tensor
     """(2 K, bit): logits from encoding and latent."""
-    goes_on: FloatArray
+    goes_on: Tensor
     """(K,): the logit of going on from the mean latent."""
-    mean_log_degree: np.float32
+    mean_log_degree: float
     """δ of PNA."""
 
 
@@ -104,8 +104,7 @@ def _recipe(
         outputs.mT,
         goes_on.weight[0],
     )
-    arrays = [np.ascontiguousarray(weight.detach().numpy()) for weight in weights]
-    return Recipe(*arrays, mean_log_degree=np.float32(delta))
+    return Recipe(*weights, mean_log_degree=delta)
 
 
 def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: Wiring) -> Ended:
@@ -121,8 +120,10 @@ def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: W
     last_values = values.clone()
     latent = torch.zeros(wiring.num_nodes, recipe.of_latent.shape[0])
     encoded = torch.zeros_like(latent)
+    *weights, delta = recipe
     steps = _loops().search(
-        *recipe,
+        *(weight.contiguous().numpy() for weight in weights),
+        np.float32(delta),
         prepared.numpy(),
         row.numpy(),
         wiring.sender.numpy(),
