@@ -192,7 +192,7 @@ class NeuralExecutor(Executor):
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
         """Encode each different pair of weight and residual once, and look the links up."""
         pairs = np.append(residual * (MAX_WEIGHT + 1) + weights, 0)  # a self loop has neither
-        pair, row = _distinct(pairs)
+        pair, row = fast.distinct(pairs)
         capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
         table = self.network.search_terms(weight.to(self.device), capacity.to(self.device))
         return _Terms(table, torch.from_numpy(row).to(self.device)[wiring.arc])  # −1 is the last
@@ -279,15 +279,6 @@ class _Run:
         self.values, self.latent = self.values[nodes], self.latent[nodes]
         self.limit, self.wiring = self.limit[self.runs], wiring
         self.runs = self.runs[self.runs]
-
-
-def _distinct(values: WideArray) -> tuple[WideArray, WideArray]:
-    """Return the different values, and for each value its place among them."""
-    if int(values.max()) >= 2**20:
-        return np.unique(values, return_inverse=True)
-    is_there = np.zeros(int(values.max()) + 1, np.bool_)  # few values: marking beats sorting
-    is_there[values] = True
-    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
 
 
 def _never_done(

@@ -82,8 +82,7 @@ class Tally:
 def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> None:
     """Run the search of every round for as long as the true one runs, then the walks."""
     rows = batch.rows
-    terms = network.search_terms(batch.weights, batch.capacities)
-    state = unroll_search(network, terms, batch.wiring, batch.running)
+    state, along = unroll_search(network, batch)
     logits = network.distance_logits(state)
     column = batch.column.flatten()[rows.place]
     is_reached = column >= 0
@@ -91,7 +90,7 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
     losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
     right = (logits > 0) == (bits > 0)
     tally.add("distance", losses.mean(-1), right.float().mean(-1), is_reached)
-    terms = LinkTerms(terms.prepared, rows.of_links(terms.score))
+    terms = LinkTerms(along, rows.of_links(along))
     scores = network.predecessor_scores(state, terms, rows.wiring)
     _add_classes(tally, "predecessor", scores, column.clamp(min=0), is_reached)
     right = scores.index_select(-2, rows.last).argmax(-1) == column[rows.last]
@@ -128,8 +127,7 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
 
 def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None:
     """Run breadth-first search of every round for as long as the true one runs."""
-    prepared = network.reach_terms(batch.is_usable)
-    state = unroll_reach(network, prepared, batch.wiring, batch.running)
+    state = unroll_reach(network, batch)
     rows, logits = batch.rows, network.reached_logits(state)
     _add_bits(tally, "reachability", logits, batch.reached.flatten()[rows.place])
     goes_on = network.reach_continues(state, rows.wiring)

@@ -10,27 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from augury.classical.ford_fulkerson import MAX_WEIGHT
+from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.engines import fast
 from augury.neural.engines.fast import Recipe
 from augury.neural.features import from_bits
-from augury.neural.networks import LinkTerms, PaperNetwork, State
+from augury.neural.networks import PaperNetwork, State
 from augury.neural.wiring import Wiring
 
 
-def unroll_search(
-    network: PaperNetwork, terms: LinkTerms, wiring: Wiring, running: Sequence[int]
-) -> State:
-    """Run Bellman-Ford; in step t the first running[t] graphs take part. Returns (…, row, K)."""
+def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor]:
+    """Run Bellman-Ford; return the states (…, row, K) and the links' part of the scores."""
+    wiring = batch.wiring
     distance = torch.full((wiring.num_nodes,), 2**network.bits - 1, device=wiring.sender.device)
     distance = distance.index_fill(0, wiring.source, 0)
-    if _is_compiled(network, terms.prepared):
-        return _compiled(fast.search_recipe(network), distance, terms.prepared, wiring, running)
+    if is_compiled(network, wiring):
+        # Each different pair of weight and capacity is encoded once.
+        width = MAX_WEIGHT + 1
+        pair, kind = fast.distinct((batch.capacities * width + batch.weights).numpy())
+        capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, width))
+        table, row = network.search_terms(weight, capacity), torch.from_numpy(kind)
+        links = Links(table.prepared, row, wiring, batch.running)
+        state = _compiled(fast.search_recipe(network), distance, links)
+        return state, table.score.index_select(0, row)
+    terms = network.search_terms(batch.weights, batch.capacities)
 
     def step(distance: Tensor, latent: Tensor, wiring: Wiring) -> State:
         return network.search_step(distance, latent, terms.first(wiring.num_links), wiring)
@@ -39,17 +48,19 @@ def unroll_search(
         return from_bits(network.distance_logits(state) > 0)
 
     latent = _nothing(network, terms.prepared, wiring)
-    return _stepwise(step, read, distance, latent, wiring, running)
+    return _stepwise(step, read, distance, latent, wiring, batch.running), terms.score
 
 
-def unroll_reach(
-    network: PaperNetwork, prepared: Tensor, wiring: Wiring, running: Sequence[int]
-) -> State:
+def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
     """Run breadth-first search in the same way."""
+    wiring = batch.wiring
     is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=wiring.sender.device)
     is_reached = is_reached.index_fill(0, wiring.source, True)
-    if _is_compiled(network, prepared):
-        return _compiled(fast.reach_recipe(network), is_reached.long(), prepared, wiring, running)
+    if is_compiled(network, wiring):
+        table = network.reach_terms(torch.tensor([False, True]))
+        links = Links(table, batch.is_usable.long(), wiring, batch.running)
+        return _compiled(fast.reach_recipe(network), is_reached.long(), links)
+    prepared = network.reach_terms(batch.is_usable)
 
     def step(is_reached: Tensor, latent: Tensor, wiring: Wiring) -> State:
         links = prepared[..., : wiring.num_links, :]
@@ -59,7 +70,7 @@ def unroll_reach(
         return network.reached_logits(state) > 0
 
     latent = _nothing(network, prepared, wiring)
-    return _stepwise(step, read, is_reached, latent, wiring, running)
+    return _stepwise(step, read, is_reached, latent, wiring, batch.running)
 
 
 def _nothing(network: PaperNetwork, prepared: Tensor, wiring: Wiring) -> Tensor:
@@ -88,20 +99,28 @@ def _stepwise(
     return State(encoded, torch.cat([state.latent for state in states], dim=-2))
 
 
-def _is_compiled(network: PaperNetwork, prepared: Tensor) -> bool:
+class Links(NamedTuple):
+    """What a compiled run needs of its links."""
+
+    prepared: Tensor
+    """(kind, K): a kind of link's part of the messages."""
+    kind: Tensor
+    """(link,)"""
+    wiring: Wiring
+    running: Sequence[int]
+    """How many graphs take part in each step."""
+
+
+def is_compiled(network: PaperNetwork, wiring: Wiring) -> bool:
+    """Tell whether there is a compiled form."""
+    is_paper = isinstance(network, PaperNetwork)
     return (
-        prepared.ndim == 2
-        and isinstance(network, PaperNetwork)
-        and fast.is_available(network, prepared.device)
-        and _recurrence() is not None
+        is_paper and fast.is_available(network, wiring.sender.device) and _recurrence() is not None
     )
 
 
-def _compiled(
-    recipe: Recipe, values: Tensor, prepared: Tensor, wiring: Wiring, running: Sequence[int]
-) -> State:
-    sizes = wiring.offsets[np.array(running), 0]
-    return State(*_Recurrence.apply(*recipe, prepared, values, wiring, sizes))
+def _compiled(recipe: Recipe, values: Tensor, links: Links) -> State:
+    return State(*_Recurrence.apply(*recipe, values, *links))
 
 
 class _Recurrence(torch.autograd.Function):
@@ -109,7 +128,8 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
-        *weights, outputs, _, delta, prepared, values, wiring, sizes = args
+        *weights, outputs, _, delta, values, prepared, kind, wiring, running = args
+        sizes = wiring.offsets[np.array(running), 0]
         hidden = prepared.shape[1]
         arrays = [weight.detach().contiguous() for weight in weights]
         kept = _recurrence().room(int(sizes.sum()), hidden, weights[3].shape[0] // hidden)
@@ -117,15 +137,16 @@ class _Recurrence(torch.autograd.Function):
         _recurrence().forward(
             *(array.numpy() for array in arrays),
             outputs.detach().contiguous().numpy(),
-            delta,
+            np.float32(delta),
             prepared.numpy(),
+            kind.numpy(),
             wiring.sender.numpy(),
             wiring.start.numpy(),
             sizes,
             values.clone().numpy(),
             kept,
         )
-        ctx.kept, ctx.arrays, ctx.prepared = kept, arrays, prepared
+        ctx.kept, ctx.arrays, ctx.prepared, ctx.kind = kept, arrays, prepared, kind
         ctx.delta, ctx.wiring, ctx.sizes = delta, wiring, sizes
         # Copies: what is returned may be written to, what is kept may not.
         return torch.from_numpy(kept.encoded.copy()), torch.from_numpy(kept.latent.copy())
@@ -145,8 +166,9 @@ class _Recurrence(torch.autograd.Function):
                 part.mT.contiguous().numpy()
                 for part in (of_latent, of_encoded, of_heard, of_updated)
             ),
-            ctx.delta,
+            np.float32(ctx.delta),
             prepared.numpy(),
+            ctx.kind.numpy(),
             wiring.sender.numpy(),
             wiring.start.numpy(),
             ctx.sizes,
@@ -163,7 +185,7 @@ class _Recurrence(torch.autograd.Function):
             torch.from_numpy(kept.heard).mT @ d_through,
             torch.from_numpy(kept.updated).mT @ d_given,
         )
-        return *weights, None, None, None, d_prepared, None, None, None
+        return *weights, *[None] * 4, d_prepared, *[None] * 3
 
 
 @cache

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from augury.classical.graph import WideArray
 from augury.neural.networks import PaperNetwork, State
 from augury.neural.processors import MPNN, PNA, PNAWithoutStd, Processor
 from augury.neural.wiring import Wiring
@@ -142,6 +143,15 @@ def best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring) -> Tens
     arrays = sent.numpy()[:, 0], along.numpy()[:, 0], row.numpy()
     _loops().best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
     return best
+
+
+def distinct(values: WideArray) -> tuple[WideArray, WideArray]:
+    """Return the different values, and for each value its place among them."""
+    if int(values.max()) >= 2**20:
+        return np.unique(values, return_inverse=True)
+    is_there = np.zeros(int(values.max()) + 1, np.bool_)  # few values: marking beats sorting
+    is_there[values] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
 
 
 @cache

@@ -66,7 +66,7 @@ def room(num_rows: int, hidden: int, statistics: int) -> Kept:
 
 
 @_compiled
-def _hear(i, node, first_row, kept, sender, start, prepared):  # noqa: PLR0913 – numba takes arrays, not objects
+def _hear(i, node, first_row, kept, sender, start, kind, prepared):  # noqa: PLR0913 – numba takes arrays, not objects
     """Take the statistics of the messages to a node."""
     hidden = prepared.shape[1]
     heard, parts, highest, lowest = kept.heard, kept.parts, kept.highest, kept.lowest
@@ -74,12 +74,12 @@ def _hear(i, node, first_row, kept, sender, start, prepared):  # noqa: PLR0913 �
     first, end = start[node], start[node + 1]
     high = 0 if count == 1 else 2 * hidden
     for k in range(hidden):
-        heard[i, high + k] = parts[first_row + sender[first], hidden + k] + prepared[first, k]
+        heard[i, high + k] = parts[first_row + sender[first], hidden + k] + prepared[kind[first], k]
         highest[i, k] = first
     for link in range(first + 1, end):
         j = first_row + sender[link]
         for k in range(hidden):
-            value = parts[j, hidden + k] + prepared[link, k]
+            value = parts[j, hidden + k] + prepared[kind[link], k]
             is_higher = value > heard[i, high + k]
             heard[i, high + k] = value if is_higher else heard[i, high + k]
             highest[i, k] = link if is_higher else highest[i, k]
@@ -93,7 +93,7 @@ def _hear(i, node, first_row, kept, sender, start, prepared):  # noqa: PLR0913 �
     for link in range(first, end):
         j = first_row + sender[link]
         for k in range(hidden):
-            value = parts[j, hidden + k] + prepared[link, k]
+            value = parts[j, hidden + k] + prepared[kind[link], k]
             heard[i, k] += value
             is_lower = value < heard[i, hidden + k]
             heard[i, hidden + k] = value if is_lower else heard[i, hidden + k]
@@ -105,7 +105,7 @@ def _hear(i, node, first_row, kept, sender, start, prepared):  # noqa: PLR0913 �
         for link in range(first, end):
             j = first_row + sender[link]
             for k in range(hidden):
-                value = parts[j, hidden + k] + prepared[link, k]
+                value = parts[j, hidden + k] + prepared[kind[link], k]
                 heard[i, 3 * hidden + k] += value * value
         for k in range(hidden):
             mean = heard[i, k] * share
@@ -125,7 +125,7 @@ def _scale(node, start, delta):
 @_compiled
 def forward(  # noqa: PLR0913 – numba takes arrays, not objects
     inputs, of_latent, of_encoded, of_heard, of_updated, outputs, delta,
-    prepared, sender, start, sizes, values, kept,
+    prepared, kind, sender, start, sizes, values, kept,
 ):  # fmt: skip
     """Run all steps; step t has the first sizes[t] nodes. Fills `kept` and changes `values`."""
     hidden = prepared.shape[1]
@@ -152,7 +152,7 @@ def forward(  # noqa: PLR0913 – numba takes arrays, not objects
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
             for i in range(a, b):
-                _hear(i, i - first_row, first_row, kept, sender, start, prepared)
+                _hear(i, i - first_row, first_row, kept, sender, start, kind, prepared)
             np.dot(kept.heard[a:b], of_heard, through[: b - a])
             for i in range(a, b):
                 scale = _scale(i - first_row, start, delta)
@@ -203,7 +203,7 @@ def _ungate(i, kept, d_latent, d_given, d_of_latent, carry, node):  # noqa: PLR0
 
 
 @_compiled
-def _unhear(i, node, first_row, kept, sender, start, prepared, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
+def _unhear(i, node, first_row, kept, sender, start, kind, prepared, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
     """Lead the gradient of what a node heard back to the links, senders and the node itself."""
     hidden = prepared.shape[1]
     count = kept.heard.shape[1] // hidden
@@ -212,7 +212,7 @@ def _unhear(i, node, first_row, kept, sender, start, prepared, d_heard, d_parts,
             grad = d_heard[k] if kept.heard[i, k] > ZERO else d_heard[k] * SLOPE
             link = kept.highest[i, k]
             d_parts[i, k] = grad
-            d_prepared[link, k] += grad
+            d_prepared[kind[link], k] += grad
             d_parts[first_row + sender[link], hidden + k] += grad
         return
     share = ONE / REAL(start[node + 1] - start[node])
@@ -220,9 +220,9 @@ def _unhear(i, node, first_row, kept, sender, start, prepared, d_heard, d_parts,
         d_mean, d_low, d_high = d_heard[k], d_heard[hidden + k], d_heard[2 * hidden + k]
         d_parts[i, k] = d_mean + d_low + d_high
         low, high = kept.lowest[i, k], kept.highest[i, k]
-        d_prepared[low, k] += d_low
+        d_prepared[kind[low], k] += d_low
         d_parts[first_row + sender[low], hidden + k] += d_low
-        d_prepared[high, k] += d_high
+        d_prepared[kind[high], k] += d_high
         d_parts[first_row + sender[high], hidden + k] += d_high
     for link in range(start[node], start[node + 1]):
         j = first_row + sender[link]
@@ -233,15 +233,15 @@ def _unhear(i, node, first_row, kept, sender, start, prepared, d_heard, d_parts,
                 is_flat = deviation * deviation <= TINY  # its gradient was cut off there
                 slope = ZERO if is_flat else d_heard[3 * hidden + k] / deviation * share
                 mean = kept.heard[i, k] - kept.parts[i, k]
-                grad += slope * (kept.parts[j, hidden + k] + prepared[link, k] - mean)
-            d_prepared[link, k] += grad
+                grad += slope * (kept.parts[j, hidden + k] + prepared[kind[link], k] - mean)
+            d_prepared[kind[link], k] += grad
             d_parts[j, hidden + k] += grad
 
 
 @_compiled
 def backward(  # noqa: PLR0913 – numba takes arrays, not objects
     to_latent, to_encoded, to_heard, to_updated, delta,
-    prepared, sender, start, sizes, kept, d_encoded, d_latent,
+    prepared, kind, sender, start, sizes, kept, d_encoded, d_latent,
     d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared,
 ):  # fmt: skip
     """Lead gradients of encodings and latents back; the matrices are transposes of the forward ones.
@@ -273,7 +273,7 @@ def backward(  # noqa: PLR0913 – numba takes arrays, not objects
                         d_through[i, 2 * hidden + k] = grad / scale
             np.dot(d_through[a:b], to_heard, d_heard[: b - a])
             for i in range(a, b):
-                _unhear(i, i - first_row, first_row, kept, sender, start, prepared, d_heard[i - a],
+                _unhear(i, i - first_row, first_row, kept, sender, start, kind, prepared, d_heard[i - a],
                         d_parts, d_prepared)  # fmt: skip
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
