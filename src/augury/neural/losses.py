@@ -17,9 +17,9 @@ from torch import Tensor
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.discrete import DiscreteNetwork
 from augury.neural.features import to_bits
-from augury.neural.networks import LinkTerms, PaperNetwork, Walks
+from augury.neural.networks import PaperNetwork, Walks
 from augury.neural.reduce import pad_incoming
-from augury.neural.unroll import unroll_reach, unroll_search
+from augury.neural.unroll import predecessor_losses, unroll_reach, unroll_search
 from augury.neural.wiring import Wiring
 
 WEIGHTS = {
@@ -90,10 +90,10 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
     losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
     right = (logits > 0) == (bits > 0)
     tally.add("distance", losses.mean(-1), right.float().mean(-1), is_reached)
-    terms = LinkTerms(along, rows.of_links(along))
-    scores = network.predecessor_scores(state, terms, rows.wiring)
-    _add_classes(tally, "predecessor", scores, column.clamp(min=0), is_reached)
-    right = scores.index_select(-2, rows.last).argmax(-1) == column[rows.last]
+    losses, chosen = predecessor_losses(network, state, along, batch, column.clamp(min=0))
+    right = chosen == column
+    tally.add("predecessor", losses, right, is_reached)
+    right = right.index_select(-1, rows.last)
     tally.add("last_predecessor", torch.zeros_like(right.float()), right, is_reached[rows.last])
     _add_bits(tally, "termination", network.search_continues(state, rows.wiring), rows.goes_on)
     _walk_losses(network, batch, state.latent.index_select(-2, rows.last), tally)

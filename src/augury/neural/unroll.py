@@ -21,12 +21,15 @@ from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.engines import fast
 from augury.neural.engines.fast import Recipe
 from augury.neural.features import from_bits
-from augury.neural.networks import PaperNetwork, State
+from augury.neural.networks import LinkTerms, PaperNetwork, State
 from augury.neural.wiring import Wiring
 
 
-def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor]:
-    """Run Bellman-Ford; return the states (…, row, K) and the links' part of the scores."""
+def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor | Links]:
+    """Run Bellman-Ford; return the states (…, row, K) and the links' part of the scores.
+
+    The latter is (…, link, 1), or with the compiled form a part for each kind of link.
+    """
     wiring = batch.wiring
     distance = torch.full((wiring.num_nodes,), 2**network.bits - 1, device=wiring.sender.device)
     distance = distance.index_fill(0, wiring.source, 0)
@@ -38,7 +41,7 @@ def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Ten
         table, row = network.search_terms(weight, capacity), torch.from_numpy(kind)
         links = Links(table.prepared, row, wiring, batch.running)
         state = _compiled(fast.search_recipe(network), distance, links)
-        return state, table.score.index_select(0, row)
+        return state, links._replace(prepared=table.score)
     terms = network.search_terms(batch.weights, batch.capacities)
 
     def step(distance: Tensor, latent: Tensor, wiring: Wiring) -> State:
@@ -121,6 +124,46 @@ def is_compiled(network: PaperNetwork, wiring: Wiring) -> bool:
 
 def _compiled(recipe: Recipe, values: Tensor, links: Links) -> State:
     return State(*_Recurrence.apply(*recipe, values, *links))
+
+
+def predecessor_losses(
+    network: PaperNetwork, state: State, along: Tensor | Links, batch: SearchBatch, target: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return (…, row): the loss of choosing each node's target among its links, and the choice."""
+    rows = batch.rows
+    if isinstance(along, Links):
+        own, sent = network.predecessor_parts(state)
+        return _Choice.apply(own[:, 0], sent[:, 0], along.prepared[:, 0], along, target)
+    terms = LinkTerms(along, rows.of_links(along))
+    scores = network.predecessor_scores(state, terms, rows.wiring)
+    chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
+    return -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1), scores.argmax(-1)
+
+
+class _Choice(torch.autograd.Function):
+    """Scores of predecessors, their softmax and its loss by compiled loops."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, own: Tensor, sent: Tensor, along: Tensor, links: Links, target: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        wiring, counts = links.wiring, np.array(links.running)
+        sizes, num_links = wiring.offsets[counts, 0], int(wiring.offsets[counts, 1].sum())
+        parts = [part.detach().contiguous().numpy() for part in (own, sent, along)]
+        losses, best = torch.empty(len(own)), torch.empty(len(own), dtype=torch.int64)
+        ctx.share, ctx.num_kinds = np.empty(num_links, np.float32), len(along)
+        ctx.wiring = links.kind.numpy(), wiring.sender.numpy(), wiring.start.numpy(), sizes
+        outputs = losses.numpy(), best.numpy(), ctx.share
+        _recurrence().choose(*parts, *ctx.wiring, target.numpy(), *outputs)
+        ctx.mark_non_differentiable(best)
+        return losses, best
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        grad = grads[0].contiguous().numpy()
+        found = [torch.zeros(size) for size in (len(grad), len(grad), ctx.num_kinds)]
+        _recurrence().unchoose(grad, ctx.share, *ctx.wiring, *(part.numpy() for part in found))
+        return *found, None, None
 
 
 class _Recurrence(torch.autograd.Function):

@@ -105,43 +105,26 @@ class Wiring:
     def repeated(self, counts: Sequence[int]) -> Wiring:
         """Lay copies side by side, of the first counts[0] graphs, the first counts[1], and so on.
 
-        For a wiring on the host, with its tables; what the copies' tables need is arithmetic.
+        For a wiring on the host. The copies' tables are made when they are first used.
         """
         nodes, links = (self.offsets[np.array(counts), kind] for kind in (0, 1))
         first_node, first_link = (np.append(0, np.cumsum(sizes)) for sizes in (nodes, links))
         first_graph = np.append(0, np.cumsum(counts))
-        total = int(first_link[-1])
 
         def copies(values: Tensor, sizes: Sequence[int], shifts: WideArray) -> WideArray:
             array = values.numpy()
             pairs = zip(sizes, shifts, strict=False)
             return np.concatenate([array[:size] + shift for size, shift in pairs])
 
-        def table(values: Tensor) -> Tensor:
-            array = values.numpy()
-            rows = [
-                np.where(part < own, part + shift, total)
-                for size, own, shift in zip(nodes, links, first_link, strict=False)
-                for part in [array[:size]]
-            ]
-            return torch.from_numpy(np.concatenate(rows))
-
-        nowhere = np.zeros(len(counts), np.int64)
-        joined = Wiring.from_arrays(
+        return Wiring.from_arrays(
             copies(self.sender, links, first_node),
             copies(self.receiver, links, first_node),
-            np.append(copies(self.start[:-1], nodes, first_link), total),
-            copies(self.arc, links, nowhere),
+            np.append(copies(self.start[:-1], nodes, first_link), first_link[-1]),
+            copies(self.arc, links, np.zeros_like(links)),
             copies(self.node_graph, nodes, first_graph),
             np.append(copies(self.node_start[:-1], counts, first_node), first_node[-1]),
             copies(self.source, counts, first_node),
         )
-        joined.__dict__["incoming"] = table(self.incoming)
-        joined.__dict__["outgoing"] = table(self.outgoing)
-        width = self.incoming.shape[1]
-        joined.__dict__["slot"] = torch.from_numpy(copies(self.slot, links, first_node * width))
-        joined.__dict__["degree"] = torch.from_numpy(copies(self.degree, nodes, nowhere))
-        return joined
 
     def select(self, keep: Tensor) -> tuple[Wiring, Tensor, Tensor]:
         """Keep some graphs; also returns which links and which nodes these are."""

@@ -289,3 +289,52 @@ def backward(  # noqa: PLR0913 – numba takes arrays, not objects
             for i in range(a, b):
                 for k in range(hidden):
                     carry[i - first_row, k] += back[i - a, k]
+
+
+@_compiled
+def choose(own, sent, along, kind, sender, start, sizes, target, losses, best, share):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Score the links into each node of each row; fill the loss of the target, and the best link.
+
+    A link's score is the leaky ReLU of what receiver, sender and link contribute; the loss is that
+    of a softmax over a node's links. `share` takes the gradient of the loss by each score before
+    the leaky ReLU, a row's links after one another.
+    """
+    first_row, place = 0, 0
+    for step in range(len(sizes)):
+        for node in range(sizes[step]):
+            row, first, end = first_row + node, start[node], start[node + 1]
+            highest = REAL(-np.inf)
+            for link in range(first, end):
+                score = own[row] + sent[first_row + sender[link]] + along[kind[link]]
+                score = _leaky(score)
+                share[place + link - first] = score
+                if score > highest:
+                    highest = score
+                    best[row] = link - first
+            total = ZERO
+            for link in range(place, place + end - first):
+                total += _exp(share[link] - highest)
+            wanted = place + target[row]
+            losses[row] = highest + np.log(total) - share[wanted]
+            for link in range(place, place + end - first):
+                is_positive = share[link] > ZERO
+                grad = _exp(share[link] - highest) / total - (ONE if link == wanted else ZERO)
+                share[link] = grad if is_positive else grad * SLOPE
+            place += end - first
+        first_row += sizes[step]
+
+
+@_compiled
+def unchoose(grad, share, kind, sender, start, sizes, d_own, d_sent, d_along):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Lead the gradients of the losses back to receivers, senders and kinds of link."""
+    first_row, place = 0, 0
+    for step in range(len(sizes)):
+        for node in range(sizes[step]):
+            row = first_row + node
+            for link in range(start[node], start[node + 1]):
+                value = grad[row] * share[place]
+                d_own[row] += value
+                d_sent[first_row + sender[link]] += value
+                d_along[kind[link]] += value
+                place += 1
+        first_row += sizes[step]
