@@ -288,9 +288,10 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
 def _roots(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
     """Return for each node the child of the source above it, and how far above.
 
-    The child is −1 where the pointers lead nowhere, and the distance then means nothing. A source is its own root, for an arc straight to the sink; a node behind the sink has none, for
-    its path would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k
-    steps up, so a cycle never resolves.
+    The child is −1 where the pointers lead nowhere, and the distance then means nothing. A source
+    is its own root, for an arc straight to the sink; a node behind the sink has none, for its path
+    would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k steps up,
+    so a cycle never resolves.
     """
     is_root = np.zeros(batch.num_nodes, np.bool_)
     is_root[batch.source] = True

@@ -65,6 +65,8 @@ class Rows:
 
     def to(self, device: torch.device | str) -> Rows:
         """Return the same on another device."""
+        if torch.device(device) == self.place.device:
+            return self
         return replace(
             self,
             wiring=self.wiring.to(device),

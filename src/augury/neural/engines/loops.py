@@ -47,7 +47,8 @@ def _exp(x):
     r = x - n * LN2
     c7, c6, c5, c4, c3, c2 = TAYLOR
     series = ((((((c7 * r + c6) * r + c5) * r + c4) * r + c3) * r + c2) * r + ONE) * r + ONE
-    return series * _as_float(numba.int32((numba.int32(n) + numba.int32(127)) << numba.int32(23)))
+    bits = numba.int32((numba.int32(n) + numba.int32(127)) << numba.int32(23))
+    return series * _as_float(bits)  # pyright: ignore[reportCallIssue] – numba adds the context
 
 
 @_compiled

@@ -66,7 +66,7 @@ def room(num_rows: int, hidden: int, statistics: int) -> Kept:
 
 
 @_compiled
-def _hear(i, node, first_row, kept, sender, start, kind, prepared):  # noqa: PLR0913 – numba takes arrays, not objects
+def _hear(i, node, first_row, kept, sender, start, kind, prepared):  # noqa: PLR0913, C901 – numba takes arrays, not objects
     """Take the statistics of the messages to a node."""
     hidden = prepared.shape[1]
     heard, parts, highest, lowest = kept.heard, kept.parts, kept.highest, kept.lowest
@@ -123,7 +123,7 @@ def _scale(node, start, delta):
 
 
 @_compiled
-def forward(  # noqa: PLR0913 – numba takes arrays, not objects
+def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
     inputs, of_latent, of_encoded, of_heard, of_updated, outputs, delta,
     prepared, kind, sender, start, sizes, values, kept,
 ):  # fmt: skip
@@ -184,7 +184,7 @@ def forward(  # noqa: PLR0913 – numba takes arrays, not objects
 
 @_compiled
 def _ungate(i, kept, d_latent, d_given, d_of_latent, carry, node):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Lead the gradient of a latent back through the GRU; `carry` takes what goes to the latent before."""
+    """Lead a latent's gradient back through the GRU; `carry` takes the share of the one before."""
     hidden = d_latent.shape[1]
     for k in range(hidden):
         reset, keep = kept.gates[i, k], kept.gates[i, hidden + k]
@@ -239,12 +239,12 @@ def _unhear(i, node, first_row, kept, sender, start, kind, prepared, d_heard, d_
 
 
 @_compiled
-def backward(  # noqa: PLR0913 – numba takes arrays, not objects
+def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
     to_latent, to_encoded, to_heard, to_updated, delta,
     prepared, kind, sender, start, sizes, kept, d_encoded, d_latent,
     d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared,
 ):  # fmt: skip
-    """Lead gradients of encodings and latents back; the matrices are transposes of the forward ones.
+    """Lead gradients of encodings and latents back; the matrices are those of `forward`, turned.
 
     Fills d_of_latent, d_parts, d_through and d_given, which the gradients of the weights are made
     of, and adds to d_inputs and d_prepared, which must start at zero, as must d_parts.
@@ -273,8 +273,8 @@ def backward(  # noqa: PLR0913 – numba takes arrays, not objects
                         d_through[i, 2 * hidden + k] = grad / scale
             np.dot(d_through[a:b], to_heard, d_heard[: b - a])
             for i in range(a, b):
-                _unhear(i, i - first_row, first_row, kept, sender, start, kind, prepared, d_heard[i - a],
-                        d_parts, d_prepared)  # fmt: skip
+                _unhear(i, i - first_row, first_row, kept, sender, start, kind, prepared,
+                        d_heard[i - a], d_parts, d_prepared)  # fmt: skip
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
             np.dot(d_parts[a:b], to_encoded, back[: b - a])
