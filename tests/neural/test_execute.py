@@ -124,8 +124,9 @@ def test_the_learnt_graph_is_executed_to_its_maximum(overfitted: Overfitted) -> 
 
 
 def decisions(network: PaperNetwork, device: str = "cpu") -> list[np.ndarray]:
-    """Return what the network decides on all graphs: predecessors, steps, done, and its latents."""
-    executor, batch = NeuralExecutor(network.to(device), device), Batch.of(GRAPHS)
+    """Return what the plain form decides on all graphs: predecessors, steps, done, latents."""
+    executor = NeuralExecutor(network.to(device), device, engine="plain")
+    batch = Batch.of(GRAPHS)
     weights = draw_weights(batch, generators(len(GRAPHS)))
     tree = executor.search(batch, batch.capacity, weights)
     done = executor.is_done(batch, batch.capacity, weights, tree)
@@ -190,7 +191,8 @@ def test_the_end_is_reached_within_as_many_steps_as_there_are_other_nodes() -> N
     network.search_goes_on.weight.data.zero_()
     network.search_continues = lambda state, wiring: torch.ones(wiring.num_graphs)  # pyright: ignore
     batch = Batch.of([bipartite(4)])
-    tree = NeuralExecutor(network).search(batch, batch.capacity, draw_weights(batch, generators(1)))
+    executor = NeuralExecutor(network, engine="plain")
+    tree = executor.search(batch, batch.capacity, draw_weights(batch, generators(1)))
     assert tree.memory.steps == 2 * 4 + 2 - 1
 
 

@@ -54,25 +54,35 @@ class Oracle:
 
     reach_step = search_step
 
+    def of_rows(self, targets: Tensor, state: State) -> Tensor:
+        """Return the targets of the last step, or those of all steps if it is asked about all."""
+        if len(state.latent) == len(self.batch.rows.place) and self.step + 1 == len(targets):
+            sizes = self.batch.wiring.offsets[list(self.batch.running), 0]
+            return torch.cat([row[:size] for row, size in zip(targets, sizes, strict=True)])
+        return targets[self.step, : len(state.latent)]
+
     def distance_logits(self, state: State) -> Tensor:
-        target = self.batch.distance[self.step, : len(state.latent)]
+        target = self.of_rows(self.batch.distance, state)
         return self.confidence * (2 * to_bits(target, 8) - 1)
 
     def predecessor_scores(self, state: State, terms: object, wiring: Wiring) -> Tensor:
         scores = torch.zeros(wiring.incoming.shape)
         scores[wiring.incoming == wiring.num_links] = -torch.inf
-        column = self.batch.column[self.step, : wiring.num_nodes].clamp(min=0)
+        column = self.of_rows(self.batch.column, state).clamp(min=0)
         return scores.scatter_add(1, column[:, None], torch.full((len(column), 1), self.confidence))
 
     def search_continues(self, state: State, wiring: Wiring) -> Tensor:
         ends = [*self.batch.running[1:], 0]
-        runs = torch.arange(wiring.num_graphs) < ends[self.step]
-        return self.confidence * (2.0 * runs - 1)
+        runs = [
+            torch.arange(own) < after for own, after in zip(self.batch.running, ends, strict=True)
+        ]
+        assert wiring.num_graphs == sum(self.batch.running)
+        return self.confidence * (2.0 * torch.cat(runs) - 1)
 
     reach_continues = search_continues
 
     def reached_logits(self, state: State) -> Tensor:
-        return self.confidence * (2.0 * self.batch.reached[self.step, : len(state.latent)] - 1)
+        return self.confidence * (2.0 * self.of_rows(self.batch.reached, state) - 1)
 
     def walk_messages(self, latent: Tensor, walks: Walks) -> Tensor:
         assert len(latent) == self.batch.wiring.num_nodes

@@ -264,8 +264,9 @@ def _pointers(batch: Batch, tree: Tree) -> IntArray:
 def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: bool) -> IntArray:
     """Return the arcs into the sinks by which this round's paths arrive.
 
-    With `many_paths`: for each child of the source one arc from its subtree to the sink, and the
-    source's own. Subtrees are disjoint, so these paths share no node but source and sink.
+    With `many_paths`: for each child of the source one arc from its subtree to the sink, of those
+    that end a shortest path, and the source's own. Subtrees are disjoint, so these paths share no
+    node but source and sink.
     """
     entries = pointers[batch.sink]
     entries = entries[entries >= 0]
@@ -276,18 +277,21 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
     incoming = [order[start[sink] : start[sink + 1]] ^ 1 for sink in batch.sink]
     arcs = np.concatenate([entries, *incoming])  # the executor's own choice comes first
     arcs = arcs[residual[arcs] > 0]
-    root = _roots(batch, pointers)
+    root, depth = _roots(batch, pointers)
     arcs = arcs[root[batch.sender[arcs]] >= 0]
+    # An executor may search on behind the sink's level: a subtree then has longer paths as well.
+    arcs = arcs[np.argsort(depth[batch.sender[arcs]], kind="stable")]
     _, first = np.unique(root[batch.sender[arcs]], return_index=True)
     return arcs[np.sort(first)]
 
 
-def _roots(batch: Batch, pointers: IntArray) -> WideArray:
-    """Return for each node the child of the source above it, −1 where the pointers lead nowhere.
+def _roots(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
+    """Return for each node the child of the source above it, and how far above.
 
-    A source is its own root, for an arc straight to the sink; a node behind the sink has none, for
-    its path would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k
-    steps up, so a cycle never resolves.
+    The child is −1 where the pointers lead nowhere, and the distance then means nothing. A source
+    is its own root, for an arc straight to the sink; a node behind the sink has none, for its path
+    would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k steps up,
+    so a cycle never resolves.
     """
     is_root = np.zeros(batch.num_nodes, np.bool_)
     is_root[batch.source] = True
@@ -299,12 +303,14 @@ def _roots(batch: Batch, pointers: IntArray) -> WideArray:
     children = reached[is_root[above[reached]]]
     above[children] = children
     is_root[children] = True
+    depth = (above != np.arange(batch.num_nodes)).astype(np.int64)
     for _ in range(int(batch.num_nodes).bit_length()):
         higher = above[above]
         if np.array_equal(higher, above):
             break
+        depth += depth[above]
         above = higher
-    return np.where(is_root[above], above, -1)
+    return np.where(is_root[above], above, -1), depth
 
 
 def follow(batch: Batch, pointers: IntArray, entries: IntArray) -> Paths:

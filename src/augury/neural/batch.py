@@ -9,7 +9,7 @@ that the graphs that still run are a prefix of the batch (see `Wiring.first`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -29,6 +29,58 @@ from augury.neural.wiring import Wiring
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """All steps of a batch at once: a row for each step and each node that takes part in it."""
+
+    wiring: Wiring
+    """The graphs of step 1, then those of step 2, and so on."""
+    place: Tensor
+    """(row,): where the row's targets stand in (step, node) tensors, flattened."""
+    last: Tensor
+    """(node,): the row of each node's last step."""
+    goes_on: Tensor
+    """(graph of `wiring`,): whether the graph takes part in the next step as well."""
+    links: tuple[int, ...]
+    """How many links each step has; they are the first ones."""
+
+    @classmethod
+    def of(cls, wiring: Wiring, running: Sequence[int]) -> Rows:
+        """Lay out the steps; running[t] graphs take part in step t."""
+        counts = np.array(running)
+        nodes = wiring.offsets[counts, 0]
+        first = np.append(0, np.cumsum(nodes))
+        place = [np.arange(size) + step * wiring.num_nodes for step, size in enumerate(nodes)]
+        last = np.zeros(wiring.num_nodes, np.int64)
+        for start, size in zip(first, nodes, strict=False):
+            last[:size] = np.arange(start, start + size)
+        following = np.append(counts[1:], 0)
+        goes_on = [np.arange(own) < after for own, after in zip(counts, following, strict=True)]
+        return cls(
+            wiring.repeated(running),
+            torch.from_numpy(np.concatenate(place)),
+            torch.from_numpy(last),
+            torch.from_numpy(np.concatenate(goes_on)),
+            tuple(wiring.offsets[counts, 1].tolist()),
+        )
+
+    def to(self, device: torch.device | str) -> Rows:
+        """Return the same on another device."""
+        if torch.device(device) == self.place.device:
+            return self
+        return replace(
+            self,
+            wiring=self.wiring.to(device),
+            place=self.place.to(device),
+            last=self.last.to(device),
+            goes_on=self.goes_on.to(device),
+        )
+
+    def of_links(self, values: Tensor) -> Tensor:
+        """(…, link, k) → (…, link of `wiring`, k)."""
+        return torch.cat([values[..., :count, :] for count in self.links], dim=-2)
+
+
+@dataclass(frozen=True, eq=False)
 class SearchBatch:
     """Rounds for search, bottleneck and augmentation; step t is row t − 1 of the targets."""
 
@@ -43,6 +95,7 @@ class SearchBatch:
     """(step, node): which of its links a node was reached by; −1 if it was not."""
     running: tuple[int, ...]
     """How many graphs take part in each step."""
+    rows: Rows
     walks: Walks
 
 
@@ -59,6 +112,7 @@ class ReachBatch:
     """(step, node): whether a node is reached after each step."""
     running: tuple[int, ...]
     """How many graphs take part in each step."""
+    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -123,6 +177,7 @@ class Samples:
             torch.from_numpy(_rows([sample.distance for sample in samples], steps)),
             torch.from_numpy(_rows([sample.column for sample in samples], steps)),
             _running(steps),
+            Rows.of(wiring, _running(steps)),
             _walks(samples, wiring, weights, self.config, rng),
         )
 
@@ -131,12 +186,14 @@ class Samples:
         samples = [self.samples[i] for i in chosen]
         samples.sort(key=lambda sample: -sample.reach_steps)
         steps = [sample.reach_steps for sample in samples]
+        wiring = _joined([sample.links for sample in samples])
         return ReachBatch(
-            _joined([sample.links for sample in samples]),
+            wiring,
             torch.from_numpy(np.concatenate([sample.capacities for sample in samples]) > 0),
             torch.from_numpy(np.concatenate([sample.weights for sample in samples])),
             torch.from_numpy(_rows([sample.reached for sample in samples], steps)),
             _running(steps),
+            Rows.of(wiring, _running(steps)),
         )
 
 
@@ -184,7 +241,7 @@ def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     """Return the batch on another device."""
 
     def move(value: Any) -> Any:
-        if isinstance(value, Tensor | Wiring):
+        if isinstance(value, Tensor | Wiring | Rows):
             return value.to(device)
         return (
             Walks(*(tensor.to(device) for tensor in value)) if isinstance(value, Walks) else value

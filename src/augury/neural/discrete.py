@@ -13,7 +13,8 @@ predecessor, following the pointers, and that the reverse arc gets the rest of t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -128,7 +129,42 @@ class DiscreteExecutor(Executor):
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
         """Step while any node of a graph says that it changed; latch first predecessors."""
         self._refuse_beyond_range(residual)
-        network, wiring = self.network, wiring_of(batch, self.device)
+        wiring = wiring_of(batch, self.device)
+        by = self._search_fast if self._is_fast else self._search_plain
+        link, reached = by(residual, weights, wiring)
+        arc = torch.where(link >= 0, wiring.arc[link], -1).cpu().numpy().astype(np.int32)
+        arc[batch.source] = -1
+        return Tree(arc, reached)
+
+    @property
+    def _is_fast(self) -> bool:
+        on_cpu = torch.device(self.device).type == "cpu"
+        is_wanted = self.engine == "fast" and self.observer is None
+        return is_wanted and on_cpu and _frontier() is not None
+
+    def _search_fast(
+        self, residual: WideArray, weights: WeightArray, wiring: Wiring
+    ) -> tuple[Tensor, Reached]:
+        usable = np.append(residual > 0, False).view(np.uint8)
+        row = (usable * np.uint8(MAX_WEIGHT + 1) + np.append(weights, np.uint8(0))).astype(np.uint8)
+        scores = self._score_table().numpy()
+        row = row[wiring.arc.numpy()]
+        ended = _frontier().search(self._decide, scores, usable, row, wiring)
+        found = Reached(torch.from_numpy(ended.is_reached), ended.steps)
+        return torch.from_numpy(ended.link), found
+
+    def _decide(self) -> tuple[BoolArray, BoolArray]:
+        """Evaluate the network's step on every neighbourhood that a node can have."""
+        wiring, is_reached, is_usable = _neighbourhoods()
+        prepared = self.network.processor.prepare(self.network.encode_links(is_usable))
+        logits = self.network.reach_logits(is_reached, prepared, wiring)
+        reached, changed = ((values[2:] > 0).numpy() for values in logits)
+        return reached, changed
+
+    def _search_plain(
+        self, residual: WideArray, weights: WeightArray, wiring: Wiring
+    ) -> tuple[Tensor, Reached]:
+        network = self.network
         is_usable = wiring.on_links(torch.as_tensor(residual > 0).to(self.device)).long()
         bits = torch.tensor([0, 1], device=self.device)
         prepared = network.processor.prepare(network.encode_links(bits)).index_select(0, is_usable)
@@ -155,9 +191,7 @@ class DiscreteExecutor(Executor):
                 latched = torch.where(link >= 0, wiring.arc[link], -1)
                 likely = beliefs(scores, wiring)
                 self.observer.searched(is_reached, latched, likely, changed.max())
-        arc = torch.where(link >= 0, wiring.arc[link], -1).cpu().numpy().astype(np.int32)
-        arc[batch.source] = -1
-        return Tree(arc, Reached(is_reached, steps))
+        return link, Reached(is_reached, steps)
 
     def is_done(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
@@ -221,6 +255,38 @@ class DiscreteExecutor(Executor):
                 f"a capacity of {most} is beyond this network's range of "
                 f"{self.network.bits} bits, 0..{2**self.network.bits - 1}"
             )
+
+
+@cache
+def _frontier() -> Any:
+    """Return the compiled form of a search, or None where numba is not installed."""
+    try:
+        from augury.neural.engines import frontier
+    except ImportError:
+        return None
+    return frontier
+
+
+@cache
+def _neighbourhoods() -> tuple[Wiring, Tensor, Tensor]:
+    """Return a wiring in which node 2 + 16 b + m has bit b and hears the kinds of message in m.
+
+    Node 0 is an unreached sender and node 1 a reached one. Kind 2 s + u comes from node s by a link
+    whose bit is u. Every node hears something, if only itself: m = 0 stands for no node.
+    """
+    heard = [(s, 0) for s in range(2)]
+    degree = [1, 1]
+    for mask in [*range(16), *range(16)]:
+        kinds = [kind for kind in range(4) if mask >> kind & 1] or [0]
+        heard += [divmod(kind, 2) for kind in kinds]
+        degree.append(len(kinds))
+    sender, usable = np.array(heard).T
+    nodes, start = np.arange(len(degree)), np.concatenate([[0], np.cumsum(degree)])
+    graph = np.zeros_like(nodes), np.array([0, len(nodes)]), np.zeros(1, np.int64)
+    receiver = np.repeat(nodes, degree)
+    wiring = Wiring.from_arrays(sender, receiver, start, np.full(len(sender), -1), *graph)
+    is_reached = torch.from_numpy(np.isin(nodes, [1, *range(18, 34)]))
+    return wiring, is_reached, torch.from_numpy(usable > 0)
 
 
 def _any_of_graphs(nodes: Tensor, wiring: Wiring) -> Tensor:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
+    MAX_WEIGHT,
     Paths,
     Subroutines,
     Tree,
@@ -26,6 +27,8 @@ from augury.classical.ford_fulkerson import (
     subtract,
 )
 from augury.classical.graph import BoolArray, InputError, WideArray
+from augury.neural.engines import fast
+from augury.neural.engines.fast import Ended
 from augury.neural.features import from_bits
 from augury.neural.networks import LinkTerms, PaperNetwork, State, Walks
 from augury.neural.wiring import Wiring
@@ -71,7 +74,11 @@ class Executor(ABC):
     """Whether the network says when it is done; otherwise only failures end a run."""
     neural_bottleneck: bool = True
     neural_augmentation: bool = True
+    engine: str = "fast"
+    """How the steps are computed: "plain" as PyTorch writes them, "fast" compiled where there is
+    such a form for the network and the device; both evaluate the network and decide alike."""
     observer: Observer | None = None
+    """Sees every step; only the plain form has any to show."""
 
     def subroutines(self) -> Subroutines:
         """Return the four parts."""
@@ -120,7 +127,20 @@ class NeuralExecutor(Executor):
         infinity = 2**network.bits - 1
         distance = torch.full((wiring.num_nodes,), infinity, device=self.device)
         distance[wiring.source] = 0
-        run = _Run(network, wiring, distance)
+        if self._is_fast:
+            recipe = fast.search_recipe(network)
+            ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring)
+            sent = network.predecessor.part(ended.state.both, 1)
+            link = fast.best_links(sent, terms.table.score, terms.row, wiring)
+        else:
+            ended = self._search_plain(distance, terms, wiring)
+            link = network.best_predecessors(ended.state, terms.taken(None), wiring)
+        arc = wiring.arc[link].cpu().numpy().astype(np.int32)  # −1 where a node chose itself
+        arc[batch.source] = -1
+        return Tree(arc, SearchMemory(ended.state.latent, weights, ended.steps))
+
+    def _search_plain(self, distance: Tensor, terms: _Terms, wiring: Wiring) -> Ended:
+        network, run = self.network, _Run(self.network, wiring, distance)
         while run.is_running:
             state = network.search_step(run.values, run.latent, terms.taken(run.links), run.wiring)
             distance = from_bits(network.distance_logits(state) > 0)
@@ -129,11 +149,7 @@ class NeuralExecutor(Executor):
                 choices = self._choices(state, terms.taken(None), wiring)
                 self.observer.searched(distance, *choices, goes_on)
             run.advance(state, distance, goes_on)
-        last = State(run.last_encoded, run.last_latent)
-        link = network.best_predecessors(last, terms.taken(None), wiring)
-        arc = wiring.arc[link].cpu().numpy().astype(np.int32)  # −1 where a node chose itself
-        arc[batch.source] = -1
-        return Tree(arc, SearchMemory(last.latent, weights, run.steps))
+        return run.ended
 
     @torch.inference_mode()
     def is_done(
@@ -143,10 +159,18 @@ class NeuralExecutor(Executor):
         network, wiring = self.network, wiring_of(batch, self.device)
         is_usable = wiring.on_links(torch.as_tensor(residual > 0).to(self.device))
         table = network.reach_terms(torch.tensor([False, True], device=self.device))
-        prepared = table.index_select(0, is_usable.long())
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
-        run = _Run(network, wiring, is_reached)
+        if self._is_fast:
+            recipe = fast.reach_recipe(network)
+            ended = fast.run(recipe, is_reached.long(), table, is_usable.long(), wiring)
+        else:
+            ended = self._reach_plain(is_reached, table.index_select(0, is_usable.long()), wiring)
+        sink = torch.as_tensor(batch.sink, device=self.device)
+        return ended.values[sink].cpu().numpy() == 0
+
+    def _reach_plain(self, is_reached: Tensor, prepared: Tensor, wiring: Wiring) -> Ended:
+        network, run = self.network, _Run(self.network, wiring, is_reached)
         while run.is_running:
             links = prepared if run.links is None else prepared[run.links]
             state = network.reach_step(run.values, run.latent, links, run.wiring)
@@ -155,8 +179,12 @@ class NeuralExecutor(Executor):
             if self.observer is not None:
                 self.observer.reached(is_reached, goes_on)
             run.advance(state, is_reached, goes_on)
-        sink = torch.as_tensor(batch.sink, device=self.device)
-        return ~run.last_values[sink].cpu().numpy()
+        return run.ended
+
+    @property
+    def _is_fast(self) -> bool:
+        is_wanted = self.engine == "fast" and self.observer is None
+        return is_wanted and fast.is_available(self.network, self.device)
 
     @torch.inference_mode()
     def bottleneck(
@@ -203,11 +231,11 @@ class NeuralExecutor(Executor):
 
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
         """Encode each different pair of weight and residual once, and look the links up."""
-        weight = wiring.on_links(torch.as_tensor(weights.astype(np.int64)).to(self.device))
-        capacity = wiring.on_links(torch.as_tensor(residual.astype(np.int64)).to(self.device))
-        width = int(weight.max()) + 1 if len(weight) else 1
-        pair, row = torch.unique(capacity * width + weight, return_inverse=True)
-        return _Terms(self.network.search_terms(pair % width, pair // width), row)
+        pairs = np.append(residual * (MAX_WEIGHT + 1) + weights, 0)  # a self loop has neither
+        pair, row = fast.distinct(pairs)
+        capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
+        table = self.network.search_terms(weight.to(self.device), capacity.to(self.device))
+        return _Terms(table, torch.from_numpy(row).to(self.device)[wiring.arc])  # −1 is the last
 
     def _refuse_beyond_range(self, residual: WideArray) -> None:
         most = 2**self.network.bits - 1
@@ -255,6 +283,11 @@ class _Run:
     @property
     def is_running(self) -> bool:
         return bool(self.runs.any())
+
+    @property
+    def ended(self) -> Ended:
+        """What the search left, once no graph runs any more."""
+        return Ended(self.last_values, State(self.last_encoded, self.last_latent), self.steps)
 
     def advance(self, state: State, values: Tensor, goes_on: Tensor) -> None:
         """Take over a step where a graph still runs, then see which graphs run on."""

@@ -16,9 +16,10 @@ from torch import Tensor
 
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.discrete import DiscreteNetwork
-from augury.neural.features import from_bits, to_bits
+from augury.neural.features import to_bits
 from augury.neural.networks import PaperNetwork, Walks
 from augury.neural.reduce import pad_incoming
+from augury.neural.unroll import predecessor_losses, unroll_reach, unroll_search
 from augury.neural.wiring import Wiring
 
 WEIGHTS = {
@@ -80,38 +81,22 @@ class Tally:
 
 def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> None:
     """Run the search of every round for as long as the true one runs, then the walks."""
-    wiring, device = batch.wiring, batch.weights.device
-    terms = network.search_terms(batch.weights, batch.capacities)
-    distance = torch.full((wiring.num_nodes,), 2**network.bits - 1, device=device)
-    distance[wiring.source] = 0
-    leading = terms.prepared.shape[:-2]
-    latent = torch.zeros(*leading, wiring.num_nodes, network.hidden, device=device)
-    last_latent: list[Tensor] = []
-    ends = [*batch.running[1:], 0]
-    for step, (num_running, num_next) in enumerate(zip(batch.running, ends, strict=True)):
-        wiring = wiring.first(num_running)
-        terms = terms.first(wiring.num_links)
-        distance, latent = distance[..., : wiring.num_nodes], latent[..., : wiring.num_nodes, :]
-        state = network.search_step(distance, latent, terms, wiring)
-        logits = network.distance_logits(state)
-        column = batch.column[step, : wiring.num_nodes]
-        bits = to_bits(batch.distance[step, : wiring.num_nodes], network.bits).expand_as(logits)
-        losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
-        right = (logits > 0) == (bits > 0)
-        is_reached = column >= 0
-        tally.add("distance", losses.mean(-1), right.float().mean(-1), is_reached)
-        scores = network.predecessor_scores(state, terms, wiring)
-        _add_classes(tally, "predecessor", scores, column.clamp(min=0), is_reached)
-        _add_termination(tally, "termination", network.search_continues(state, wiring), num_next)
-        distance, latent = from_bits(logits > 0), state.latent
-        if num_next < num_running:
-            first = int(wiring.offsets[num_next, 0])
-            right = scores[..., first:, :].argmax(-1) == column[first:]
-            tally.add(
-                "last_predecessor", torch.zeros_like(right.float()), right, is_reached[first:]
-            )
-            last_latent.append(latent[..., first:, :])
-    _walk_losses(network, batch, torch.cat(last_latent[::-1], dim=-2), tally)
+    rows = batch.rows
+    state, along = unroll_search(network, batch)
+    logits = network.distance_logits(state)
+    column = batch.column.flatten()[rows.place]
+    is_reached = column >= 0
+    bits = to_bits(batch.distance.flatten()[rows.place], network.bits).expand_as(logits)
+    losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
+    right = (logits > 0) == (bits > 0)
+    tally.add("distance", losses.mean(-1), right.float().mean(-1), is_reached)
+    losses, chosen = predecessor_losses(network, state, along, batch, column.clamp(min=0))
+    right = chosen == column
+    tally.add("predecessor", losses, right, is_reached)
+    right = right.index_select(-1, rows.last)
+    tally.add("last_predecessor", torch.zeros_like(right.float()), right, is_reached[rows.last])
+    _add_bits(tally, "termination", network.search_continues(state, rows.wiring), rows.goes_on)
+    _walk_losses(network, batch, state.latent.index_select(-2, rows.last), tally)
 
 
 def _add_classes(
@@ -120,14 +105,6 @@ def _add_classes(
     chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
     losses = -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1)
     tally.add(name, losses, scores.argmax(-1) == target, counts)
-
-
-def _add_termination(tally: Tally, name: str, goes_on: Tensor, num_next: int) -> None:
-    """The graphs that take part in the next step are the first ones, and they go on."""
-    target = torch.arange(goes_on.shape[-1], device=goes_on.device) < num_next
-    expected = target.to(goes_on.dtype).expand_as(goes_on)
-    losses = F.binary_cross_entropy_with_logits(goes_on, expected, reduction="none")
-    tally.add(name, losses, (goes_on > 0) == target)
 
 
 def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tally: Tally) -> None:
@@ -141,11 +118,7 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
     chosen = is_smallest.expand_as(logits).gather(-1, logits.argmax(-1, keepdim=True)).squeeze(-1)
     tally.add("bottleneck", -log_share, chosen)
     has_zero = smallest == 0
-    tally.add(
-        "bottleneck_true_negative",
-        torch.zeros_like(log_share[..., has_zero]),
-        chosen[..., has_zero],
-    )
+    tally.add("bottleneck_true_negative", torch.zeros_like(log_share), chosen, has_zero)
     kept = (walks.capacities - smallest[:, None]).reshape(-1)
     _add_classes(
         tally, "augmentation", network.augmentation_logits(messages, smallest, walks), kept
@@ -154,25 +127,11 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
 
 def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None:
     """Run breadth-first search of every round for as long as the true one runs."""
-    wiring, device = batch.wiring, batch.is_usable.device
-    prepared = network.reach_terms(batch.is_usable)
-    is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=device)
-    is_reached[wiring.source] = True
-    latent = torch.zeros(*prepared.shape[:-2], wiring.num_nodes, network.hidden, device=device)
-    ends = [*batch.running[1:], 0]
-    for step, (num_running, num_next) in enumerate(zip(batch.running, ends, strict=True)):
-        wiring = wiring.first(num_running)
-        prepared = prepared[..., : wiring.num_links, :]
-        is_reached, latent = is_reached[..., : wiring.num_nodes], latent[..., : wiring.num_nodes, :]
-        state = network.reach_step(is_reached, latent, prepared, wiring)
-        logits = network.reached_logits(state)
-        target = batch.reached[step, : wiring.num_nodes].to(logits.dtype).expand_as(logits)
-        losses = F.binary_cross_entropy_with_logits(logits, target, reduction="none")
-        tally.add("reachability", losses, (logits > 0) == (target > 0))
-        _add_termination(
-            tally, "reach_termination", network.reach_continues(state, wiring), num_next
-        )
-        is_reached, latent = logits > 0, state.latent
+    state = unroll_reach(network, batch)
+    rows, logits = batch.rows, network.reached_logits(state)
+    _add_bits(tally, "reachability", logits, batch.reached.flatten()[rows.place])
+    goes_on = network.reach_continues(state, rows.wiring)
+    _add_bits(tally, "reach_termination", goes_on, rows.goes_on)
 
 
 def discrete_losses(network: DiscreteNetwork, batch: ReachBatch, tally: Tally) -> None:

@@ -114,11 +114,16 @@ class PaperNetwork(nn.Module):
 
         The score is LeakyReLU(w · [z_i, h_i, z_j, h_j, e_ij]) for the link from j to i.
         """
+        own, sent = self.predecessor_parts(state)
+        along = gather_senders(sent, wiring) + terms.score
+        return F.leaky_relu(own + pad_incoming(along, wiring, -torch.inf).squeeze(-1))
+
+    def predecessor_parts(self, state: State) -> tuple[Tensor, Tensor]:
+        """(…, node, 1), (…, node, 1): what a node adds to a score as receiver and as sender."""
         width = 2 * self.hidden  # [z, h] of the receiver, then [z, h] of the sender: one product
         pair = self.predecessor.weight[..., 0, : 2 * width].unflatten(-1, (2, width))
         own, sent = (state.both @ pair.mT).split(1, dim=-1)
-        along = gather_senders(sent, wiring) + terms.score
-        return F.leaky_relu(own + pad_incoming(along, wiring, -torch.inf).squeeze(-1))
+        return own, sent
 
     def link_scores(self, state: State, terms: LinkTerms, wiring: Wiring) -> Tensor:
         """(link,): the scores of `predecessor_scores` without a table, to be looked at."""

@@ -8,6 +8,7 @@ everything: a search drops its finished graphs by slicing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury.classical.batch import Batch
+from augury.classical.graph import WideArray
 
 TABLES = ("incoming", "outgoing", "slot", "degree")
 """What is derived once and kept; as wide as the largest degree, so for small graphs only."""
@@ -99,6 +101,30 @@ class Wiring:
         prefix.__dict__["slot"] = self.slot[:links]
         prefix.__dict__["degree"] = self.degree[:nodes]
         return prefix
+
+    def repeated(self, counts: Sequence[int]) -> Wiring:
+        """Lay copies side by side, of the first counts[0] graphs, the first counts[1], and so on.
+
+        For a wiring on the host. The copies' tables are made when they are first used.
+        """
+        nodes, links = (self.offsets[np.array(counts), kind] for kind in (0, 1))
+        first_node, first_link = (np.append(0, np.cumsum(sizes)) for sizes in (nodes, links))
+        first_graph = np.append(0, np.cumsum(counts))
+
+        def copies(values: Tensor, sizes: Sequence[int], shifts: WideArray) -> WideArray:
+            array = values.numpy()
+            pairs = zip(sizes, shifts, strict=False)
+            return np.concatenate([array[:size] + shift for size, shift in pairs])
+
+        return Wiring.from_arrays(
+            copies(self.sender, links, first_node),
+            copies(self.receiver, links, first_node),
+            np.append(copies(self.start[:-1], nodes, first_link), first_link[-1]),
+            copies(self.arc, links, np.zeros_like(links)),
+            copies(self.node_graph, nodes, first_graph),
+            np.append(copies(self.node_start[:-1], counts, first_node), first_node[-1]),
+            copies(self.source, counts, first_node),
+        )
 
     def select(self, keep: Tensor) -> tuple[Wiring, Tensor, Tensor]:
         """Keep some graphs; also returns which links and which nodes these are."""
