@@ -138,7 +138,7 @@ def test_a_network_that_does_not_verify_has_no_compiled_form() -> None:
     wrong = proven()
     with torch.no_grad():
         assert wrong.changed.bias is not None
-        wrong.changed.bias += 1000
+        wrong.changed.bias.add_(1000)
     for call in (
         lambda: match_dense(np.ones((1, 2, 2)), network=wrong),
         lambda: match_sparse(csr_array(np.eye(2)), network=wrong),

@@ -126,16 +126,10 @@ def match_lists(
     """Match graphs that lie side by side; row r of them has `indices[indptr[r] : indptr[r + 1]]`.
 
     Rows and columns of graph g start at `left_start[g]` and `right_start[g]`; `indices` count from
-    the first graph on, the mates returned from their own.
+    the first graph on, the mates returned from their batch.
     """
-    from augury.neural.engines import cpu
-
     exact_table(network)
-    mates = np.empty(len(indptr) - 1, np.int32)
-    rounds = np.empty(len(left_start) - 1, np.int32)
-    cpu.match_lists(indptr, indices, left_start, right_start, mates, rounds)
-    first = np.repeat(right_start[:-1], np.diff(left_start)).astype(np.int32)
-    return Matched(np.where(mates >= 0, mates - first, -1).astype(np.int32), rounds)
+    return _match_lists(indptr, indices, left_start, right_start)
 
 
 def push_flows(
@@ -149,8 +143,8 @@ def push_flows(
     order, start = batch.by_sender
     nodes = batch.num_nodes
     arcs = cpu.Arcs(
-        batch.sender,
-        batch.receiver,
+        own(batch.sender, np.int32),
+        own(batch.receiver, np.int32),
         batch.capacity.copy(),
         order,
         start,
@@ -167,6 +161,11 @@ def as_bytes(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """Return bytes of 0 and 1, without a copy where the array is Boolean."""
     is_edge = adjacency if adjacency.dtype == np.bool_ else adjacency != 0
     return np.ascontiguousarray(is_edge).view(np.uint8)
+
+
+def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
+    """Return the array as compiled loops take it: they are compiled anew for any other form."""
+    return np.require(array, dtype, ["C", "W"])
 
 
 def starts(sizes: Sequence[int]) -> WideArray:
@@ -207,11 +206,15 @@ def _match_table(
     exact_table(network)
     count, num_left, num_right = adjacency.shape
     mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
-    work = cpu.match_words if max(num_left, num_right) <= cpu.WORD else _match_large
+    is_small = max(num_left, num_right) <= cpu.WORD
 
     def match(part: tuple[int, int]) -> None:
-        chosen = slice(*part)
-        work(adjacency[chosen], mates[chosen], rounds[chosen])
+        some = slice(*part)
+        if is_small:
+            words = cpu.Words.of(num_left, num_right)
+            cpu.match_words(adjacency[some], words, mates[some], rounds[some])
+        else:
+            mates[some], rounds[some] = _match_large(adjacency[some])
 
     parts = list(pairwise(np.linspace(0, count, threads + 1).astype(int).tolist()))
     if threads == 1:
@@ -222,8 +225,21 @@ def _match_table(
     return Matched(mates, rounds)
 
 
-def _match_large(adjacency: npt.NDArray[np.uint8], mates: IntArray, rounds: IntArray) -> None:
-    """As `cpu.match_words`, by way of lists."""
+def _match_lists(
+    indptr: npt.NDArray[Any], indices: npt.NDArray[Any], left: WideArray, right: WideArray
+) -> Matched:
+    from augury.neural.engines import cpu
+
+    edges = own(indptr, np.int64), own(indices, np.int32)
+    lists = cpu.Lists.of(*edges, int(right[-1]))
+    rounds = np.empty(len(left) - 1, np.int32)
+    cpu.match_lists(lists, own(left, np.int64), own(right, np.int64), rounds)
+    first = np.repeat(right[:-1], np.diff(left)).astype(np.int32)
+    return Matched(np.where(lists.mates >= 0, lists.mates - first, -1).astype(np.int32), rounds)
+
+
+def _match_large(adjacency: npt.NDArray[np.uint8]) -> Matched:
+    """Match by way of lists."""
     from augury.neural.engines import cpu
 
     count, num_left, num_right = adjacency.shape
@@ -235,10 +251,9 @@ def _match_large(adjacency: npt.NDArray[np.uint8], mates: IntArray, rounds: IntA
     np.cumsum(indptr, out=indptr)
     indices = np.empty(int(indptr[-1]), np.int32)
     cpu.list_edges(rows.view(np.uint64), num_left, num_right, indices)
-    left, right = np.arange(count + 1) * num_left, np.arange(count + 1) * num_right
-    flat = mates.reshape(-1)
-    cpu.match_lists(indptr, indices, left, right, flat, rounds)
-    mates -= np.where(mates >= 0, right[:-1, None], 0).astype(np.int32)
+    sides = np.arange(count + 1) * num_left, np.arange(count + 1) * num_right
+    mates, rounds = _match_lists(indptr, indices, *sides)
+    return Matched(mates.reshape(count, num_left), rounds)
 
 
 def _match_plain(
@@ -252,25 +267,23 @@ def _match_plain(
     from augury.neural.engines.ties import turning_weights
 
     count, num_left, num_right = adjacency.shape
-    graphs = [BipartiteGraph(num_left, num_right, *np.nonzero(edges)) for edges in adjacency]
+    graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
     batch = Batch.of([FlowNetwork.from_bipartite(graph) for graph in graphs])
     executor = DiscreteExecutor(network or shipped_network()).subroutines()
     mates = np.full((count, num_left), -1, np.int32)
     rounds = np.zeros(count, np.int32)
     settings = Settings(many_paths=True, weights=turning_weights)
     for round_ in ford_fulkerson(batch, executor, (), settings):
-        own = round_.batch
-        rounds[own.graphs[np.unique(round_.paths.graph)]] += 1
+        batch = round_.batch
+        rounds[batch.graphs[np.unique(round_.paths.graph)]] += 1
         # An arc from left to right on a path is the new mate; later rounds overwrite it.
         arcs = round_.paths.arcs
-        arcs = arcs[
-            (own.capacity[arcs] > 0) & (own.sender[arcs] != own.source[own.arc_graph[arcs]])
-        ]
-        arcs = arcs[own.receiver[arcs] != own.sink[own.arc_graph[arcs]]]
-        graph = own.arc_graph[arcs]
-        row = own.sender[arcs] - own.node_start[graph] - 1
-        column = own.receiver[arcs] - own.node_start[graph] - 1 - num_left
-        mates[own.graphs[graph], row] = column
+        graph = batch.arc_graph[arcs]
+        row = batch.sender[arcs] - batch.node_start[graph] - 1
+        column = batch.receiver[arcs] - batch.node_start[graph] - 1 - num_left
+        is_edge = (batch.capacity[arcs] > 0) & (row >= 0) & (column >= 0) & (column < num_right)
+        is_edge &= row < num_left
+        mates[batch.graphs[graph[is_edge]], row[is_edge]] = column[is_edge]
     return Matched(mates, rounds)
 
 

@@ -36,18 +36,21 @@ ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 MULTIPLIER, TWENTY, HALF = ties.MULTIPLIER, np.uint64(20), np.uint64(32)
 MAX_WEIGHT = np.uint64(ties.MAX_WEIGHT)
 
-compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")
 turn = compiled(ties.turn)
 
 
 @intrinsic
-def lowest(typing: Any, word: Any) -> Any:
+def _lowest(typing: Any, word: Any) -> Any:
     """The place of the lowest set bit of a word that is not 0."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, True))
 
     return types.uint64(types.uint64), code
+
+
+lowest: Any = _lowest  # its arguments are one fewer than those of the function that makes it
 
 
 @compiled
@@ -81,27 +84,50 @@ def pack_columns(rows: Any, columns: Any, octet: Any) -> None:
             columns[v] |= np.uint64(octet[v]) << np.uint64(first)
 
 
+class Words(NamedTuple):
+    """One graph as words, and what is known of its nodes."""
+
+    columns: Any
+    """(right,): the rows of each column."""
+    likes: Any
+    """(right,): the number of each column modulo the rows."""
+    mate_bit: Any
+    """(right,): the row of each matched column; 0 for a free one."""
+    levels: Any
+    """(left + 2,): the rows first reached at each level of the present search."""
+    free: Any
+    """(2,): the free rows, the free columns."""
+    octet: Any
+    """(right,): scratch for packing."""
+
+    @classmethod
+    def of(cls, num_left: int, num_right: int) -> Words:
+        """Allocate; what is allocated in compiled code takes long to compile."""
+        likes = np.arange(num_right) % max(num_left, 1)
+        columns, mate_bit = np.zeros((2, num_right), np.uint64)
+        levels, free = np.zeros(num_left + 2, np.uint64), np.zeros(2, np.uint64)
+        return cls(columns, likes, mate_bit, levels, free, np.zeros(num_right, np.uint8))
+
+
 @compiled
-def match_words(adjacency: Any, mates: Any, rounds: Any) -> None:
+def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
     """Match graphs with at most 64 nodes a side.
 
     Args:
         adjacency: (graph, left, right) bytes, 0 or 1.
+        words: for graphs of this size; changed.
         mates: (graph, left), gets the column of each row or −1.
         rounds: (graph,), gets the number of rounds that applied a path.
     """
     num_graphs, num_left, num_right = adjacency.shape
-    columns = np.zeros(num_right, np.uint64)
-    mate_bit = np.zeros(num_right, np.uint64)
-    likes = np.arange(num_right) % max(num_left, 1)
-    octet = np.zeros(num_right, np.uint8)
-    levels = np.zeros(num_left + 2, np.uint64)
-    free = np.zeros(2, np.uint64)
+    columns, likes, mate_bit, levels, free, octet = words
     for graph in range(num_graphs):
         pack_columns(adjacency[graph], columns, octet)
         mate = mates[graph]
-        mate[:] = -1
-        mate_bit[:] = ZERO
+        for u in range(num_left):
+            mate[u] = -1
+        for v in range(num_right):
+            mate_bit[v] = ZERO
         free[0] = ALL >> np.uint64(WORD - num_left) if num_left else ZERO
         free[1] = ALL >> np.uint64(WORD - num_right) if num_right else ZERO
         number = _match_adjacent(columns, likes, free, mate, mate_bit)
@@ -111,7 +137,7 @@ def match_words(adjacency: Any, mates: Any, rounds: Any) -> None:
             if not hits:
                 break
             shift = turn(number, num_left)
-            winners = _winners(columns, likes, shift, levels[: level + 1], mate, free, hits)
+            winners = _winners(words, mate, level, shift, hits)
             while winners:
                 v = np.int64(lowest(winners))
                 winners &= winners - ONE
@@ -185,25 +211,23 @@ def _search_words(columns: Any, mate_bit: Any, free: Any, least: int, levels: An
 
 
 @compiled
-def _winners(  # noqa: PLR0913 – numba takes arrays, not objects
-    columns: Any, likes: Any, shift: int, levels: Any, mate: Any, free: Any, hits: np.uint64
-) -> np.uint64:
+def _winners(words: Words, mate: Any, level: int, shift: int, hits: np.uint64) -> np.uint64:
     """Keep the first of each free row's columns, and take both from the free ones."""
     winners, roots = ZERO, ZERO
     while hits:
         end = hits & (ZERO - hits)
         hits ^= end
         v, u = np.int64(lowest(end)), np.int64(0)
-        for k in range(len(levels) - 1, -1, -1):
-            offset = offset_of(likes[v], shift, len(mate))
-            u = np.int64(chosen_bit(columns[v] & levels[k], offset))
+        for k in range(level, -1, -1):
+            offset = offset_of(words.likes[v], shift, len(mate))
+            u = np.int64(chosen_bit(words.columns[v] & words.levels[k], offset))
             v = np.int64(mate[u])
         bit = ONE << np.uint64(u)
         if not roots & bit:
             roots |= bit
             winners |= end
-    free[0] ^= roots
-    free[1] ^= winners
+    words.free[0] ^= roots
+    words.free[1] ^= winners
     return winners
 
 
@@ -234,23 +258,6 @@ def list_edges(words: Any, num_left: int, num_right: int, indices: Any) -> None:
                 word &= word - ONE
 
 
-@compiled
-def transpose(indptr: Any, indices: Any, num_right: int) -> Any:
-    """Columns of each row → where each column starts, and its rows in order."""
-    start = np.zeros(num_right + 1, np.int64)
-    for k in range(len(indices)):
-        start[indices[k] + 1] += 1
-    for v in range(num_right):
-        start[v + 1] += start[v]
-    place = start[:-1].copy()
-    rows = np.empty(len(indices), np.int32)
-    for u in range(len(indptr) - 1):
-        for k in range(indptr[u], indptr[u + 1]):
-            rows[place[indices[k]]] = u
-            place[indices[k]] += 1
-    return start, rows
-
-
 class Lists(NamedTuple):
     """Graphs side by side as lists, and what is known of their nodes."""
 
@@ -279,46 +286,60 @@ class Lists(NamedTuple):
     hits: Any
     """Free columns at the sink's level."""
 
+    @classmethod
+    def of(cls, indptr: Any, indices: Any, num_right: int) -> Lists:
+        """Allocate for these graphs; `start` and `rows` are filled by `transpose`."""
+        num_left = len(indptr) - 1
+        return cls(
+            indptr,
+            indices,
+            np.zeros(num_right + 2, np.int64),
+            np.empty(len(indices), np.int32),
+            np.full(num_left, -1, np.int32),
+            np.full(num_right, -1, np.int32),
+            np.zeros(num_left, np.int64),
+            np.zeros(num_right, np.int64),
+            np.full(num_left, -1, np.int32),
+            np.empty(num_left, np.int32),
+            np.empty(num_right, np.int32),
+            np.empty(num_left, np.int32),
+            np.empty(num_right, np.int32),
+        )
+
 
 @compiled
-def match_lists(
-    indptr: Any, indices: Any, left_start: Any, right_start: Any, mates: Any, rounds: Any
-) -> None:
+def transpose(indptr: Any, indices: Any, start: Any, rows: Any) -> None:
+    """List the rows of each column; `start` holds 0 and has one more entry than it needs."""
+    for k in range(len(indices)):
+        start[indices[k] + 2] += 1
+    for v in range(2, len(start)):
+        start[v] += start[v - 1]
+    # Now start[v + 1] is where column v starts, and is moved to its end while that is filled.
+    for u in range(len(indptr) - 1):
+        for k in range(indptr[u], indptr[u + 1]):
+            place = start[indices[k] + 1]
+            rows[place] = u
+            start[indices[k] + 1] = place + 1
+
+
+@compiled
+def match_lists(lists: Lists, left_start: Any, right_start: Any, rounds: Any) -> None:
     """Match graphs of any size that lie side by side; each is run as if it were alone.
 
     Args:
-        indptr: (row + 1,), where the columns of each row start.
-        indices: (edge,), the columns, in any order within a row.
+        lists: the graphs, the columns of a row in any order; `mates` gets the answer.
         left_start: (graph + 1,), where the rows of each graph start.
         right_start: (graph + 1,), where its columns start.
-        mates: (row,), gets the column of each row or −1.
         rounds: (graph,), gets the number of rounds that applied a path.
     """
-    num_left, num_right = len(indptr) - 1, right_start[-1]
-    start, rows = transpose(indptr, indices, num_right)
-    mates[:] = -1
-    lists = Lists(
-        indptr,
-        indices,
-        start,
-        rows,
-        mates,
-        np.full(num_right, -1, np.int32),
-        np.zeros(num_left, np.int64),
-        np.zeros(num_right, np.int64),
-        np.full(num_left, -1, np.int32),
-        np.empty(num_left, np.int32),
-        np.empty(num_right, np.int32),
-        np.empty(num_left, np.int32),
-        np.empty(num_right, np.int32),
-    )
+    transpose(lists.indptr, lists.indices, lists.start, lists.rows)
     for graph in range(len(left_start) - 1):
         low, high = left_start[graph], left_start[graph + 1]
         first, last = right_start[graph], right_start[graph + 1]
         number, num_columns = _match_neighbours(lists, low, high, first, last)
         num_rows = 0
         for u in range(low, high):
-            if mates[u] < 0 and indptr[u] < indptr[u + 1]:
+            if lists.mates[u] < 0 and lists.indptr[u] < lists.indptr[u + 1]:
                 lists.free_rows[num_rows] = u
                 num_rows += 1
         base, least = number + 2, 1
@@ -366,7 +387,8 @@ def _match_neighbours(lists: Lists, low: int, high: int, first: int, last: int) 
                 num_kept += 1
         num_pending = num_kept
         number += is_new
-    lists.free_columns[:num_columns] = lists.hits[:num_columns]
+    for k in range(num_columns):
+        lists.free_columns[k] = lists.hits[k]
     return number, num_columns
 
 
@@ -401,8 +423,8 @@ def _adjacent_columns(lists: Lists, num_columns: int, level: int) -> int:
 @compiled
 def _search_lists(lists: Lists, num_rows: int, num_columns: int, base: int, least: int) -> Any:
     """Set the levels of rows; return the last and how many free columns are adjacent to it."""
-    lists.queue[:num_rows] = lists.free_rows[:num_rows]
     for k in range(num_rows):
+        lists.queue[k] = lists.free_rows[k]
         lists.level_of[lists.free_rows[k]] = base
     head, tail, level, num_hits = 0, num_rows, 0, 0
     while head < tail:
@@ -492,7 +514,7 @@ class Arcs(NamedTuple):
     receiver: Any
     residual: Any
     order: Any
-    """(arc,): sorted by sender."""
+    """(arc,): the arcs, sorted by sender."""
     start: Any
     """(node + 1,): where the arcs of each node start among these."""
     level_of: Any
@@ -503,7 +525,7 @@ class Arcs(NamedTuple):
 
 
 @compiled
-def weight_of(number: int, arc: int) -> int:
+def weight_of(number: int, arc: int) -> np.int64:
     """As `ties.mixed`."""
     word = ((np.uint64(arc) << TWENTY) + np.uint64(number)) * MULTIPLIER
     word = (word ^ (word >> HALF)) * MULTIPLIER
