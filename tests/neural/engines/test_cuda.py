@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from augury.classical.graph import InputError
 from augury.neural.engines import as_bytes, cuda, match_dense
 
 HERE = Path(__file__).parent
@@ -67,3 +68,51 @@ def test_every_size_has_a_variant_that_holds_it(side: int) -> None:
     assert all(size >= side for _, size in cuda.variants(side, side))
     assert cuda.best_variant(side, 1) in cuda.variants(side, 1)
     assert cuda.best_variant(1, side) in cuda.variants(1, side)
+
+
+def test_a_graph_beyond_a_word_is_refused() -> None:
+    with pytest.raises(InputError, match="at most 64 nodes a side, not 65"):
+        cuda.best_variant(3, 65)
+
+
+def test_the_memory_of_a_graph_is_that_of_the_kernel(tmp_path: Path) -> None:
+    for lanes, size in ((8, 8), (32, 64)):
+        assert simulated(tmp_path, "table.cu", lanes, size).graph_bytes() == cuda.graph_bytes(size)
+
+
+def test_without_a_gpu_one_sentence_says_so() -> None:
+    if has_gpu():
+        pytest.skip("there is a GPU")
+    with pytest.raises(InputError, match=r"CuPy|CUDA device"):
+        match_dense([[1]], engine="cuda-table")
+
+
+def has_gpu() -> bool:
+    try:
+        cuda.cupy()
+    except InputError:
+        return False
+    return True
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(1, 1), (5, 8), (8, 8), (16, 13), (31, 32), (64, 64), (64, 33)])
+def test_every_variant_on_a_gpu_matches_as_the_cpu_does(shape: tuple[int, int]) -> None:
+    if not has_gpu():
+        pytest.skip("there is no GPU")
+    adjacency = random_graphs(1, shape, 3001)
+    expected = match_dense(adjacency)
+    packed = cuda.pack(cuda.on_device(adjacency))
+    for variant in cuda.variants(*shape):
+        mates, rounds = cuda.match_packed(packed, variant)
+        np.testing.assert_array_equal(mates.get(), expected.mates)
+        np.testing.assert_array_equal(rounds.get(), expected.rounds)
+
+
+@pytest.mark.gpu
+def test_empty_sides_and_batches_are_taken_by_a_gpu() -> None:
+    if not has_gpu():
+        pytest.skip("there is no GPU")
+    for shape in ((0, 3, 3), (2, 0, 3), (2, 3, 0)):
+        found = match_dense(np.zeros(shape), engine="cuda-table")
+        assert found.mates.shape == shape[:2] and (found.mates == -1).all()

@@ -110,6 +110,8 @@ static void launch(void (*body)(), long long blocks, int threads) {
         }
 }
 
+extern "C" int graph_bytes() { return (int)sizeof(Graph); }
+
 static const WORD* given;
 static const byte* bytes;
 static WORD* packed;

@@ -216,10 +216,10 @@ def _match_table(
         else:
             mates[some], rounds[some] = _match_large(adjacency[some])
 
-    parts = list(pairwise(np.linspace(0, count, threads + 1).astype(int).tolist()))
     if threads == 1:
-        match(parts[0])
+        match((0, count))
     else:
+        parts = pairwise(np.linspace(0, count, threads + 1).astype(int).tolist())
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(match, parts))
     return Matched(mates, rounds)
@@ -287,8 +287,22 @@ def _match_plain(
     return Matched(mates, rounds)
 
 
+def _match_on_gpu(
+    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+) -> Matched:
+    """Copy the graphs to the GPU, pack and match them there, and copy the mates back."""
+    from augury.neural.engines import cuda
+
+    exact_table(network)
+    mates, rounds = cuda.match_packed(cuda.pack(cuda.on_device(adjacency)))
+    return Matched(mates.get(), rounds.get())
+
+
 ENGINES: dict[str, Engine] = {
     "plain": Engine("the network, evaluated in PyTorch at each step", "cpu", True, _match_plain),
     "table": Engine("the compiled network, 64 nodes to a word", "cpu", False, _match_table),
+    "cuda-table": Engine(
+        "the compiled network on a GPU, at most 64 nodes a side", "cuda", False, _match_on_gpu
+    ),
 }
 """The engines by name."""
