@@ -234,7 +234,8 @@ def measure_batches(
             mates = match_dense(adjacency).mates
             check_matching(adjacency, mates, scipy_blocks(adjacency))
             truth = (mates >= 0).sum(-1)
-            reference = count / seconds_of(lambda a=adjacency: CONTESTANTS[REFERENCE].sizes(a))
+            peer = CONTESTANTS[REFERENCE]
+            reference = _measured(peer, adjacency, truth, seconds)["per_second"]
             for name in names:
                 contestant = CONTESTANTS[name]
                 if contestant.is_here:
@@ -258,7 +259,8 @@ def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, second
             break
         count = min(4 * count, len(adjacency))
     # Threads share their seconds of CPU, so only the clock on the wall shows what they save.
-    taken = seconds_of(lambda: contestant.sizes(some), wall=contestant.threads > 1)
+    is_wall = contestant.threads > 1
+    taken = seconds_of(lambda: contestant.sizes(some), wall=is_wall, least=seconds / 10)
     return {
         "kind": contestant.kind,
         "threads": contestant.threads,
@@ -277,7 +279,7 @@ def measure_growth(
 
     rng = np.random.default_rng(0)
     for count in edges:
-        n = count // degree
+        n = max(count // degree, 1)
         ends = rng.integers(0, n, (2, count))
         matrix = csr_array((np.ones(count, np.int8), (ends[0], ends[1])), shape=(n, n))
         matrix.sum_duplicates()

@@ -15,16 +15,21 @@ EXAMPLES = (
     "augury bench --out bench.json --plot bench.svg"
 )
 
-QUICK_SIZES = "8,64"
-QUICK_EDGES = (1_000, 100_000)
+QUICK_SIZES, QUICK_EDGES = "8,64", "1000,100000"
 
 
-def bench(
+def bench(  # noqa: PLR0913  # one parameter for each option
     sizes: Annotated[str, typer.Option(help="Nodes a side.")] = "8,16,32,64,256,1024",
     batch: Annotated[int, typer.Option(min=2, help="Graphs of each size and density.")] = 256,
+    edges: Annotated[
+        str, typer.Option(help="Edges of one sparse graph, ten to a node.")
+    ] = "1000,10000,100000,1000000",
+    seconds: Annotated[
+        float, typer.Option(help="About how long one call may take; slow ones get fewer graphs.")
+    ] = 2.0,
     out: Annotated[Path | None, typer.Option(help="Write all records here, as JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the figure here: .svg, .png.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Two sizes, small graphs.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and edges.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Time our engines beside SciPy, NetworkX, igraph and OR-Tools on the same dense arrays.
@@ -33,18 +38,13 @@ def bench(
     block-diagonal call. "table" is the compiled network, "plain" evaluates it at each step.
     """
     from augury.classical.formats import write_text
-    from augury.classical.graph import InputError
     from augury.experiments.bench import machine, measure_batches, measure_growth
     from augury.experiments.plot_bench import plot as draw
 
-    try:
-        sides = [int(size) for size in (QUICK_SIZES if quick else sizes).split(",")]
-    except ValueError:
-        raise InputError(f"--sizes is {sizes!r}, but must be whole numbers with commas") from None
-    if min(sides) < 1:
-        raise InputError(f"--sizes is {sizes!r}, but a side has at least one node")
-    batches = list(measure_batches(sides, batch, seconds=0.5 if quick else 2.0))
-    growth = list(measure_growth(QUICK_EDGES) if quick else measure_growth())
+    sides = _numbers("--sizes", QUICK_SIZES if quick else sizes)
+    counts = _numbers("--edges", QUICK_EDGES if quick else edges)
+    batches = list(measure_batches(sides, batch, seconds=seconds))
+    growth = list(measure_growth(counts))
     told = {"machine": machine(), "batches": batches, "growth": growth}
     if out is not None:
         write_text(out, json_text.dumps(told, indent=1) + "\n")
@@ -78,3 +78,13 @@ def bench(
         for record in growth
     ]
     print_table(("edges", "rounds", "table ms", "SciPy ms", "times SciPy", "MB"), rows)
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    """Read whole numbers above 0, separated by commas."""
+    from augury.classical.graph import InputError
+
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) for part in parts):
+        raise InputError(f"{option} is {text!r}, but must be whole numbers above 0, with commas")
+    return [int(part) for part in parts]
