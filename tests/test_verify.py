@@ -24,7 +24,7 @@ from augury.classical.simulate import DECISIONS, maximum_values, simulate
 from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
 from augury.neural.layers import Linear
 from augury.neural.wiring import Wiring
-from augury.verify import KINDS, PARTS, SUBSETS, UNIT, Cases, verify
+from augury.verify import KINDS, PARTS, SETS, UNIT, Cases, verify
 from proven import proven, untrained
 
 COUNTS = {
@@ -62,6 +62,11 @@ def test_a_good_network_is_proven_in_every_case() -> None:
     assert "at most 2^63 − 1" in proof.conclusion
     told = proof.to_dict()
     assert told["proven"] is True and told["bits"] == 63
+    assert told["table"] == "208 cases, complete, equal to Edmonds-Karp's"
+    assert verify(untrained(), find_counterexample=False).table == (
+        "208 cases, complete, different from Edmonds-Karp's in "
+        "reached, changed, candidate, difference, rank"
+    )
     assert {name: part["right"] for name, part in told["parts"].items()} == COUNTS
 
 
@@ -71,14 +76,14 @@ def test_the_expected_answers_are_the_rules_of_the_theorem() -> None:
     wiring, bits, is_usable = module._stars()
     prepared = network.processor.prepare(network.encode_links(is_usable))
     reached, changed = network.reach_logits(bits, prepared, wiring)
-    for place, (own, kinds) in enumerate(product((0, 1), SUBSETS)):
+    for place, (own, kinds) in enumerate(product((0, 1), SETS)):
         node = int(wiring.source[place])
         assert bool(reached[node] > 0) == bool(own or (1, 1) in kinds)
         assert bool(changed[node] > 0) == ((1, 1) in kinds and not own)
         heard = range(int(wiring.start[node]), int(wiring.start[node + 1]) - 1)
         seen = {(int(bits[wiring.sender[link]]), int(is_usable[link])) for link in heard}
         assert seen == set(kinds) and int(bits[node]) == own
-    assert len(set(SUBSETS)) == 16 and set(KINDS) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert len(set(SETS)) == 16 and set(KINDS) == {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
 @pytest.mark.parametrize("make", [proven, untrained])
@@ -321,7 +326,7 @@ def test_the_set_of_kinds_decides_what_a_node_does_however_many_there_are(
     batch = Batch.of(graphs)
     wiring = Wiring.of(batch)
     is_usable = wiring.on_links(torch.from_numpy(batch.capacity > 0))
-    cases: list[object] = list(product((0, 1), SUBSETS))
+    cases: list[object] = list(product((0, 1), SETS))
     place = [cases.index((own, tuple(sorted(set(kinds))))) for own, kinds in neighbourhoods]
     assert len(set(place)) == 32
     with torch.no_grad():
@@ -346,7 +351,7 @@ def test_the_set_of_kinds_decides_what_an_arc_does_however_long_its_path_is(
     width = max(map(len, rows))
     filled = torch.tensor([[*row, *[(1, 0)] * (width - len(row))] for row in rows])
     is_padding = torch.arange(width) >= torch.tensor([len(row) for row in rows])[:, None]
-    cases: list[object] = list(product(KINDS, SUBSETS))
+    cases: list[object] = list(product(KINDS, SETS))
     with torch.no_grad():
         logits = network.candidate_logits(filled[..., 0], filled[..., 1], is_padding)
         few = module._bottleneck_cases(network).size

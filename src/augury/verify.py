@@ -22,7 +22,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -30,25 +30,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.classical.generate import flow
 from augury.classical.graph import InputError
-from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, simulate
 from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
+from augury.neural.engines.table import KINDS, SETS, compile_table, stars
 from augury.neural.wiring import Wiring
 
 UNIT = 2.0**-24
 """Half the distance from 1 to the next float32."""
-
-KINDS = tuple(product((0, 1), (0, 1)))
-"""Kinds of message: (sender's bit, link's bit), or (candidate, digit) on a path."""
-
-SUBSETS = tuple(
-    tuple(kind for kind, present in zip(KINDS, mask, strict=True) if present)
-    for mask in product((0, 1), repeat=len(KINDS))
-)
 
 
 class Cases(NamedTuple):
@@ -90,6 +81,8 @@ class Proof:
     bits: int
     counterexample: str
     """A small network on which a run goes wrong; empty if proven or none was found."""
+    table: str
+    """What was found of the network's transition table, which the compiled engines run on."""
 
     @property
     def is_proven(self) -> bool:
@@ -123,17 +116,26 @@ class Proof:
             }
             for part in self.parts
         }
-        told = {"proven": self.is_proven, "bits": self.bits, "parts": parts}
+        told = {"proven": self.is_proven, "bits": self.bits, "parts": parts, "table": self.table}
         return told | {"conclusion": self.conclusion, "counterexample": self.counterexample}
 
 
 def verify(network: DiscreteNetwork, find_counterexample: bool = True) -> Proof:
     """Enumerate all cases in float32 and float64; on failure look for a small graph to show it."""
     parts = tuple(_checked(name, cases, network) for name, cases in PARTS.items())
-    proof = Proof(parts, network.bits, "")
+    proof = Proof(parts, network.bits, "", _table_words(network))
     if proof.is_proven or not find_counterexample:
         return proof
-    return Proof(parts, network.bits, counterexample(network))
+    return replace(proof, counterexample=counterexample(network))
+
+
+def _table_words(network: DiscreteNetwork) -> str:
+    """Compile the network and hold its table against the rules that the cases above prove."""
+    table = compile_table(copy.deepcopy(network).cpu().float())
+    complete = "complete" if table.is_complete else "not complete"
+    wrong = ", ".join(table.differences())
+    equal = f"different from Edmonds-Karp's in {wrong}" if wrong else "equal to Edmonds-Karp's"
+    return f"{table.num_cases} cases, {complete}, {equal}"
 
 
 def _checked(
@@ -176,26 +178,11 @@ def _in_double() -> Iterator[None]:
 
 
 def _stars() -> tuple[Wiring, Tensor, Tensor]:
-    """Build a star for each own bit and each set of kinds; node 0 of each is the one that hears.
-
-    Returns the wiring, every node's bit and every link's bit. The self loop of the centre, which
-    always is there, adds the kind (own bit, 0).
-    """
-    networks, bits = [], []
-    for own, kinds in product((0, 1), SUBSETS):
-        leaves = range(1, len(kinds) + 1)
-        # A link with the bit 0 is the reverse of an arc that has capacity.
-        ends = [
-            (leaf, 0) if usable else (0, leaf)
-            for leaf, (_, usable) in zip(leaves, kinds, strict=True)
-        ]
-        tails, heads = [tail for tail, _ in ends], [head for _, head in ends]
-        networks.append(FlowNetwork.from_arcs(6, tails, heads, [1] * len(ends), source=0, sink=5))
-        bits += [own, *(bit for bit, _ in kinds), *[0] * (5 - len(kinds))]
-    batch = Batch.of(networks)
+    """Return the wiring of a star for each case of a node, every node's bit and every link's."""
+    batch, bits = stars()
     wiring = Wiring.of(batch)
     is_usable = wiring.on_links(torch.from_numpy(batch.capacity > 0))
-    return wiring, torch.tensor(bits), is_usable
+    return wiring, torch.from_numpy(bits), is_usable
 
 
 def _reach_cases(network: DiscreteNetwork, output: int) -> Cases:
@@ -203,7 +190,7 @@ def _reach_cases(network: DiscreteNetwork, output: int) -> Cases:
     prepared = network.processor.prepare(network.encode_links(is_usable))
     logits = network.reach_logits(bits, prepared, wiring)[output][wiring.source]
     expected, names = [], []
-    for own, kinds in product((0, 1), SUBSETS):
+    for own, kinds in product((0, 1), SETS):
         is_new = (1, 1) in kinds and not own
         expected.append(is_new if output else bool(own) or is_new)
         heard = ", ".join(_link_words(*kind) for kind in kinds) or "nothing"
@@ -235,7 +222,7 @@ def _score_cases(network: DiscreteNetwork) -> Cases:
 
 def _bottleneck_cases(network: DiscreteNetwork) -> Cases:
     rows, expected, names = [], [], []
-    for own, kinds in product(KINDS, SUBSETS):
+    for own, kinds in product(KINDS, SETS):
         rows.append([own, *kinds, *[None] * (len(KINDS) - len(kinds))])
         smaller = (1, 0) in kinds or own == (1, 0)
         expected.append(bool(own[0]) and not (own[1] and smaller))

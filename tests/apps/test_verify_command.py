@@ -43,7 +43,8 @@ def written(name: str, network: nn.Module, config: Config = DISCRETE) -> str:
 def test_a_proven_network_gets_a_table_and_exit_code_0(augury: Augury) -> None:
     code, out, err = augury("verify", written("good.safetensors", proven()))
     assert (code, err) == (0, "")
-    head, *rows, conclusion = out.splitlines()
+    head, *rows, table, conclusion = out.splitlines()
+    assert table == "table: 208 cases, complete, equal to Edmonds-Karp's"
     assert head.split() == ["subroutine", "cases", "right", "margin", "rounding", "seconds"]
     assert [row.split()[:3] for row in rows] == [
         [name, str(cases), str(cases)] for name, cases in COUNTS.items()

@@ -15,7 +15,7 @@ its weights come from its own generator.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
@@ -133,6 +133,8 @@ class Settings:
     """Rounds without a legal path, one after another, that end a run: t or t_b in the paper."""
     many_paths: bool = False
     """Apply all shortest disjoint paths of the tree, not only the sink's own; not in the paper."""
+    weights: Callable[[Batch, int], WeightArray] | None = None
+    """The weights of a round by its batch and number, in place of random ones."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def ford_fulkerson(
     failures = np.zeros(batch.num_graphs, np.int64)
     number = 0
     while batch.num_graphs:
-        weights = draw_weights(batch, rngs)
+        weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
         tree = subroutines.search(batch, residual, weights)
         is_done = subroutines.is_done(batch, residual, weights, tree)
         pointers = _pointers(batch, tree)
@@ -264,9 +266,10 @@ def _pointers(batch: Batch, tree: Tree) -> IntArray:
 def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: bool) -> IntArray:
     """Return the arcs into the sinks by which this round's paths arrive.
 
-    With `many_paths`: for each child of the source one arc from its subtree to the sink, of those
-    that end a shortest path, and the source's own. Subtrees are disjoint, so these paths share no
-    node but source and sink.
+    With `many_paths`: for each child of the source one arc from its subtree to the sink, and the
+    source's own. Subtrees are disjoint, so these paths share no node but source and sink. Of a
+    subtree's arcs it is the executor's own choice, if that is one, or else the nearest to the
+    source, the lowest among equals.
     """
     entries = pointers[batch.sink]
     entries = entries[entries >= 0]
@@ -275,23 +278,25 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
     order, start = batch.by_sender
     # A sink's incoming arcs are the reverses of its outgoing ones.
     incoming = [order[start[sink] : start[sink + 1]] ^ 1 for sink in batch.sink]
-    arcs = np.concatenate([entries, *incoming])  # the executor's own choice comes first
-    arcs = arcs[residual[arcs] > 0]
     root, depth = _roots(batch, pointers)
-    arcs = arcs[root[batch.sender[arcs]] >= 0]
+    others = np.concatenate(incoming)
     # An executor may search on behind the sink's level: a subtree then has longer paths as well.
-    arcs = arcs[np.argsort(depth[batch.sender[arcs]], kind="stable")]
+    others = others[np.argsort(depth[batch.sender[others]], kind="stable")]
+    arcs = np.concatenate([entries, others])
+    arcs = arcs[residual[arcs] > 0]
+    arcs = arcs[root[batch.sender[arcs]] >= 0]
     _, first = np.unique(root[batch.sender[arcs]], return_index=True)
     return arcs[np.sort(first)]
 
 
 def _roots(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
-    """Return for each node the child of the source above it, and how far above.
+    """Return for each node the child of the source above it, and how far above it that is.
 
-    The child is −1 where the pointers lead nowhere, and the distance then means nothing. A source
-    is its own root, for an arc straight to the sink; a node behind the sink has none, for its path
-    would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k steps up,
-    so a cycle never resolves.
+    Where the pointers lead nowhere the child is −1, and the distance means nothing.
+
+    A source is its own root, for an arc straight to the sink; a node behind the sink has none, for
+    its path would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k
+    steps up, so a cycle never resolves.
     """
     is_root = np.zeros(batch.num_nodes, np.bool_)
     is_root[batch.source] = True

@@ -128,7 +128,7 @@ class DiscreteExecutor(Executor):
     @torch.inference_mode()
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
         """Step while any node of a graph says that it changed; latch first predecessors."""
-        self._refuse_beyond_range(residual)
+        refuse_beyond_range(residual, self.network.bits)
         wiring = wiring_of(batch, self.device)
         by = self._search_fast if self._is_fast else self._search_plain
         link, reached = by(residual, weights, wiring)
@@ -247,14 +247,15 @@ class DiscreteExecutor(Executor):
         grid = torch.cartesian_prod(bits, bits, weights)
         return self.network.scores(grid[:, 0], grid[:, 1], grid[:, 2]).reshape(2, -1)
 
-    def _refuse_beyond_range(self, residual: WideArray) -> None:
-        # A residual can grow to its pair's sum, which never changes: so a run is refused at once.
-        most = int((residual[::2] + residual[1::2]).max(initial=0))
-        if most.bit_length() > self.network.bits:
-            raise InputError(
-                f"a capacity of {most} is beyond this network's range of "
-                f"{self.network.bits} bits, 0..{2**self.network.bits - 1}"
-            )
+
+def refuse_beyond_range(residual: WideArray, bits: int) -> None:
+    """Raise an InputError if some arc may come to hold more than a network's integers can."""
+    # A residual can grow to its pair's sum, which never changes: so a run is refused at once.
+    most = int((residual[::2] + residual[1::2]).max(initial=0))
+    if most.bit_length() > bits:
+        raise InputError(
+            f"a capacity of {most} is beyond this network's range of {bits} bits, 0..{2**bits - 1}"
+        )
 
 
 @cache

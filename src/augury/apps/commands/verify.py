@@ -57,6 +57,7 @@ def verify(
             for part in proof.parts
         ]
         print_table(head, rows)
+        say(f"table: {proof.table}")
         say((proof.conclusion, "green" if proof.is_proven else "yellow"))
         for part in proof.parts:
             if part.wrong:

@@ -1,1 +1,308 @@
-"""Other forms of the networks' steps, each tested equal to the plain one."""
+"""Arrays become matchings and flows, by whichever form of the network is quickest.
+
+An engine is a form of the same function: `plain` evaluates the network in PyTorch at each step,
+`table` is the verified network compiled to its own transition table and run bit-parallel, and
+`cuda` and `cuda-table` are these two on a GPU, for many graphs of at most 64 nodes a side. All make
+the same decisions, round for round, with the weights of `ties`: the tests compare them. Only a
+network that verifies has the compiled forms (`Table.require_exact`); without a network they stand
+for the shipped one.
+
+Everything here takes arrays and returns arrays, and knows neither labels nor files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.batch import Batch
+from augury.classical.graph import InputError, IntArray, WideArray
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    from augury.neural.discrete import DiscreteNetwork
+    from augury.neural.engines.table import Table
+
+
+class Matched(NamedTuple):
+    """What an engine found."""
+
+    mates: IntArray
+    """(graph, left) or (left,): the column of each row, −1 for none."""
+    rounds: IntArray
+    """(graph,): searches that led to at least one path."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One form of the discrete network."""
+
+    what: str
+    device: str
+    evaluates: bool
+    """Whether the network itself is computed at each step, or its decisions are looked up."""
+    match: Callable[[npt.NDArray[np.uint8], DiscreteNetwork | None, int], Matched]
+    """(graph, left, right) bytes, the network, the threads → mates."""
+
+
+def match_dense(
+    adjacency: npt.ArrayLike,
+    *,
+    engine: str = "table",
+    network: DiscreteNetwork | None = None,
+    threads: int = 1,
+) -> Matched:
+    """Match every graph of a batch of dense adjacency arrays.
+
+    Args:
+        adjacency: (graph, left, right), or (left, right) for one graph; an edge is what is not 0.
+        engine: a name in `ENGINES`.
+        network: the discrete network, by default the shipped one.
+        threads: how many share the graphs, where the engine runs on the CPU.
+
+    >>> match_dense([[1, 1], [1, 0]]).mates
+    array([1, 0], dtype=int32)
+    """
+    given = np.asarray(adjacency)
+    if given.ndim not in (2, 3):
+        raise InputError(
+            f"the adjacency has {given.ndim} axes, not (graph, left, right) or (left, right)"
+        )
+    if threads < 1:
+        raise InputError(f"the graphs are shared by at least one thread, not {threads}")
+    if engine not in ENGINES:
+        raise InputError(f"{engine!r} is none of the engines {', '.join(ENGINES)}")
+    stacked = as_bytes(given if given.ndim == 3 else given[None])
+    found = ENGINES[engine].match(stacked, network, threads)
+    return found if given.ndim == 3 else Matched(found.mates[0], found.rounds)
+
+
+def match_sparse(
+    matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, *, network: DiscreteNetwork | None = None
+) -> Matched:
+    """Match one sparse graph, rows left and columns right; every stored entry is an edge."""
+    return match_union([matrix], network=network)
+
+
+def match_union(
+    matrices: Sequence[scipy.sparse.sparray | scipy.sparse.spmatrix],
+    *,
+    network: DiscreteNetwork | None = None,
+) -> Matched:
+    """Match sparse graphs of any sizes; their mates follow each other, each counted in its graph.
+
+    The answers for `matrices[k]` are as if it were alone.
+    """
+    rows = [matrix.tocsr() for matrix in matrices]  # type: ignore[reportAttributeAccessIssue]
+    left = starts([matrix.shape[0] for matrix in rows])
+    right = starts([matrix.shape[1] for matrix in rows])
+    edges = starts([matrix.nnz for matrix in rows])
+    if len(rows) == 1:
+        indptr, indices = rows[0].indptr, rows[0].indices
+    else:
+        within = [matrix.indptr[1:] + edge for matrix, edge in zip(rows, edges, strict=False)]
+        indptr = np.concatenate([[0], *within]).astype(np.int64)
+        shifted = [matrix.indices + first for matrix, first in zip(rows, right, strict=False)]
+        indices = np.concatenate([np.zeros(0, np.int64), *shifted]).astype(np.int32)
+    return match_lists(indptr, indices, left, right, network=network)
+
+
+def match_lists(
+    indptr: npt.NDArray[Any],
+    indices: npt.NDArray[Any],
+    left_start: WideArray,
+    right_start: WideArray,
+    *,
+    network: DiscreteNetwork | None = None,
+) -> Matched:
+    """Match graphs that lie side by side; row r of them has `indices[indptr[r] : indptr[r + 1]]`.
+
+    Rows and columns of graph g start at `left_start[g]` and `right_start[g]`; `indices` count from
+    the first graph on, the mates returned from their batch.
+    """
+    exact_table(network)
+    return _match_lists(indptr, indices, left_start, right_start)
+
+
+def push_flows(
+    batch: Batch, *, network: DiscreteNetwork | None = None
+) -> tuple[WideArray, IntArray]:
+    """Return the residual of a maximum flow of each network of the batch, and the rounds taken."""
+    from augury.neural.discrete import refuse_beyond_range
+    from augury.neural.engines import cpu
+
+    refuse_beyond_range(batch.capacity, exact_table(network).bits)
+    order, start = batch.by_sender
+    nodes = batch.num_nodes
+    arcs = cpu.Arcs(
+        own(batch.sender, np.int32),
+        own(batch.receiver, np.int32),
+        batch.capacity.copy(),
+        order,
+        start,
+        np.zeros(nodes, np.int64),
+        np.empty(nodes, np.int32),
+        np.full(nodes, -1, np.int32),
+    )
+    rounds = np.empty(batch.num_graphs, np.int32)
+    cpu.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
+    return arcs.residual, rounds
+
+
+def as_bytes(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Return bytes of 0 and 1, without a copy where the array is Boolean."""
+    is_edge = adjacency if adjacency.dtype == np.bool_ else adjacency != 0
+    return np.ascontiguousarray(is_edge).view(np.uint8)
+
+
+def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
+    """Return the array as compiled loops take it: they are compiled anew for any other form."""
+    return np.require(array, dtype, ["C", "W"])
+
+
+def starts(sizes: Sequence[int]) -> WideArray:
+    """Return where each of several things begins, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+
+def exact_table(network: DiscreteNetwork | None) -> Table:
+    """Compile a network, by default the shipped one, and refuse one that does not verify."""
+    from augury.neural.engines.table import compile_table
+
+    if network is None:
+        return _shipped_table()
+    table = compile_table(network)
+    table.require_exact()
+    return table
+
+
+@cache
+def shipped_network() -> DiscreteNetwork:
+    """Load the discrete network that comes with the package."""
+    from augury.neural.checkpoint import find, load
+
+    return load(find("discrete")).network
+
+
+@cache
+def _shipped_table() -> Table:
+    return exact_table(shipped_network())
+
+
+def _match_table(
+    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+) -> Matched:
+    """Share the graphs among threads; small ones as words, others as lists."""
+    from augury.neural.engines import cpu
+
+    exact_table(network)
+    count, num_left, num_right = adjacency.shape
+    mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
+    is_small = max(num_left, num_right) <= cpu.WORD
+
+    def match(part: tuple[int, int]) -> None:
+        some = slice(*part)
+        if is_small:
+            words = cpu.Words.of(num_left, num_right)
+            cpu.match_words(adjacency[some], words, mates[some], rounds[some])
+        else:
+            mates[some], rounds[some] = _match_large(adjacency[some])
+
+    if threads == 1:
+        match((0, count))
+    else:
+        parts = pairwise(np.linspace(0, count, threads + 1).astype(int).tolist())
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(match, parts))
+    return Matched(mates, rounds)
+
+
+def _match_lists(
+    indptr: npt.NDArray[Any], indices: npt.NDArray[Any], left: WideArray, right: WideArray
+) -> Matched:
+    from augury.neural.engines import cpu
+
+    edges = own(indptr, np.int64), own(indices, np.int32)
+    lists = cpu.Lists.of(*edges, int(right[-1]))
+    rounds = np.empty(len(left) - 1, np.int32)
+    cpu.match_lists(lists, own(left, np.int64), own(right, np.int64), rounds)
+    first = np.repeat(right[:-1], np.diff(left)).astype(np.int32)
+    return Matched(np.where(lists.mates >= 0, lists.mates - first, -1).astype(np.int32), rounds)
+
+
+def _match_large(adjacency: npt.NDArray[np.uint8]) -> Matched:
+    """Match by way of lists."""
+    from augury.neural.engines import cpu
+
+    count, num_left, num_right = adjacency.shape
+    if num_right % 8:  # lists are made eight bytes at a time
+        adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
+    rows = adjacency.reshape(count * num_left, -1)
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    cpu.count_edges(rows, indptr[1:])
+    np.cumsum(indptr, out=indptr)
+    indices = np.empty(int(indptr[-1]), np.int32)
+    cpu.list_edges(rows.view(np.uint64), num_left, num_right, indices)
+    sides = np.arange(count + 1) * num_left, np.arange(count + 1) * num_right
+    mates, rounds = _match_lists(indptr, indices, *sides)
+    return Matched(mates.reshape(count, num_left), rounds)
+
+
+def _match_plain(
+    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+) -> Matched:
+    """Evaluate the network at each step, in the rounds of `ford_fulkerson`."""
+    from augury.classical.ford_fulkerson import Settings, ford_fulkerson
+    from augury.classical.graph import BipartiteGraph
+    from augury.classical.network import FlowNetwork
+    from augury.neural.discrete import DiscreteExecutor
+    from augury.neural.engines.ties import turning_weights
+
+    count, num_left, num_right = adjacency.shape
+    graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
+    batch = Batch.of([FlowNetwork.from_bipartite(graph) for graph in graphs])
+    executor = DiscreteExecutor(network or shipped_network()).subroutines()
+    mates = np.full((count, num_left), -1, np.int32)
+    rounds = np.zeros(count, np.int32)
+    settings = Settings(many_paths=True, weights=turning_weights)
+    for round_ in ford_fulkerson(batch, executor, (), settings):
+        batch = round_.batch
+        rounds[batch.graphs[np.unique(round_.paths.graph)]] += 1
+        # An arc from left to right on a path is the new mate; later rounds overwrite it.
+        arcs = round_.paths.arcs
+        graph = batch.arc_graph[arcs]
+        row = batch.sender[arcs] - batch.node_start[graph] - 1
+        column = batch.receiver[arcs] - batch.node_start[graph] - 1 - num_left
+        is_edge = (batch.capacity[arcs] > 0) & (row >= 0) & (column >= 0) & (column < num_right)
+        is_edge &= row < num_left
+        mates[batch.graphs[graph[is_edge]], row[is_edge]] = column[is_edge]
+    return Matched(mates, rounds)
+
+
+def _match_on_gpu(
+    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+) -> Matched:
+    """Copy the graphs to the GPU, pack and match them there, and copy the mates back."""
+    from augury.neural.engines import cuda
+
+    exact_table(network)
+    mates, rounds = cuda.match_packed(cuda.pack(cuda.on_device(adjacency)))
+    return Matched(mates.get(), rounds.get())
+
+
+ENGINES: dict[str, Engine] = {
+    "plain": Engine("the network, evaluated in PyTorch at each step", "cpu", True, _match_plain),
+    "table": Engine("the compiled network, 64 nodes to a word", "cpu", False, _match_table),
+    "cuda-table": Engine(
+        "the compiled network on a GPU, at most 64 nodes a side", "cuda", False, _match_on_gpu
+    ),
+}
+"""The engines by name."""

@@ -1,0 +1,90 @@
+"""The engines and their peers race: one run, one table, ratios."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from augury.apps.commands.terminal import print_table, say
+
+EXAMPLES = (
+    "Examples:  augury bench --quick  ·  augury bench --sizes 8,64 --batch 4096  ·  "
+    "augury bench --out bench.json --plot bench.svg"
+)
+
+QUICK_SIZES, QUICK_EDGES = "8,64", "1000,100000"
+
+
+def bench(  # noqa: PLR0913  # one parameter for each option
+    sizes: Annotated[str, typer.Option(help="Nodes a side.")] = "8,16,32,64,256,1024",
+    batch: Annotated[int, typer.Option(min=2, help="Graphs of each size and density.")] = 256,
+    edges: Annotated[
+        str, typer.Option(help="Edges of one sparse graph, ten to a node.")
+    ] = "1000,10000,100000,1000000",
+    seconds: Annotated[
+        float, typer.Option(help="About how long one call may take; slow ones get fewer graphs.")
+    ] = 2.0,
+    out: Annotated[Path | None, typer.Option(help="Write all records here, as JSON.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the figure here: .svg, .png.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and edges.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Time our engines beside SciPy, NetworkX, igraph and OR-Tools on the same dense arrays.
+
+    Graphs a second end to end, by CPU time, all answers checked; ratios are to SciPy's one
+    block-diagonal call. "table" is the compiled network, "plain" evaluates it at each step.
+    """
+    from augury.classical.formats import write_text
+    from augury.experiments.bench import machine, measure_batches, measure_growth
+    from augury.experiments.plot_bench import plot as draw
+
+    sides = _numbers("--sizes", QUICK_SIZES if quick else sizes)
+    counts = _numbers("--edges", QUICK_EDGES if quick else edges)
+    batches = list(measure_batches(sides, batch, seconds=seconds))
+    growth = list(measure_growth(counts))
+    told = {"machine": machine(), "batches": batches, "growth": growth}
+    if out is not None:
+        write_text(out, json_text.dumps(told, indent=1) + "\n")
+    if plot is not None:
+        draw(batches, growth, plot)
+    if json:
+        print(json_text.dumps(told))
+        return
+    say(", ".join(f"{key} {value}" for key, value in told["machine"].items()))
+    rows = [
+        (
+            str(record["n"]),
+            record["density"],
+            record["name"],
+            record["kind"],
+            f"{record['per_second']:,.0f}",
+            f"{record['ratio']:.3g}",
+        )
+        for record in batches
+    ]
+    print_table(("n", "p", "engine", "kind", "graphs/s", "times SciPy"), rows)
+    rows = [
+        (
+            f"{record['edges']:,}",
+            str(record["rounds"]),
+            f"{1e3 * record['seconds']:.2f}",
+            f"{1e3 * record['scipy_seconds']:.2f}",
+            f"{record['ratio']:.2f}",
+            f"{record['bytes'] / 1e6:.1f}",
+        )
+        for record in growth
+    ]
+    print_table(("edges", "rounds", "table ms", "SciPy ms", "times SciPy", "MB"), rows)
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    """Read whole numbers above 0, separated by commas."""
+    from augury.classical.graph import InputError
+
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) for part in parts):
+        raise InputError(f"{option} is {text!r}, but must be whole numbers above 0, with commas")
+    return [int(part) for part in parts]

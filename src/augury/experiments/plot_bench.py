@@ -1,0 +1,44 @@
+"""Records of a benchmark become a figure: graphs a second by size, and seconds by edges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from augury.classical.formats.files import atomic_file
+
+Record = dict[str, Any]
+STYLES = {"table": "-", "network": "--", "peer": ":"}
+"""The line of each kind of contestant: compiled, evaluated at each step, or not ours."""
+
+
+def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
+    """Draw one panel for each density, and one for the growth with the edges."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    densities = list(dict.fromkeys(record["density"] for record in batches))
+    figure, panels = plt.subplots(
+        1, len(densities) + bool(growth), figsize=(4.6 * (len(densities) + 1), 4), squeeze=False
+    )
+    for panel, density in zip(panels[0], densities, strict=False):
+        for name in dict.fromkeys(record["name"] for record in batches):
+            rows = [r for r in batches if r["name"] == name and r["density"] == density]
+            sizes, speeds = [r["n"] for r in rows], [r["per_second"] for r in rows]
+            panel.loglog(sizes, speeds, STYLES[rows[0]["kind"]], marker=".", label=name)
+        panel.set(title=f"p = {density}", xlabel="nodes a side", ylabel="graphs a second")
+    if batches:
+        panels[0][0].legend(fontsize="x-small")
+    if growth:
+        edges = [record["edges"] for record in growth]
+        last = panels[0][-1]
+        last.loglog(edges, [r["seconds"] for r in growth], "-", marker=".", label="table")
+        last.loglog(edges, [r["scipy_seconds"] for r in growth], ":", marker=".", label="SciPy")
+        last.set(title="one sparse graph", xlabel="edges", ylabel="CPU seconds")
+        last.legend(fontsize="x-small")
+    figure.tight_layout()
+    with atomic_file(path) as file:
+        figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=120)
+    plt.close(figure)

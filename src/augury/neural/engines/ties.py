@@ -1,0 +1,60 @@
+"""A round and an arc become a weight: the tie-breaks of the compiled engines.
+
+A network takes any weights from 1 to 15, and `ford_fulkerson` draws them at random. That alone
+would cost more than a compiled search, so the compiled engines use weights that are a fixed
+function of arc and round. `ford_fulkerson` takes the same ones (`Settings.weights`), and then the
+network itself makes the same decisions, which is how the engines are tested.
+
+Matchings: column v prefers row `offset = (v + turn) mod rows` and those after it (weight 1) to
+those before it (weight 2); all other arcs weigh 1. Equal weights leave the choice to the network's
+own rule, the lowest arc. So different columns prefer different rows, and a search finds many
+disjoint paths where equal weights would send all columns to row 0.
+
+Flows: a mixture of the bits of arc and round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import MAX_WEIGHT, WeightArray
+from augury.classical.graph import WideArray
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio: multiplication by it spreads neighbouring numbers apart."""
+
+
+def turn(number: int, num_left: int) -> int:
+    """By how many rows the preferences of all columns have turned in this round."""
+    # Five eighths, about the golden ratio: consecutive rounds start far from each other.
+    return (number * (num_left * 5 // 8 + 1)) % num_left if num_left else 0
+
+
+def turning_weights(batch: Batch, number: int) -> WeightArray:
+    """The weights of a round for networks made by `FlowNetwork.from_bipartite`."""
+    _, start = batch.by_sender
+    num_left = (start[batch.source + 1] - start[batch.source])[batch.arc_graph]
+    first = batch.node_start[batch.arc_graph] + 1
+    row, column = batch.sender - first, batch.receiver - first - num_left
+    is_edge = (row >= 0) & (row < num_left) & (batch.receiver != batch.sink[batch.arc_graph])
+    is_edge &= column >= 0
+    rows = np.maximum(num_left, 1)
+    turns = np.array([turn(number, int(count)) for count in np.unique(rows)], np.int64)
+    turned = turns[np.searchsorted(np.unique(rows), rows)]
+    offset = (column % rows + turned) % rows
+    return np.where(is_edge & (row < offset), 2, 1).astype(np.uint8)
+
+
+def mixed(number: int, arc: WideArray) -> WideArray:
+    """The weight of arcs, by their numbers within their graph: 1..15."""
+    word = (arc.astype(np.uint64) << np.uint64(20)) + np.uint64(number)
+    word = word * MULTIPLIER
+    word = (word ^ (word >> np.uint64(32))) * MULTIPLIER
+    return ((word >> np.uint64(32)) % np.uint64(MAX_WEIGHT)).astype(np.int64) + 1
+
+
+def mixed_weights(batch: Batch, number: int) -> WeightArray:
+    """The weights of a round for any networks."""
+    arc = np.arange(batch.num_arcs) - batch.arc_start[batch.arc_graph]
+    return mixed(number, arc).astype(np.uint8)

@@ -1,0 +1,39 @@
+"""`augury bench` prints ratios, writes records and a figure, and refuses what is no number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command import Augury, runner
+
+
+@pytest.fixture
+def augury(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Augury:
+    monkeypatch.chdir(tmp_path)
+    return runner(monkeypatch, capfd)
+
+
+TINY = ("bench", "--sizes", "3", "--batch", "2", "--edges", "40", "--seconds", "0.01")
+
+
+def test_a_table_a_file_and_a_figure(augury: Augury) -> None:
+    code, out, err = augury(*TINY, "--out", "bench.json", "--plot", "bench.svg")
+    assert (code, err) == (0, "")
+    assert "times SciPy" in out and "\n3  1/4  table " in out
+    told = json.loads(Path("bench.json").read_text())
+    assert {record["name"] for record in told["batches"]} >= {"table", "plain"}
+    assert told["growth"][0]["n"] == 4 and "cpu" in told["machine"]
+    assert "<svg" in Path("bench.svg").read_text()
+
+
+@pytest.mark.parametrize("option", ["--sizes", "--edges"])
+@pytest.mark.parametrize("text", ["eight", "8,,9", "0", "-3"])
+def test_what_is_no_number_is_refused(augury: Augury, option: str, text: str) -> None:
+    code, out, err = augury("bench", f"{option}={text}")
+    assert (code, out) == (2, "")
+    assert err == f"augury: {option} is {text!r}, but must be whole numbers above 0, with commas\n"

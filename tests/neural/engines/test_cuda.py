@@ -1,0 +1,118 @@
+"""The kernels for a GPU decide as the loops for a CPU do: on a simulated warp, and on a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from augury.classical.graph import InputError
+from augury.neural.engines import as_bytes, cuda, match_dense
+
+HERE = Path(__file__).parent
+COMPILER = shutil.which("g++")
+
+
+def random_graphs(seed: int, shape: tuple[int, int], count: int) -> npt.NDArray[np.bool_]:
+    rng = np.random.default_rng(seed)
+    return rng.random((count, *shape)) < np.linspace(0, 1, count)[:, None, None] ** 2
+
+
+def simulated(folder: Path, source: str, lanes: int, size: int) -> ctypes.CDLL:
+    if COMPILER is None:
+        pytest.skip("there is no C++ compiler")
+    library = folder / f"{source}-{lanes}-{size}.so"
+    word = cuda.WORDS[size]
+    command = [
+        *(COMPILER, "-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-o", str(library)),
+        *(f"-DLANES={lanes}", f"-DSIZE={size}", f"-DWORD={word}"),
+        f'-DSOURCE="{cuda.FOLDER / source}"',
+        str(HERE / "warps.cpp"),
+    ]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return ctypes.CDLL(str(library))
+
+
+def pointer(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+@pytest.mark.parametrize(("lanes", "size"), [(1, 8), (8, 8), (8, 16), (16, 16), (32, 32), (32, 64)])
+def test_simulated_warps_match_as_the_cpu_does(tmp_path: Path, lanes: int, size: int) -> None:
+    library = simulated(tmp_path, "table.cu", lanes, size)
+    shapes = [(size, size), (size - 3, size), (size, size - 4), (1, 1), (2, size), (size, 1)]
+    for shape in shapes:
+        adjacency = as_bytes(random_graphs(sum(shape), shape, 37))
+        count, left, right = adjacency.shape
+        expected = match_dense(adjacency)
+        columns = np.zeros((count, right), np.uint64 if size > 32 else np.uint32)
+        sizes = ctypes.c_longlong(count), left, right
+        for four in (0, 1) if right % 4 == 0 else (0,):
+            columns[:] = 0
+            library.run_pack(pointer(adjacency), pointer(columns), *sizes, four)
+            bits = (columns[:, None] >> np.arange(left, dtype=columns.dtype)[:, None]) & 1
+            np.testing.assert_array_equal(bits, adjacency)
+        mates, rounds = np.full((count, left), 7, np.int32), np.zeros(count, np.int32)
+        library.run_match(pointer(columns), pointer(mates), pointer(rounds), *sizes, 64)
+        np.testing.assert_array_equal(mates, expected.mates)
+        np.testing.assert_array_equal(rounds, expected.rounds)
+
+
+@pytest.mark.parametrize("side", [1, 7, 8, 9, 16, 17, 32, 33, 64])
+def test_every_size_has_a_variant_that_holds_it(side: int) -> None:
+    assert all(size >= side for _, size in cuda.variants(side, side))
+    assert cuda.best_variant(side, 1) in cuda.variants(side, 1)
+    assert cuda.best_variant(1, side) in cuda.variants(1, side)
+
+
+def test_a_graph_beyond_a_word_is_refused() -> None:
+    with pytest.raises(InputError, match="at most 64 nodes a side, not 65"):
+        cuda.best_variant(3, 65)
+
+
+def test_the_memory_of_a_graph_is_that_of_the_kernel(tmp_path: Path) -> None:
+    for lanes, size in ((8, 8), (32, 64)):
+        assert simulated(tmp_path, "table.cu", lanes, size).graph_bytes() == cuda.graph_bytes(size)
+
+
+def test_without_a_gpu_one_sentence_says_so() -> None:
+    if has_gpu():
+        pytest.skip("there is a GPU")
+    with pytest.raises(InputError, match=r"CuPy|CUDA device"):
+        match_dense([[1]], engine="cuda-table")
+
+
+def has_gpu() -> bool:
+    try:
+        cuda.cupy()
+    except InputError:
+        return False
+    return True
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(1, 1), (5, 8), (8, 8), (16, 13), (31, 32), (64, 64), (64, 33)])
+def test_every_variant_on_a_gpu_matches_as_the_cpu_does(shape: tuple[int, int]) -> None:
+    if not has_gpu():
+        pytest.skip("there is no GPU")
+    adjacency = random_graphs(1, shape, 3001)
+    expected = match_dense(adjacency)
+    packed = cuda.pack(cuda.on_device(adjacency))
+    for variant in cuda.variants(*shape):
+        mates, rounds = cuda.match_packed(packed, variant)
+        np.testing.assert_array_equal(mates.get(), expected.mates)
+        np.testing.assert_array_equal(rounds.get(), expected.rounds)
+
+
+@pytest.mark.gpu
+def test_empty_sides_and_batches_are_taken_by_a_gpu() -> None:
+    if not has_gpu():
+        pytest.skip("there is no GPU")
+    for shape in ((0, 3, 3), (2, 0, 3), (2, 3, 0)):
+        found = match_dense(np.zeros(shape), engine="cuda-table")
+        assert found.mates.shape == shape[:2] and (found.mates == -1).all()
