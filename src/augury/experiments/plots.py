@@ -110,9 +110,11 @@ def _quartiles(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
 def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) -> None:
     """Draw accuracy (solid) and flow error (dashed) over epochs, as the paper's Figures 2 and 3."""
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
 
     with _style():
         figure, left = _new(figsize=(6.4, 4.0))
+        left.xaxis.set_major_locator(MaxNLocator(integer=True))
         right = left.twinx()
         right.grid(visible=False)
         top = 0.0
@@ -158,6 +160,10 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
             1, len(spreads), figsize=(1.2 + 2.1 * len(spreads), 4.2), sharey=True, squeeze=False
         )
         shown: dict[str, Any] = {}
+        seen = [100 * spread.accuracy.min() for row in spreads.values() for spread in row]
+        seen += [spread.paper for row in spreads.values() for spread in row if spread.paper]
+        low = 10 * np.floor(min(seen) / 10)
+        low, high = low - 0.02 * (100 - low), 100 + 0.04 * (100 - low)
         for panel, (scale, row) in zip(panels[0], spreads.items(), strict=True):
             for place, spread in enumerate(row):
                 count = len(spread.accuracy)
@@ -175,7 +181,7 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
                 if spread.paper is not None:
                     panel.hlines(spread.paper, place - 0.4, place + 0.4, color="black", linewidth=2)
                 shown[spread.label] = dots
-            panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=(-2, 104))
+            panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=(low, high))
         panels[0][0].set_ylabel("maximum flow found (%)")
         handles = [*shown.values()]
         handles += [

@@ -603,8 +603,8 @@ def times_text(times: Sequence[dict[str, Any]]) -> str:
             continue
         machines[machine] = machines.get(machine, 0) + 1
         is_training = told["what"] == "training"
-        where = ("–", 0) if is_training else (told["p"], told["scale"])
-        key = (not is_training, told["network"], *where)
+        p, scale = ("–", 0) if is_training else (told["p"], told["scale"])
+        key = (not is_training, told["network"], p, scale)
         found = sums.setdefault(key, [0.0, 0.0, 0.0])
         found[0] += 1
         found[1] += told["epochs"] if is_training else 0

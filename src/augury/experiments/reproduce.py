@@ -50,7 +50,6 @@ class Options:
     """Delete the checkpoints of epochs that are no longer needed."""
     stop_after: float | None = None
     """Seconds after which the run ends, to be continued."""
-    slice_seconds: float = SLICE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ class Driver:
         seed = self.seeds[key]
         resume = seed.folder / "resume.safetensors"
         state = resume.read_bytes() if resume.exists() else None
-        seconds = min(self.options.slice_seconds, self.seconds_left / SAFETY)
+        seconds = min(SLICE_SECONDS, self.seconds_left)
         return Training(seed.network, seed.seed, seed.config, device, seconds, state)
 
     def _keep(self, task: Task, result: Result) -> None:

@@ -12,6 +12,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -183,7 +184,8 @@ def _end_with_parent() -> None:
 
 def use_one_thread() -> None:
     """Keep PyTorch to one thread: many processes share the cores."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    import torch
+    os.environ["OMP_NUM_THREADS"] = "1"  # which it reads when it is imported
+    if "torch" in sys.modules:
+        import torch
 
-    torch.set_num_threads(1)
+        torch.set_num_threads(1)
