@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,12 +85,13 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
     for image in ("figure-2.png", "figure-2.svg", "times.md"):
         assert (whole / "reproduction" / image).exists()
     assert not list(whole.rglob("*.tmp"))
-    assert {json.loads(line)["what"] for line in (whole / "times.jsonl").open()} == {
-        *("training", "part", "session")
-    }
+    times = (whole / "times.jsonl").read_text().splitlines()
+    assert {json.loads(line)["what"] for line in times} == {"training", "part", "session"}
 
 
-def test_killed_at_any_moment_it_goes_on_and_ends_the_same(whole: Path, tmp_path: Path) -> None:
+def test_killed_at_any_moment_it_goes_on_and_ends_the_same(
+    whole: Path, augury: Augury, tmp_path: Path
+) -> None:
     """Kill it in its first training and again in its evaluations, then let it finish."""
     folder = tmp_path / "run"
     for _ in range(2):
@@ -104,30 +106,33 @@ def test_killed_at_any_moment_it_goes_on_and_ends_the_same(whole: Path, tmp_path
         # What a process that dies in the middle of a line leaves.
         with (folder / "records.jsonl").open("a") as file:
             file.write('{"network": "pap')
-    done = subprocess.run([*COMMAND, "--out", str(folder)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert augury(*ASKED, *TINY, "--out", str(folder)).code == 0
     assert_same(folder, whole)
     parts = (folder / "records.jsonl").read_text().splitlines()
     assert len(parts) == len(set(parts))
-    again = subprocess.run([*COMMAND, "--out", str(folder)], capture_output=True, text=True)
-    assert again.stdout == f"{folder}: report.md, records.jsonl, plots in reproduction/\n"
+    again = augury(*ASKED, *TINY, "--out", str(folder))
+    assert again.out == f"{folder}: report.md, records.jsonl, plots in reproduction/\n"
     assert_same(folder, whole)
 
 
 def test_processes_side_by_side_give_the_same_report_though_one_is_killed(
-    whole: Path, tmp_path: Path
+    whole: Path, augury: Augury
 ) -> None:
-    folder = tmp_path / "run"
-    command = [*COMMAND, "--workers", "2", "--out", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        while state(folder)[0] == 0:
-            assert process.poll() is None
+    killed: list[int] = []
+
+    def kill_one() -> None:
+        while state(Path("run"))[0] == 0:
             time.sleep(0.01)
-        victim, *_ = workers_of(process.pid)
-        os.kill(victim, signal.SIGKILL)
-        _, err = process.communicate()
-    assert process.returncode == 0, err
-    assert_same(folder, whole)
+        killed.append(workers_of(os.getpid())[0])
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    done = augury(*ASKED, *TINY, "--out", "run", "--workers", "2")
+    killer.join()
+    assert (done.code, done.err) == (0, "")
+    assert killed
+    assert_same(Path("run"), whole)
 
 
 def workers_of(parent: int) -> list[int]:
@@ -181,7 +186,7 @@ def test_stopped_for_time_and_tidied_up_it_ends_with_the_same_report(
     monkeypatch.setattr(reproduce, "SAFETY", 0.0)
     run = [*ASKED, *TINY, "--out", "run", "--tidy"]
     trained = augury(*run, "--train-only")
-    assert (trained.code, state(Path("run"))[0]) == (0, 8)
+    assert (trained.code, state(Path("run"))[0]) == (0, 10)
     assert "every network is trained" in trained.out
     assert not Path("run/report.md").exists()
     stops = 0

@@ -33,6 +33,7 @@ MARKERS = {
 STYLE: dict[str, Any] = {
     "font.size": 11,
     "axes.spines.top": False,
+    "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
@@ -117,6 +118,7 @@ def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) ->
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         right = left.twinx()
         right.grid(visible=False)
+        right.spines["right"].set_visible(True)
         top = 0.0
         for curve in curves:
             colour = COLOURS[curve.network]
@@ -161,7 +163,6 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
         )
         shown: dict[str, Any] = {}
         seen = [100 * spread.accuracy.min() for row in spreads.values() for spread in row]
-        seen += [spread.paper for row in spreads.values() for spread in row if spread.paper]
         low = 10 * np.floor(min(seen) / 10)
         low, high = low - 0.02 * (100 - low), 100 + 0.04 * (100 - low)
         for panel, (scale, row) in zip(panels[0], spreads.items(), strict=True):
@@ -178,8 +179,14 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
                     place + aside[spread.best], 100 * spread.accuracy[spread.best], marker,
                     color="none", markeredgecolor="black", markersize=8, clip_on=False,
                 )  # fmt: skip
-                if spread.paper is not None:
+                if spread.paper is not None and spread.paper >= low:
                     panel.hlines(spread.paper, place - 0.4, place + 0.4, color="black", linewidth=2)
+                elif spread.paper is not None:
+                    # Far below all of ours: drawn to scale it would press them together.
+                    panel.annotate(
+                        f"{spread.paper:g}", (place, low), (place, low + 0.12 * (high - low)),
+                        ha="center", fontsize=9, arrowprops={"arrowstyle": "->"},
+                    )  # fmt: skip
                 shown[spread.label] = dots
             panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=(low, high))
         panels[0][0].set_ylabel("maximum flow found (%)")
@@ -219,8 +226,8 @@ def plot_scales(
                     clip_on=False,
                 )  # fmt: skip
             panel.set(
-                title=f"p = {p}", xlabel="size (1x: 8 + 8 nodes)", ylim=(-2, 104),
-                xticks=range(len(scales)), xticklabels=[f"{scale}x" for scale in scales],
+                title=f"p = {p}", xlabel="scale (1 is 8 + 8 nodes)", ylim=(-2, 104),
+                xticks=range(len(scales)), xticklabels=scales,
             )  # fmt: skip
         panels[0][0].set_ylabel("maximum flow found (%)")
         figure.legend(handles=[*handles.values()], loc="outside upper center", ncols=3, fontsize=10)

@@ -401,7 +401,8 @@ class Report:
             "",
             "## All seeds",
             "",
-            "The accuracy of every seed, everything neural, end by BFS, p = 1/4.",
+            "The accuracy of every seed, everything neural, end by BFS, p = 1/4. An arrow with a "
+            "number is a figure of the paper below the plot.",
             "",
             self._image("seeds", "Accuracy of every seed"),
         ]
