@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +16,15 @@ from augury.experiments.parts import Outcome, Part, PartsFile, outcome_of, poole
 from augury.experiments.records import Extent
 
 
-def a_part(seed: int = 0, **more: object) -> Part:
-    fields: dict = {"network": "paper-mpnn", "epoch": 3, "cell": Cell(), "extent": Extent(3, 2)}
-    return Part(**(fields | {"seed": seed} | more))
+def a_part(seed: int = 0, **more: Any) -> Part:
+    return replace(Part("paper-mpnn", seed, 3, Cell(), Extent(3, 2)), **more)
 
 
 def an_outcome(lost: int = 1) -> Outcome:
     """Return two runs on three graphs, of which so many fell short."""
     maximum = np.array([[4, 5, 6], [4, 5, 6]])
     value = maximum - (np.arange(6).reshape(2, 3) < lost)
-    counts = dict.fromkeys(DECISIONS, 7)
+    counts = {str(name): 7 for name in DECISIONS}
     endings = ("done",) * 5 + ("gave_up",)
     return Outcome("abc", value, maximum, maximum + 1, endings, counts, counts | {"search": 2})
 

@@ -50,7 +50,7 @@ def outcome(part: Part, want: Want) -> Outcome:
         miss = 0.0
     maximum = np.full((runs, graphs), 7)
     lost = rng.random((runs, graphs)) < miss
-    asked = dict.fromkeys(DECISIONS, 100)
+    asked: dict[str, int] = {str(name): 100 for name in DECISIONS}
     wrong = {name: int(name == "empty_path" and part.seed == 0) for name in DECISIONS}
     return Outcome("w", maximum - 2 * lost, maximum, maximum, (), asked, wrong)
 

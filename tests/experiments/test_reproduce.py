@@ -135,6 +135,13 @@ def test_processes_side_by_side_give_the_same_report_though_one_is_killed(
     assert_same(Path("run"), whole)
 
 
+@pytest.mark.slow
+def test_a_ray_cluster_gives_the_same_report(whole: Path, augury: Augury) -> None:
+    done = augury(*ASKED, *TINY, "--out", "run", "--ray", "local", "--workers", "2")
+    assert done.code == 0, done.err
+    assert_same(Path("run"), whole)
+
+
 def workers_of(parent: int) -> list[int]:
     """Return the processes that a process started to do its tasks."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()

@@ -163,7 +163,7 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
         )
         shown: dict[str, Any] = {}
         seen = [100 * spread.accuracy.min() for row in spreads.values() for spread in row]
-        low = 10 * np.floor(min(seen) / 10)
+        low = min(90.0, 10 * np.floor(min(seen) / 10))
         low, high = low - 0.02 * (100 - low), 100 + 0.04 * (100 - low)
         for panel, (scale, row) in zip(panels[0], spreads.items(), strict=True):
             for place, spread in enumerate(row):
