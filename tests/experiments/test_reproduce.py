@@ -14,15 +14,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load
 
 from augury.apps import cli
-from augury.experiments import reproduce, run_folder
+from augury.experiments import reproduce, run_folder, tasks
 from augury.experiments.evaluate import Cell
 from augury.experiments.parts import Part
 from augury.experiments.records import Extent
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
 from command import Augury, runner
+from tiny import tiny_config
 
 TINY = [
     *("--set", "data.train_graphs=4", "--set", "data.validation_graphs=2"),
@@ -283,3 +285,20 @@ def test_the_clock_goes_by_what_similar_tasks_took() -> None:
     training = {"what": "training", "network": "discrete", "seconds": 6.0, "epochs": 2}
     clock.add(training)
     assert clock.epoch("discrete") == clock.epoch("paper-pna") == 3
+
+
+def test_a_training_in_slices_ends_as_one_in_one_piece() -> None:
+    """Slices of one epoch each; every slice knows nothing but the file that the last one left."""
+    config = tiny_config("paper-mpnn")
+    once = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 1e9))
+    assert isinstance(once, tasks.Trained)
+    assert once.num_epochs == 3
+    state = None
+    for epoch in range(3):
+        piece = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 0.0, state))
+        assert isinstance(piece, tasks.Trained)
+        assert piece.num_epochs == 1
+        name = f"epoch-{epoch:03d}.safetensors"
+        one, other = (load(files[name]) for files in (piece.files, once.files))
+        assert all(bool((one[key] == other[key]).all()) for key in other)
+        state = piece.files["resume.safetensors"]
