@@ -73,6 +73,6 @@ def test_the_presets_of_the_documents_are_the_presets() -> None:
 def test_the_layout_names_every_module_of_the_core() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     layout = text.partition("```text")[2].partition("```")[0]
-    for part in ("classical", "neural"):
+    for part in ("classical", "neural", "experiments"):
         for path in (ROOT / "src" / "augury" / part).glob("[!_]*.py"):
             assert f"    {path.name} " in layout, path

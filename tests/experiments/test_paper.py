@@ -6,13 +6,18 @@ from augury.experiments.paper import papers_figure
 
 
 def test_a_figure_of_the_paper_is_found_by_its_cell() -> None:
-    assert papers_figure("paper-mpnn", 1, "1/4", "1", False) == "97 ± 1.61"
-    assert papers_figure("paper-mpnn", 8, "1/4", "bfs", True) == "100 ± 0"
-    assert papers_figure("paper-pna-nostd", 2, "1/5", "bfs", True) == "99.4 ± 1.28"
+    assert papers_figure("paper-mpnn", 1, "1/4", "1", False, False) == "97 ± 1.61"
+    assert papers_figure("paper-mpnn", 8, "1/4", "bfs") == "100 ± 0"
+    assert papers_figure("paper-pna-nostd", 2, "1/5", "bfs") == "99.4 ± 1.28"
+    assert papers_figure("paper-mpnn", 2, "1/4", "bfs", False, True) == "96.8 ± 2.56"
+    assert papers_figure("paper-mpnn", 2, "1/4", "bfs", True, False) == "97.8 ± 1.40"
+    assert papers_figure("paper-pna", 8, "1/4", "bfs", False, False) == "0.8 ± 0.98"
+    assert papers_figure("paper-pna-nostd-no-extra", 4, "1/4", "bfs") == "0 ± 0"
 
 
 def test_a_cell_that_the_paper_does_not_have_is_a_dash() -> None:
-    assert papers_figure("paper-mpnn", 16, "1/4", "bfs", True) == "–"
-    assert papers_figure("paper-mpnn", 1, "3/n", "bfs", True) == "–"
-    assert papers_figure("paper-mpnn", 1, "1/4", "bfs", False) == "–"
-    assert papers_figure("gatv2", 1, "1/4", "bfs", True) == "–"
+    assert papers_figure("paper-mpnn", 16, "1/4", "bfs") == "–"
+    assert papers_figure("paper-mpnn", 1, "3/n", "bfs") == "–"
+    assert papers_figure("discrete", 1, "1/4", "bfs", False, True) == "–"
+    assert papers_figure("paper-mpnn", 1, "1/5", "bfs", False, True) == "–"
+    assert papers_figure("gatv2", 1, "1/4", "bfs") == "–"

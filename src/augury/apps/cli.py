@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from augury import __version__
-from augury.apps.commands import bench, evaluate, graphs, train, verify
+from augury.apps.commands import bench, evaluate, graphs, reproduce, train, verify
 from augury.apps.commands.terminal import Interrupted
 
 STDOUT = 1
@@ -60,6 +60,7 @@ app.command(epilog=graphs.CERTIFY_EXAMPLES)(graphs.certify)
 app.command(epilog=graphs.GENERATE_EXAMPLES)(graphs.generate)
 app.command(epilog=train.epilog())(train.train)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
+app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
 app.command(epilog=bench.EXAMPLES)(bench.bench)
 

@@ -7,7 +7,6 @@ weights.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -124,7 +123,7 @@ class Model:
     executor: Any
     """An executor of `augury.neural.kinds`, or `Subroutines`."""
     weights: str = ""
-    """Which weights: the start of the file's SHA-256; nothing for the classical executor."""
+    """Which weights: the start of their digest; nothing for the classical executor."""
     path: Path = Path()
 
     def subroutines(self, cell: Cell) -> Subroutines:
@@ -190,9 +189,8 @@ def _model(path: Path, device: str) -> Model:
 
     loaded = load(path)
     seed = int(loaded.provenance.get("seed", 0))
-    weights = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     executor = executor_of(loaded.network.to(device), device)
-    return Model(loaded.config.preset, seed, executor, weights, path)
+    return Model(loaded.config.preset, seed, executor, loaded.weights, path)
 
 
 def evaluate(model: Model, cell: Cell, extent: Extent) -> Iterator[Record]:

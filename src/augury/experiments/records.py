@@ -170,7 +170,7 @@ def _summary(key: tuple[Any, ...], group: list[Record]) -> dict[str, Any]:
         "by_seed": {int(s): float(a) for s, a in zip(np.unique(seeds), by_seed, strict=True)},
     }
     if len(by_seed) > 1:
-        told |= _over_seeds(by_seed)
+        told |= over_seeds(by_seed)
     for decision in DECISIONS:
         told[f"{decision}_asked"] = sum(record["asked"][decision] for record in group)
         told[f"{decision}_wrong"] = sum(record["wrong"][decision] for record in group)
@@ -178,7 +178,8 @@ def _summary(key: tuple[Any, ...], group: list[Record]) -> dict[str, Any]:
     return told | {"endings": {ending: endings.count(ending) for ending in sorted(set(endings))}}
 
 
-def _over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
+def over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Return mean, deviation and Student's interval at 95 % of the accuracies of several seeds."""
     from scipy.stats import t
 
     mean, std, count = by_seed.mean(), by_seed.std(ddof=1), len(by_seed)
@@ -221,15 +222,14 @@ def _table_row(told: dict[str, Any]) -> list[str]:
     }
     empty = told["empty_path_asked"] if told["neural_bottleneck"] else 0
     seen = f"{1 - told['empty_path_wrong'] / empty:.1%} of {empty:,}" if empty else "–"
-    over_seeds = "–"
+    seeds = "–"
     if told["seeds"] > 1:
         low, high = told["seed_interval"]
-        over_seeds = f"{told['seed_mean']:.2%} [{low:.2%}, {high:.2%}] of {told['seeds']}"
+        seeds = f"{told['seed_mean']:.2%} [{low:.2%}, {high:.2%}] of {told['seeds']}"
     accuracy = f"{100 * told['accuracy']:.2f} ± {100 * told['std']:.2f}"
-    all_neural = told["neural_bottleneck"] and told["neural_augmentation"]
-    cell = told["model"], told["scale"], told["p"], told["termination"]
+    figure = papers_figure(told["model"], *(told[name] for name in CELL_FIELDS))
     return [
         told["model"], f"{told['scale']}x", told["p"], end, accuracy,
-        papers_figure(*cell, all_neural), over_seeds.replace("%", ""), f"{told['flow_error']:.4f}",
+        figure, seeds.replace("%", ""), f"{told['flow_error']:.4f}",
         shown["search"], shown["reach"], shown["bottleneck"], seen, shown["augmentation"],
     ]  # fmt: skip

@@ -39,6 +39,8 @@ class Checkpoint:
     config: Config
     provenance: dict[str, Any]
     """How it was trained: seed, epoch, version, commit, device, scores."""
+    weights: str = ""
+    """Which weights: the start of a digest of all of them, whatever else the file says."""
 
 
 def save(path: Path, state: dict[str, Tensor], config: Config, provenance: dict[str, Any]) -> None:
@@ -155,7 +157,7 @@ def load(path: str | Path) -> Checkpoint:
             f"{path}: the configuration in this checkpoint is damaged: {error}"
         ) from None
     _load_weights(path, network, tensors)
-    return Checkpoint(network.eval(), config, provenance)
+    return Checkpoint(network.eval(), config, provenance, _digest(tensors, {})[:12])
 
 
 def _load_weights(path: Path, network: nn.Module, tensors: dict[str, Tensor]) -> None:

@@ -187,8 +187,10 @@ def initial_network(config: Config, data: TrainingData, seed: int) -> Any:
 class KeepEverything(pl.Callback):
     """After each epoch: score every network, keep it, write the history and the state to resume."""
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self.folder, self.say = folder, say
+    def __init__(
+        self, folder: Path, say: Callable[[str], None], pause: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.folder, self.say, self.pause = folder, say, pause
         self.started = time.perf_counter()
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: D102
@@ -214,7 +216,7 @@ class KeepEverything(pl.Callback):
                 numbered = {f"seed_{progress.seed}/{name}": value for name, value in row.items()}
                 logger.log_metrics(numbered, step=trainer.current_epoch)
         _write_resume(self.folder, trainer, pl_module)
-        if all(progress.is_finished for progress in pl_module.progress):
+        if all(progress.is_finished for progress in pl_module.progress) or self.pause():
             trainer.should_stop = True
 
     def _keep(
@@ -343,15 +345,18 @@ class Resume(pl.Callback):
         optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
-def train(
+def train(  # noqa: PLR0913  # what, where, and three ways to look on
     config: Config,
     seeds: Sequence[int],
     folder: Path,
     device: str = "cpu",
     resume: bool = False,
     say: Callable[[str], None] = print,
+    pause: Callable[[], bool] = lambda: False,
 ) -> list[Progress]:
     """Train a network for each seed in one run folder; returns how each went.
+
+    `pause` is asked after each epoch; where it says so the call ends, and `resume` goes on.
 
     Raises:
         InputError: the folder holds another run, or there is nothing to resume.
@@ -365,7 +370,7 @@ def train(
     bits = config.network.bits if config.network.kind == "paper" else 8
     data = training_data(config.data, training.execution_scales, training.execution_graphs, bits)
     module = Ensemble(config, seeds, data)
-    callbacks: list[pl.Callback] = [KeepEverything(folder, say)]
+    callbacks: list[pl.Callback] = [KeepEverything(folder, say, pause)]
     state = folder / "resume.safetensors"
     if resume and state.exists():
         resumed = Resume(state)

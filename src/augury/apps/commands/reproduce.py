@@ -1,0 +1,248 @@
+"""A choice of tables and figures becomes a run folder with a report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from augury.apps.commands.terminal import Interrupted, chosen_device
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from augury.experiments.plan import Plan, Size
+    from augury.experiments.reproduce import Options, Status
+    from augury.experiments.workers import Workers
+
+EXAMPLES = (
+    "Examples:  augury reproduce --quick  ·  "
+    "augury reproduce --all --workers 16  ·  "
+    "augury reproduce --table 1 --table 3 --seeds 5 --out runs/five  ·  "
+    "augury reproduce --all --ray auto"
+)
+
+LINE_SECONDS = 5.0
+"""Without a terminal, progress is a line at most so often."""
+
+
+def reproduce(  # noqa: PLR0913  # one parameter for each option
+    table: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=3, help="A table of the paper, 1 to 3; repeatable."),
+    ] = None,
+    figure: Annotated[
+        list[int] | None,
+        typer.Option(min=2, max=3, help="A figure of the paper, 2 or 3; repeatable."),
+    ] = None,
+    beyond: Annotated[
+        list[str] | None,
+        typer.Option(help="rule, large or sparse: what the paper does not have; repeatable."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of these.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Shipped checkpoints, few graphs; minutes on one core."),
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N − 1 of each network.")] = 10,
+    out: Annotated[Path, typer.Option(help="The run folder.")] = Path("runs/reproduction"),
+    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "cpu",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Tasks side by side in so many processes of this machine.",
+            show_default="in order, in this one",
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|ADDRESS|local",
+            help="Tasks on a Ray cluster: that of this machine, HOST:PORT, or one started here.",
+        ),
+    ] = None,
+    graphs: Annotated[
+        int | None, typer.Option(min=1, help="Test graphs of each cell.", show_default="50")
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs on each graph.", show_default="10")
+    ] = None,
+    max_scale: Annotated[
+        int | None, typer.Option(min=1, help="No larger sizes than this.", show_default="128")
+    ] = None,
+    max_epochs: Annotated[
+        int | None, typer.Option(min=1, help="Epochs at most; as --set training.max_epochs=N.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a setting of every network, as in augury train."),
+    ] = None,
+    train_only: Annotated[
+        bool, typer.Option("--train-only", help="Train what is needed; evaluate nothing.")
+    ] = False,
+    tidy: Annotated[
+        bool,
+        typer.Option(
+            "--tidy", help="Delete each epoch's checkpoint when no figure needs it any more."
+        ),
+    ] = False,
+    stop_after: Annotated[
+        float | None,
+        typer.Option(min=0, help="End after so many seconds; the same command goes on."),
+    ] = None,
+) -> None:
+    """Rebuild the paper's tables and figures with many seeds, and report ours beside them.
+
+    It can be stopped at any time, also by killing it; the same command does only what is missing.
+    """
+    from augury.experiments.plan import FULL, QUICK, Size
+
+    if workers is not None and ray is not None and ray != "local":
+        raise typer.BadParameter("a Ray cluster has its own", param_hint="--workers")
+    base = QUICK if quick else FULL
+    size = Size(
+        base.graphs if graphs is None else graphs,
+        base.runs if runs is None else runs,
+        base.max_scale if max_scale is None else max_scale,
+    )
+    changed = [*(settings or []), *([f"training.max_epochs={max_epochs}"] if max_epochs else [])]
+    asked = _asked(table, figure, beyond, everything or quick)
+    plan = _plan(asked, size, seeds, changed, quick)
+    from augury.experiments.reproduce import Options
+
+    options = Options(chosen_device(device), train_only, tidy, stop_after)
+    _run(plan, out, options, lambda: _workers(workers, ray, options.device))
+
+
+def _asked(
+    table: list[int] | None, figure: list[int] | None, beyond: list[str] | None, everything: bool
+) -> list[str]:
+    """Return the options that ask for sections; none of them stands for all."""
+    asked = [f"--table {number}" for number in table or []]
+    asked += [f"--figure {number}" for number in figure or []]
+    for name in beyond or []:
+        if name not in ("rule", "large", "sparse"):
+            raise typer.BadParameter(
+                f"{name!r} is none of rule, large, sparse", param_hint="--beyond"
+            )
+        asked.append(f"--beyond {name}")
+    if not asked and not everything:
+        raise typer.BadParameter("say what: --all, --quick, --table, --figure or --beyond")
+    return asked
+
+
+def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quick: bool) -> Plan:
+    from augury.classical.graph import InputError
+    from augury.experiments.plan import FULL, QUICK, Plan, quick, sections
+
+    chosen = tuple(
+        section
+        for section in sections(size).values()
+        if (not asked or section.option in asked) and section.columns
+    )
+    usual = QUICK if is_quick else FULL
+    options = ["--quick"] if is_quick else [f"--seeds {seeds}"] if seeds != 10 else []
+    for name in ("graphs", "runs", "max_scale"):
+        if getattr(size, name) != getattr(usual, name):
+            options.append(f"--{name.replace('_', '-')} {getattr(size, name)}")
+    options += [f"--set '{setting}'" for setting in settings]
+    plan = Plan(
+        chosen,
+        tuple(range(seeds)),
+        tuple(settings),
+        asked=" ".join(asked or ["--all"]),
+        options=" ".join(options),
+    )
+    for network in plan.networks:
+        plan.config(network)  # a wrong setting is refused before anything is written
+    if is_quick:
+        from augury.neural.checkpoint import MODELS
+
+        plan = quick(plan, (path.stem for path in MODELS.glob("*.safetensors")))
+        if not plan.sections:
+            raise InputError("--quick has no epochs: figures and the paper's rule need trainings")
+    if not plan.sections:
+        raise InputError(f"--max-scale {size.max_scale} leaves nothing of what was asked for")
+    return plan
+
+
+def _workers(count: int | None, ray: str | None, device: str) -> Workers:
+    from augury.experiments.tasks import perform
+    from augury.experiments.workers import InOrder, Processes
+
+    if ray is not None:
+        from augury.experiments.cluster import RayWorkers
+
+        return RayWorkers(perform, ray, count, device.startswith("cuda"))
+    if count is None:
+        return InOrder(perform)
+    devices: tuple[str, ...] = ()
+    if device == "cuda":
+        import torch
+
+        devices = tuple(map(str, range(torch.cuda.device_count())))
+    return Processes(perform, count, devices)
+
+
+def _run(plan: Plan, out: Path, options: Options, workers: Callable[[], Workers]) -> None:
+    from augury.experiments.reproduce import run_plan
+    from augury.experiments.run_folder import locked
+
+    try:
+        with locked(out, plan) as folder, _progress() as progress:
+            is_done = run_plan(folder, workers, options, progress)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; the same command goes on with {out}") from None
+    if not is_done:
+        print(f"{out}: stopped after {options.stop_after:g} s; the same command goes on")
+    elif options.train_only:
+        print(f"{out}: every network is trained; without --train-only they are evaluated")
+    else:
+        print(f"{out}: report.md, records.jsonl, plots in reproduction/")
+
+
+@contextmanager
+def _progress() -> Generator[Callable[[Status], None]]:
+    """Yield a function that shows how far a run is: a bar on a terminal, lines into a pipe."""
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None, left="")
+        yield lambda status: shown.update(
+            task,
+            description=status.text,
+            completed=status.done,
+            total=status.done + status.left,
+            left=f"{status.done} done, {_left(status)}",
+        )
+
+
+def _lines() -> Callable[[Status], None]:
+    last = -LINE_SECONDS
+
+    def show(status: Status) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LINE_SECONDS or not status.left:
+            last = now
+            print(f"{status.done} done, {_left(status)}: {status.text}", flush=True)
+
+    return show
+
+
+def _left(status: Status) -> str:
+    """Say how much is left, and about how long it takes."""
+    seconds = status.seconds_left
+    unit, size = ("h", 3600) if seconds >= 5400 else ("min", 60) if seconds >= 90 else ("s", 1)
+    return f"{status.left} left, about {seconds / size:.0f} {unit}"

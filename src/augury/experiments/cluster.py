@@ -1,0 +1,93 @@
+"""Tasks become Ray tasks, on the cores of this machine or of a cluster; see `workers`.
+
+A Ray task here is one task of `tasks`, on one core. Ray runs it again if its process or its machine
+dies; its result comes back to the driver, the only one that writes.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from augury.classical.graph import InputError
+from augury.experiments.workers import MAX_RETRIES, WorkerError, Workers, use_one_thread
+
+GPU_SHARE = 0.125
+"""Of a GPU, what a task asks for with --device cuda: these networks leave most of one idle."""
+
+
+class RayWorkers(Workers):
+    """Tasks on a Ray cluster."""
+
+    def __init__(
+        self,
+        perform: Callable[[Any], Any],
+        address: str,
+        slots: int | None = None,
+        uses_gpu: bool = False,
+    ) -> None:
+        """Join a cluster or start one.
+
+        Args:
+            perform: does a task; importable by name on every machine of the cluster.
+            address: "auto" (the cluster of this machine), HOST:PORT, or "local" (start one here).
+            slots: with "local", how many cores; else at most so many tasks at a time.
+            uses_gpu: whether tasks need a share of a GPU.
+
+        Raises:
+            InputError: Ray is not installed, or there is no such cluster.
+        """
+        super().__init__(perform)
+        try:
+            import ray
+        except ImportError:
+            raise InputError(
+                "--ray needs Ray: pip install 'augury[cluster]'; --workers N does without"
+            ) from None
+        self.ray: Any = ray
+        self._join(address, slots)
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        self.slots = cores if slots is None else min(slots, cores)
+        share = GPU_SHARE if uses_gpu else 0
+        self.remote: Any = ray.remote(num_cpus=1, num_gpus=share, max_retries=MAX_RETRIES)(_perform)
+        self.tasks: dict[Any, Any] = {}
+
+    def _join(self, address: str, slots: int | None) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        where: dict[str, Any] = {"address": address}
+        if address == "local":
+            where |= {"num_cpus": slots, "include_dashboard": False}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Ray announces what later versions will do
+                self.ray.init(**where, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
+            raise InputError(f"--ray {address}: there is no such Ray cluster: {reason}") from None
+
+    def submit(self, task: Any) -> None:  # noqa: D102
+        self.tasks[self.remote.remote(self.perform, task)] = task
+
+    def wait(self, seconds: float | None) -> list[tuple[Any, Any]]:  # noqa: D102
+        ready, _ = self.ray.wait(list(self.tasks), num_returns=1, timeout=seconds)
+        try:
+            return [(self.tasks.pop(place), self.ray.get(place)) for place in ready]
+        except self.ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            raise WorkerError(f"{type(cause).__name__}: {cause}") from None
+        except self.ray.exceptions.RayError as error:
+            text = " ".join(str(error).split())
+            raise WorkerError(f"a task ended its process {MAX_RETRIES + 1} times: {text}") from None
+
+    def close(self) -> None:  # noqa: D102
+        for place in self.tasks:
+            self.ray.cancel(place, force=True)
+        self.tasks = {}
+        self.ray.shutdown()
+
+
+def _perform(perform: Callable[[Any], Any], task: Any) -> Any:
+    use_one_thread()
+    return perform(task)

@@ -1,0 +1,289 @@
+"""What to rebuild becomes a plan: which networks are trained, and what each is evaluated on.
+
+A plan is a list of sections, each a table or a figure of the report. A section says which networks
+it needs, by name, and what it wants to know of them; what two sections both want is wanted once.
+Nothing here runs anything: `reproduce` does, and `report` writes down what came out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from augury.config import Config, preset, with_settings
+from augury.experiments.evaluate import Cell
+from augury.experiments.records import Extent
+
+Rule = Literal["execution", "paper", "every"]
+"""Which epochs of a training: the one that executions choose, the one that the paper's rule
+chooses, or every one."""
+
+Who = Literal["all", "best"]
+"""Every seed, or the best-validated one alone."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network that is trained: a preset and what is changed in it."""
+
+    label: str
+    """What the paper calls it."""
+    preset: str
+    settings: tuple[str, ...] = ()
+
+    def config(self, settings: Sequence[str] = ()) -> Config:
+        """Return the configuration, with further settings on top."""
+        return with_settings(preset(self.preset), [*self.settings, *settings])
+
+
+NETWORKS: dict[str, Network] = {
+    "paper-mpnn": Network("MPNN", "paper-mpnn"),
+    "paper-pna": Network("PNA", "paper-pna"),
+    "paper-pna-nostd": Network("PNA−STD", "paper-pna-nostd"),
+    "paper-pna-nostd-no-extra": Network(
+        "PNA−STD, −BFS variety", "paper-pna-nostd", ("data.extra_graphs=0",)
+    ),
+    "discrete": Network("discrete", "discrete"),
+}
+"""By the name that records, tables and folders have for it; for most of them that is the preset."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a network and which decisions are its own."""
+
+    network: str
+    termination: str = "bfs"
+    neural_bottleneck: bool = True
+    neural_augmentation: bool = True
+    rule: Rule = "execution"
+
+    @property
+    def label(self) -> str:
+        """The row's name, in the paper's words."""
+        name, comma, rest = NETWORKS[self.network].label.partition(", ")
+        end = "BFS" if self.termination == "bfs" else f"t = {self.termination}"
+        less = [rest] if comma else []
+        if self.termination == "bfs":
+            less += [] if self.neural_bottleneck else ["−bottle"]
+            less += [] if self.neural_augmentation else ["−augment"]
+        return ", ".join([f"{name} ({end})", *less])
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: a family of graphs, how many of them, and whose runs."""
+
+    scale: int
+    p: str
+    extent: Extent
+    who: Who = "all"
+
+    @property
+    def label(self) -> str:
+        """The column's name."""
+        return f"{self.scale}x"
+
+
+@dataclass(frozen=True)
+class Want:
+    """Something a section needs to know: runs of some epochs of some seeds of a network."""
+
+    network: str
+    rule: Rule
+    who: Who
+    cell: Cell
+    extent: Extent
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table or a figure of the report."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    option: str
+    """What asks for it on the command line."""
+
+    def want(self, row: Row, column: Column) -> Want:
+        """Return what an entry is made of."""
+        cell = Cell(
+            column.scale,
+            column.p,
+            row.termination,
+            row.neural_bottleneck,
+            row.neural_augmentation,
+        )
+        return Want(row.network, row.rule, column.who, cell, column.extent)
+
+    def wants(self) -> list[Want]:
+        """Return what all entries are made of."""
+        return [self.want(row, column) for row in self.rows for column in self.columns]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sections, and the seeds that are trained for them."""
+
+    sections: tuple[Section, ...]
+    seeds: tuple[int, ...] = tuple(range(10))
+    settings: tuple[str, ...] = ()
+    """Settings on top of every network's own; for tests and trials."""
+    is_quick: bool = False
+    """Shipped checkpoints instead of trainings."""
+    asked: str = "--all"
+    """The options that ask for these sections …"""
+    options: str = ""
+    """… and those that say how, as the report repeats them."""
+
+    def command(self, section: Section | None = None) -> str:
+        """Return the command for all of it, or for one section by itself."""
+        asked = section.option if section else self.asked
+        return " ".join(filter(None, ["augury reproduce", asked, self.options]))
+
+    @property
+    def networks(self) -> list[str]:
+        """The networks that sections need, each once, in the order of `NETWORKS`."""
+        needed = {row.network for section in self.sections for row in section.rows}
+        return [name for name in NETWORKS if name in needed]
+
+    def wants(self) -> list[Want]:
+        """Return what all sections want, each thing once."""
+        return list(dict.fromkeys(want for section in self.sections for want in section.wants()))
+
+    def config(self, network: str) -> Config:
+        """Return the configuration that a network is trained with."""
+        return NETWORKS[network].config(self.settings)
+
+
+ABLATIONS = ((True, True), (False, True), (True, False), (False, False))
+"""Whether bottleneck and augmentation are the network's, as Table 2 goes through them."""
+
+TABLE_SCALES = (1, 2, 4, 8)
+LARGE: dict[str, dict[int, int]] = {
+    "1/4": {16: 50, 32: 10, 64: 2, 128: 1},
+    "3/n": {16: 50, 32: 10, 64: 10, 128: 5},
+}
+"""Graphs at scales beyond the paper's, where one run has thousands of rounds; one run each."""
+
+CURVE_RUNS = 2
+"""Runs on each graph in every epoch of a figure."""
+
+BEST_ROWS = (Row("paper-mpnn"), Row("paper-pna-nostd"), Row("discrete"))
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is run."""
+
+    graphs: int = 50
+    runs: int = 10
+    max_scale: int = 128
+
+    def columns(self, scales: Iterable[int], p: str = "1/4") -> tuple[Column, ...]:
+        """Return a column for each scale."""
+        found: list[Column] = []
+        for scale in (scale for scale in scales if scale <= self.max_scale):
+            if scale in TABLE_SCALES:
+                found.append(Column(scale, p, Extent(self.graphs, self.runs)))
+            else:
+                graphs = min(self.graphs, LARGE[p][scale])
+                found.append(Column(scale, p, Extent(graphs, 1), "best"))
+        return tuple(found)
+
+
+def sections(size: Size) -> dict[str, Section]:
+    """Return every section by its name, in the order of the report."""
+    table = size.columns(TABLE_SCALES)
+    curve = Extent(size.graphs, min(size.runs, CURVE_RUNS))
+    found = (
+        Section(
+            "table-1",
+            "Table 1: accuracy at different sizes",
+            (*(Row("paper-mpnn", t) for t in "135"), *BEST_ROWS),
+            table,
+            "--table 1",
+        ),
+        Section(
+            "table-2",
+            "Table 2: without neural bottleneck or augmentation, with std, without extra data",
+            (
+                *(Row("paper-mpnn", "bfs", *neural) for neural in ABLATIONS),
+                *(Row("paper-pna", "bfs", *neural) for neural in ABLATIONS),
+                Row("paper-pna-nostd-no-extra"),
+                *(Row("paper-pna-nostd", "bfs", *neural) for neural in ABLATIONS),
+                Row("discrete"),
+            ),
+            table,
+            "--table 2",
+        ),
+        Section(
+            "table-3",
+            "Table 3: other probabilities of an edge",
+            BEST_ROWS,
+            tuple(
+                column
+                for scale in (1, 2)
+                for p in ("1/5", "1/2", "3/4")
+                for column in size.columns([scale], p)
+            ),
+            "--table 3",
+        ),
+        Section(
+            "figure-2",
+            "Figure 2: accuracy and flow error in each epoch, 1x",
+            (Row("paper-pna-nostd", rule="every"), Row("paper-mpnn", rule="every")),
+            (Column(1, "1/4", curve),),
+            "--figure 2",
+        ),
+        Section(
+            "figure-3",
+            "Figure 3: PNA with std in each epoch, 2x",
+            (Row("paper-pna", rule="every"),),
+            tuple(replace(column, extent=curve) for column in size.columns([2])),
+            "--figure 3",
+        ),
+        Section(
+            "rule",
+            "The paper's own selection rule",
+            tuple(Row(name, rule="paper") for name in NETWORKS if name != "discrete"),
+            table,
+            "--beyond rule",
+        ),
+        Section(
+            "large",
+            "Beyond the paper: larger graphs",
+            BEST_ROWS,
+            size.columns(LARGE["1/4"]),
+            "--beyond large",
+        ),
+        Section(
+            "sparse",
+            "Beyond the paper: sparse graphs, p = 3/n",
+            BEST_ROWS,
+            size.columns((*TABLE_SCALES, *LARGE["3/n"]), "3/n"),
+            "--beyond sparse",
+        ),
+    )
+    return {section.name: section for section in found}
+
+
+FULL = Size()
+QUICK = Size(graphs=6, runs=2, max_scale=8)
+"""What `--quick` runs: minutes on one core."""
+
+
+def quick(plan: Plan, shipped: Iterable[str]) -> Plan:
+    """Return what of a plan can be told from shipped checkpoints alone: no epochs, one seed."""
+    there = set(shipped)
+    kept: list[Section] = []
+    for section in plan.sections:
+        rows = tuple(
+            row for row in section.rows if row.rule == "execution" and row.network in there
+        )
+        if rows:
+            kept.append(replace(section, rows=rows))
+    return replace(plan, sections=tuple(kept), is_quick=True)

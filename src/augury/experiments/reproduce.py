@@ -1,0 +1,300 @@
+"""A plan and a run folder become trainings, records and a report; only what is missing is done.
+
+One loop serves all forms of `workers`: it looks at what the folder lacks, hands out tasks, and
+writes what comes back. Trainings go in slices, so that little is lost when a process is killed, and
+go first, as evaluations wait for them. Nothing is decided by the order in which results arrive: the
+report is made from the folder alone, and an interrupted run ends with the same report as any other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from augury.classical.graph import InputError
+from augury.experiments.parts import Part
+from augury.experiments.run_folder import RunFolder, Seed
+from augury.experiments.tasks import (
+    Evaluated,
+    Evaluation,
+    Result,
+    Task,
+    Trained,
+    Training,
+    machine,
+)
+from augury.experiments.workers import WorkerError, Workers
+
+SLICE_SECONDS = 30.0
+"""How long a training goes on before its state is written down."""
+
+GUESSED_EPOCHS = 45
+"""Epochs of a training, while none of its kind is finished."""
+
+GUESSED_RATE = 1e-5
+"""Seconds for a unit of `Part.cost`, while nothing like it was measured: about that of 1x."""
+
+SAFETY = 1.5
+"""A task is started before a deadline only if so many times its expected time is left."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a plan is run."""
+
+    device: str = "cpu"
+    train_only: bool = False
+    tidy: bool = False
+    """Delete the checkpoints of epochs that are no longer needed."""
+    stop_after: float | None = None
+    """Seconds after which the run ends, to be continued."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run is."""
+
+    text: str
+    """What was done last."""
+    done: int
+    """Tasks that this run has done."""
+    left: int
+    """Parts and trainings that are known to be missing."""
+    seconds_left: float
+
+
+class Clock:
+    """How long tasks take, by what similar ones took in this folder."""
+
+    def __init__(self, times: Sequence[dict[str, Any]]) -> None:
+        self.sums: dict[tuple[Any, ...], list[float]] = {}
+        for told in times:
+            self.add(told)
+
+    def add(self, told: dict[str, Any]) -> None:
+        """Take a line of times.jsonl."""
+        if told["what"] == "session":
+            return
+        amount = "epochs" if told["what"] == "training" else "cost"
+        for key in (
+            (told["what"],),
+            (told["what"], told["network"]),
+            (told["what"], told["network"], told.get("scale")),
+        ):
+            sums = self.sums.setdefault(key, [0.0, 0.0])
+            sums[0] += told["seconds"]
+            sums[1] += told[amount]
+
+    def _rate(self, *key: Any) -> float | None:
+        seconds, amount = self.sums.get(key, (0.0, 0.0))
+        return seconds / amount if amount else None
+
+    def part(self, part: Part) -> float:
+        """Return about how many seconds a part takes."""
+        kind = ("part", part.network, part.cell.scale)
+        rate = self._rate(*kind) or self._rate(*kind[:2]) or self._rate(*kind[:1]) or GUESSED_RATE
+        return rate * part.cost
+
+    def epoch(self, network: str) -> float:
+        """Return about how many seconds an epoch takes."""
+        return self._rate("training", network) or self._rate("training") or 5.0
+
+    def training(self, seed: Seed, alike: Sequence[Seed]) -> float:
+        """Return about how many seconds a training still takes."""
+        ended = [len(other.history) for other in alike if other.is_finished]
+        epochs = sum(ended) / len(ended) if ended else GUESSED_EPOCHS
+        epochs = min(epochs, seed.config.training.max_epochs)
+        return max(1.0, epochs - len(seed.history)) * self.epoch(seed.network)
+
+
+class Driver:
+    """Hands out tasks and writes down results."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        workers: Workers,
+        options: Options,
+        progress: Callable[[Status], None],
+    ) -> None:
+        self.folder, self.workers, self.options = folder, workers, options
+        self.progress = progress
+        self.clock = Clock(folder.times)
+        self.seeds = {
+            (seed.network, seed.seed): seed
+            for seeds in folder.results.seeds.values()
+            for seed in seeds
+        }
+        self.wants = [] if options.train_only else folder.plan.wants()
+        self.under_way: set[Any] = set()
+        """Keys of seeds that are in training, and parts that are being evaluated."""
+        self.started = time.monotonic()
+        self.num_done = 0
+        self._look()
+
+    def _look(self) -> None:
+        """See what the folder lacks: trainings first, then the longest parts."""
+        self.trainings = self.folder.results.unfinished()
+        missing = self.folder.results.missing(self.wants)
+        self.missing = dict.fromkeys(sorted(missing, key=lambda part: -part.cost))
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the run has to end."""
+        if self.options.stop_after is None:
+            return float("inf")
+        return self.options.stop_after - (time.monotonic() - self.started)
+
+    def run(self) -> bool:
+        """Do what is missing, or as much as the time allows; tells whether all of it is done.
+
+        Raises:
+            InputError: a task cannot be done.
+        """
+        while self._submit() and self.seconds_left > 0:
+            bounded = self.options.stop_after is not None
+            try:
+                done = self.workers.wait(max(0.0, self.seconds_left) if bounded else None)
+            except WorkerError as error:
+                raise InputError(f"a task failed: {error}") from None
+            for task, result in done:
+                self._keep(task, result)
+        return not self.trainings and not self.missing
+
+    def _submit(self) -> bool:
+        """Hand out tasks while there is room; tells whether any is under way."""
+        waiting = self._waiting()
+        while len(self.under_way) < self.workers.slots and waiting:
+            key = waiting.pop(0)
+            self.under_way.add(key)
+            self.workers.submit(self._task(key))
+        return bool(self.under_way)
+
+    def _waiting(self) -> list[Any]:
+        """Return what can be started now and is likely to end in time."""
+        seeds = [
+            (seed.network, seed.seed)
+            for seed in self.trainings
+            if SAFETY * self.clock.epoch(seed.network) < self.seconds_left
+        ]
+        found: list[Any] = [key for key in seeds if key not in self.under_way]
+        room = self.workers.slots - len(self.under_way) - len(found)
+        for part in self.missing:
+            if room <= 0:
+                break
+            if part not in self.under_way and SAFETY * self.clock.part(part) < self.seconds_left:
+                found.append(part)
+                room -= 1
+        return found
+
+    def _task(self, key: Any) -> Task:
+        device = self.options.device
+        if isinstance(key, Part):
+            path = self.seeds[key.network, key.seed].checkpoint(key.epoch)
+            if not path.exists():
+                raise InputError(f"{path}: this checkpoint is missing; a figure needs its epoch")
+            return Evaluation(key, path.read_bytes(), device)
+        seed = self.seeds[key]
+        resume = seed.folder / "resume.safetensors"
+        state = resume.read_bytes() if resume.exists() else None
+        seconds = min(SLICE_SECONDS, self.seconds_left)
+        return Training(seed.network, seed.seed, seed.config, device, seconds, state)
+
+    def _keep(self, task: Task, result: Result) -> None:
+        """Write a result into the folder."""
+        self.num_done += 1
+        if isinstance(task, Training):
+            assert isinstance(result, Trained)
+            told = self._keep_training(task, result)
+        else:
+            assert isinstance(result, Evaluated)
+            told = self._keep_part(task, result)
+        if self.options.tidy:
+            made = task if isinstance(task, Training) else task.part
+            self.folder.tidy(self.seeds[made.network, made.seed])
+        left = sum(self.clock.part(part) for part in self.missing)
+        for seed in self.trainings:
+            left += self.clock.training(seed, self.folder.results.seeds[seed.network])
+        num_left = len(self.missing) + len(self.trainings)
+        self.progress(Status(told, self.num_done, num_left, left / self.workers.slots))
+
+    def _keep_training(self, task: Training, result: Trained) -> str:
+        seed = self.seeds[task.network, task.seed]
+        self.under_way.discard((task.network, task.seed))
+        self.folder.keep_training(seed, result.files)
+        self._note(
+            what="training",
+            network=task.network,
+            seed=task.seed,
+            epochs=result.num_epochs,
+            seconds=round(result.seconds, 3),
+            machine=result.machine,
+        )
+        self._look()
+        ended = "trained" if seed.is_finished else "training"
+        return f"{ended} {task.network}, seed {task.seed}, {len(seed.history)} epochs"
+
+    def _keep_part(self, task: Evaluation, result: Evaluated) -> str:
+        part = task.part
+        self.under_way.discard(part)
+        self.folder.parts.add(part, result.outcome)
+        self.missing.pop(part, None)
+        self._note(
+            what="part",
+            network=part.network,
+            seed=part.seed,
+            epoch=part.epoch,
+            scale=part.cell.scale,
+            p=part.cell.p,
+            cost=part.cost,
+            seconds=round(result.seconds, 3),
+            machine=result.machine,
+        )
+        return f"{part}: {100 * result.outcome.accuracy:.1f} %"
+
+    def _note(self, **told: Any) -> None:
+        self.folder.note(**told)
+        self.clock.add(told)
+
+
+def run_plan(
+    folder: RunFolder,
+    workers: Callable[[], Workers],
+    options: Options,
+    progress: Callable[[Status], None],
+) -> bool:
+    """Do what a folder lacks of its plan, and write the report if nothing is missing any more.
+
+    Returns:
+        Whether all is done.
+
+    Raises:
+        InputError: a task cannot be done, or the folder does not fit the plan.
+    """
+    from augury.experiments.report import write_report
+
+    folder.refuse_other_weights()
+    wants = [] if options.train_only else folder.plan.wants()
+    if folder.results.unfinished() or folder.results.missing(wants):
+        driver = Driver(folder, workers(), options, progress)
+        started, how = time.perf_counter(), "interrupted"
+        try:
+            how = "done" if driver.run() else "stopped"
+        finally:
+            driver.workers.close()
+            folder.note(
+                what="session",
+                ended=how,
+                slots=driver.workers.slots,
+                tasks=driver.num_done,
+                seconds=round(time.perf_counter() - started, 3),
+                machine=machine(options.device),
+            )
+        if how == "stopped":
+            return False
+    if not options.train_only:
+        folder.parts.put_in_order()
+        write_report(folder.path, folder.plan, folder.results, folder.times)
+    return True

@@ -1,0 +1,299 @@
+"""A folder becomes what is known of a reproduction, and what tasks made goes into it.
+
+    DIR/train/NETWORK/seed-K/   best.safetensors, history.csv, epoch-NNN.safetensors, just as
+                                `augury train` leaves them; until the training is finished,
+                                resume.safetensors
+    DIR/records.jsonl           what each network did in each cell, a line for each part
+    DIR/times.jsonl             how long each task took, and where
+    DIR/report.md               tables made of the above
+    DIR/reproduction/           plots, and times.md
+    DIR/lock                    held by the process that works here
+
+Only one process writes, and every file is complete under its name at any moment, or ends in a line
+that will be cut off; so the process may be killed whenever anyone likes.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from augury.classical.formats import named, write_text
+from augury.classical.formats.files import atomic_file
+from augury.classical.graph import InputError
+from augury.config import Config, to_dict
+from augury.experiments.parts import Outcome, Part, PartsFile, whole_lines
+from augury.experiments.plan import Plan, Rule, Want
+
+PAPERS_SCORE = "validation_last_predecessor"
+"""What the paper's rule looks at."""
+
+
+def chosen_epoch(scores: Sequence[float], patience: int) -> tuple[int, bool]:
+    """Return the best epoch, and whether `patience` epochs after it bring no better one.
+
+    >>> chosen_epoch([0.2, 0.8, 0.7, 0.6, 0.9], patience=2)
+    (1, True)
+    """
+    best = -1
+    for epoch, score in enumerate(scores):
+        if best < 0 or score > scores[best]:
+            best = epoch
+        if epoch - best >= patience:
+            return best, True
+    return best, False
+
+
+@dataclass
+class Seed:
+    """One seed of a network, as far as it is trained."""
+
+    network: str
+    seed: int
+    config: Config
+    folder: Path
+    history: list[dict[str, float]] = field(default_factory=list)
+    """A row for each epoch."""
+    shipped: Path | None = None
+    """The checkpoint that stands for a training that was not made here."""
+    shipped_epoch: int = 0
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no further epoch is to come."""
+        if self.shipped:
+            return True
+        training = self.config.training
+        scores = [row["score"] for row in self.history]
+        over = len(scores) >= training.max_epochs
+        return over or chosen_epoch(scores, training.patience)[1]
+
+    def epoch(self, rule: Rule) -> int:
+        """Return the epoch that a rule chooses, of those that there are."""
+        if self.shipped:
+            return self.shipped_epoch
+        name = "score" if rule == "execution" else PAPERS_SCORE
+        scores = [row[name] for row in self.history]
+        return chosen_epoch(scores, self.config.training.patience)[0]
+
+    def score(self, rule: Rule) -> float:
+        """Return how good the rule found the epoch that it chooses."""
+        if self.shipped:
+            return 0.0
+        return self.history[self.epoch(rule)]["score" if rule == "execution" else PAPERS_SCORE]
+
+    def checkpoint(self, epoch: int) -> Path:
+        """Return the file of an epoch."""
+        if self.shipped:
+            return self.shipped
+        path = self.folder / f"epoch-{epoch:03d}.safetensors"
+        is_best = epoch == self.epoch("execution")
+        return self.folder / "best.safetensors" if is_best and not path.exists() else path
+
+
+@dataclass
+class Results:
+    """All that is known: of each network the seeds, and the parts that are done."""
+
+    seeds: dict[str, list[Seed]]
+    parts: dict[Part, Outcome]
+
+    def best(self, network: str, rule: Rule = "execution") -> Seed:
+        """Return the best-validated seed of a network; of equals the first."""
+        return max(self.seeds[network], key=lambda seed: (seed.score(rule), -seed.seed))
+
+    def parts_of(self, want: Want) -> list[Part]:
+        """Return the parts that a want comes to, as far as they can be told yet."""
+        seeds = self.seeds[want.network]
+        if want.who == "best":
+            is_known = all(seed.is_finished for seed in seeds)
+            seeds = [self.best(want.network, want.rule)] if is_known else []
+        if want.rule != "every":
+            return [
+                Part(want.network, seed.seed, seed.epoch(want.rule), want.cell, want.extent)
+                for seed in seeds
+                if seed.is_finished
+            ]
+        return [
+            Part(want.network, seed.seed, epoch, want.cell, want.extent)
+            for seed in seeds
+            for epoch in range(len(seed.history))
+        ]
+
+    def unfinished(self) -> list[Seed]:
+        """Return the seeds that are still to be trained, or to be trained further."""
+        return [seed for seeds in self.seeds.values() for seed in seeds if not seed.is_finished]
+
+    def missing(self, wants: Sequence[Want]) -> list[Part]:
+        """Return the parts that can be told and are not done, each once."""
+        told = dict.fromkeys(part for want in wants for part in self.parts_of(want))
+        return [part for part in told if part not in self.parts]
+
+
+class RunFolder:
+    """The folder of one reproduction, open for writing; `locked` makes one."""
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        self.path, self.plan = path, plan
+        self.parts = PartsFile(path / "records.jsonl")
+        times = path / "times.jsonl"
+        lines = whole_lines(times) if times.exists() else []
+        self.times: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        read = self._shipped if plan.is_quick else self._trained
+        self.results = Results({name: read(name) for name in plan.networks}, self.parts.parts)
+
+    def _trained(self, network: str) -> list[Seed]:
+        config = self.plan.config(network)
+        folder = self.path / "train" / network
+        return [
+            _read_seed(Seed(network, seed, config, folder / f"seed-{seed}"))
+            for seed in self.plan.seeds
+        ]
+
+    def _shipped(self, network: str) -> list[Seed]:
+        from augury.neural.checkpoint import find, load
+
+        path = find(network)
+        loaded = load(path)
+        seed, epoch = (int(loaded.provenance.get(name, 0)) for name in ("seed", "epoch"))
+        return [Seed(network, seed, loaded.config, path, [], path, epoch)]
+
+    def refuse_other_weights(self) -> None:
+        """Say so if a checkpoint is not the one that its records were made with.
+
+        Raises:
+            InputError: there is such a checkpoint.
+        """
+        from augury.neural.checkpoint import load
+
+        known = {
+            (part.network, part.seed, part.epoch): outcome.weights
+            for part, outcome in self.parts.parts.items()
+        }
+        for seed in (seed for seeds in self.results.seeds.values() for seed in seeds):
+            epoch = seed.epoch("execution")
+            weights = known.get((seed.network, seed.seed, epoch))
+            if weights and load(seed.checkpoint(epoch)).weights != weights:
+                raise InputError(
+                    f"{self.parts.path}: these records were made with other weights than those "
+                    f"of {seed.checkpoint(epoch)}"
+                )
+
+    def keep_training(self, seed: Seed, files: dict[str, bytes]) -> None:
+        """Write what a slice of a training made; the history last, for it says what there is."""
+        seed.folder.mkdir(parents=True, exist_ok=True)
+        order = ("resume.safetensors", "history.csv")
+        for name in sorted(files, key=lambda name: (name in order, name == order[-1], name)):
+            with atomic_file(seed.folder / name) as file:
+                file.write(files[name])
+        seed.history = _rows(files["history.csv"].decode())
+        if seed.is_finished:
+            (seed.folder / "resume.safetensors").unlink(missing_ok=True)
+
+    def tidy(self, seed: Seed) -> None:
+        """Delete the checkpoints of epochs that no part still needs."""
+        wants = [want for want in self.plan.wants() if want.network == seed.network]
+        needed = {part.epoch for part in self.results.missing(wants) if part.seed == seed.seed}
+        if seed.history and not seed.is_finished and any(want.rule == "paper" for want in wants):
+            needed.add(seed.epoch("paper"))  # which may yet turn out to be the one
+        for path in seed.folder.glob("epoch-*.safetensors"):
+            if int(path.stem.removeprefix("epoch-")) not in needed:
+                path.unlink()
+
+    def note(self, **told: Any) -> None:
+        """Write down how long something took."""
+        path = self.path / "times.jsonl"
+        with named(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(told) + "\n")
+        self.times.append(told)
+
+
+@contextmanager
+def locked(path: Path, plan: Plan) -> Iterator[RunFolder]:
+    """Open a folder, made if need be, for this process alone.
+
+    The system lets go of the lock when the process ends, however it ends.
+
+    Raises:
+        InputError: another process works in the folder, or what it holds is another run.
+    """
+    with named(path):
+        path.mkdir(parents=True, exist_ok=True)
+        file = (path / "lock").open("a+", encoding="utf-8")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            owner = file.read().strip() or "another process"
+            raise InputError(
+                f"{path}: {owner} is at work in this folder; wait until it is done, or end it"
+            ) from None
+        file.truncate(0)
+        file.write(f"process {os.getpid()}\n")
+        file.flush()
+        for left in path.rglob(".augury-*.tmp"):
+            left.unlink()  # files that a killed process had not finished
+        yield RunFolder(path, plan)
+
+
+def _read_seed(seed: Seed) -> Seed:
+    """Fill in what the folder of a training holds, or say why it is none of this plan's."""
+    history = seed.folder / "history.csv"
+    if not history.exists():
+        return seed
+    from augury.neural.checkpoint import load
+
+    with named(history):
+        seed.history = _rows(history.read_text(encoding="utf-8"))
+    there = load(seed.folder / "best.safetensors").config
+    if to_dict(there) != to_dict(seed.config):
+        raise InputError(
+            f"{seed.folder}: this network was trained with other settings: "
+            f"{_difference(there, seed.config)}"
+        )
+    ensemble = seed.folder.parent / "resume.safetensors"
+    if not seed.is_finished and ensemble.exists():
+        raise InputError(
+            f"{seed.folder.parent}: this training is not finished; "
+            f"augury train with --resume finishes it"
+        )
+    return seed
+
+
+def _rows(text: str) -> list[dict[str, float]]:
+    try:
+        rows = [
+            {name: float(value) for name, value in row.items()}
+            for row in csv.DictReader(io.StringIO(text))
+        ]
+        if not all({"score", PAPERS_SCORE} <= set(row) for row in rows):
+            raise ValueError
+    except (ValueError, TypeError):
+        raise InputError("this is not the history of a training") from None
+    return rows
+
+
+def _difference(there: Config, wanted: Config) -> str:
+    """Name the first setting in which two configurations differ."""
+    ours, theirs = to_dict(wanted), to_dict(there)
+    for part in ("data", "network", "training"):
+        for name, value in ours[part].items():
+            if theirs[part][name] != value:
+                return f"{part}.{name} is {theirs[part][name]}, not {value}"
+    return f"the preset is {there.preset}, not {wanted.preset}"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, unless it already says just that."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)

@@ -1,0 +1,149 @@
+"""The two kinds of work: a slice of a training, and a part of an evaluation; bytes in, bytes out.
+
+A task knows no run folder. What it needs comes with it and what it makes goes back, so it can run
+in this process, in another or on another machine; and as it has no effect but its result, a task
+whose process died is simply run again.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from augury.config import Config
+from augury.experiments.evaluate import evaluate, load_models
+from augury.experiments.parts import Outcome, Part, outcome_of
+
+
+@dataclass(frozen=True)
+class Training:
+    """Some epochs of one seed: from where an earlier slice ended, for about so many seconds."""
+
+    network: str
+    seed: int
+    config: Config
+    device: str
+    seconds: float
+    resume: bytes | None = None
+    """The file that the slice before left; none for the first."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a slice of a training made."""
+
+    files: dict[str, bytes]
+    """By name: each epoch's checkpoint, the best one if a new one is, resume.safetensors,
+    history.csv."""
+    num_epochs: int
+    seconds: float
+    machine: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A checkpoint and the runs that are wanted of it."""
+
+    part: Part
+    checkpoint: bytes
+    device: str
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """How the runs went."""
+
+    outcome: Outcome
+    seconds: float
+    machine: dict[str, str]
+
+
+Task = Training | Evaluation
+Result = Trained | Evaluated
+
+
+def perform(task: Task) -> Result:
+    """Do a task."""
+    return _train(task) if isinstance(task, Training) else _evaluate(task)
+
+
+def _train(task: Training) -> Trained:
+    from augury.neural.training import train
+
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="augury-") as name:
+        folder = Path(name)
+        if task.resume is not None:
+            _put_back(task, folder)
+        progress, *_ = train(
+            task.config,
+            [task.seed],
+            folder,
+            task.device,
+            resume=task.resume is not None,
+            say=lambda line: None,
+            pause=lambda: time.perf_counter() - started >= task.seconds,
+        )
+        made = [*(folder / f"seed-{task.seed}").iterdir(), folder / "resume.safetensors"]
+        files = {path.name: path.read_bytes() for path in sorted(made)}
+    epochs = sum(name.startswith("epoch-") for name in files)
+    assert len(progress.history) >= epochs
+    return Trained(files, epochs, time.perf_counter() - started, machine(task.device))
+
+
+def _put_back(task: Training, folder: Path) -> None:
+    """Make a run folder that looks as the slice before left it."""
+    import json
+
+    from augury.config import to_dict
+
+    assert task.resume is not None
+    told = {"config": to_dict(task.config), "seeds": [task.seed]}
+    (folder / f"seed-{task.seed}").mkdir()
+    (folder / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "resume.safetensors").write_bytes(task.resume)
+
+
+def _evaluate(task: Evaluation) -> Evaluated:
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="augury-") as name:
+        path = Path(name) / "network.safetensors"
+        path.write_bytes(task.checkpoint)
+        (model,) = load_models([str(path)], task.device)
+    part = task.part
+    model = replace(model, name=part.network, seed=part.seed)
+    records = list(evaluate(model, part.cell, part.extent))
+    seconds = time.perf_counter() - started
+    return Evaluated(outcome_of(records, part.extent), seconds, machine(task.device))
+
+
+@cache
+def machine(device: str) -> dict[str, str]:
+    """Describe the machine that runs a task."""
+    from augury.neural.provenance import provenance
+
+    told = provenance(device)
+    described = {"processor": _processor(), "cores": str(os.cpu_count())}
+    if device.startswith("cuda"):
+        described["GPU"] = str(told["device"])
+    return described | {
+        "Python": platform.python_version(),
+        "PyTorch": str(told["torch"]),
+        "version": str(told["version"]),
+        "commit": str(told["commit"]),
+    }
+
+
+def _processor() -> str:
+    """Return the processor's name, which only Linux tells in full."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

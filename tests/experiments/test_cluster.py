@@ -1,0 +1,85 @@
+"""Workers on a real Ray cluster of this machine, in which processes are killed."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from augury.classical.graph import InputError
+from augury.experiments.cluster import RayWorkers
+from augury.experiments.workers import MAX_RETRIES, WorkerError
+
+HERE = str(Path(__file__).parent)
+sys.path.insert(0, HERE)
+from doing import do  # noqa: E402
+from test_workers import all_results  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[RayWorkers]:
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, before]))
+    workers = RayWorkers(do, "local", 2)
+    yield workers
+    workers.close()
+    os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+
+
+def test_a_task_whose_process_dies_is_done_again_and_counted_once(
+    two: RayWorkers, tmp_path: Path
+) -> None:
+    assert two.slots == 2
+    kinds = ["fine", "die once", "fine", "fine"]
+    tasks = [(kind, str(tmp_path / str(k))) for k, kind in enumerate(kinds)]
+    found = all_results(two, tasks)
+    assert sorted(result for _, result in found) == sorted(
+        f"{kind} {k}" for k, kind in enumerate(kinds)
+    )
+    tries = [(tmp_path / str(k)).read_text().count("\n") for k in range(4)]
+    assert tries == [1, 2, 1, 1]
+
+
+def test_a_process_killed_from_outside_is_replaced(two: RayWorkers, tmp_path: Path) -> None:
+    path = tmp_path / "mark"
+    two.submit(("wait once", str(path)))
+    while not (path.exists() and path.read_text().endswith("\n")):
+        time.sleep(0.01)
+    os.kill(int(path.read_text()), signal.SIGKILL)
+    while not (done := two.wait(60)):
+        pass
+    assert done == [(("wait once", str(path)), "wait once mark")]
+    assert two.tasks == {}
+    assert len(set(path.read_text().split())) == 2
+
+
+def test_a_task_that_fails_is_told(two: RayWorkers, tmp_path: Path) -> None:
+    with pytest.raises(WorkerError, match="ValueError: no such luck"):
+        all_results(two, [("raise", str(tmp_path / "mark"))])
+
+
+@pytest.mark.slow
+def test_a_task_that_always_kills_its_process_is_given_up(two: RayWorkers, tmp_path: Path) -> None:
+    with pytest.raises(WorkerError, match=f"ended its process {MAX_RETRIES + 1} times"):
+        all_results(two, [("die", str(tmp_path / "mark"))])
+    assert (tmp_path / "mark").read_text().count("\n") == MAX_RETRIES + 1
+
+
+def test_without_ray_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_ray(name: str, *rest: Any) -> Any:
+        if name == "ray":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_ray)
+    with pytest.raises(InputError, match=r"pip install 'augury\[cluster\]'"):
+        RayWorkers(do, "local", 2)

@@ -1,0 +1,304 @@
+"""`augury reproduce`: killed, interrupted, stopped or not, the report is the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load
+
+from augury.apps import cli
+from augury.experiments import reproduce, run_folder, tasks
+from augury.experiments.evaluate import Cell
+from augury.experiments.parts import Part
+from augury.experiments.records import Extent
+from augury.experiments.reproduce import Clock
+from augury.experiments.run_folder import chosen_epoch
+from command import Augury, runner
+from tiny import tiny_config
+
+TINY = [
+    *("--set", "data.train_graphs=4", "--set", "data.validation_graphs=2"),
+    *("--set", "data.side=3", "--set", "data.extra_graphs=0", "--set", "network.hidden=4"),
+    *("--set", "training.execution_graphs=1", "--set", "training.execution_scales=(1,)"),
+    *("--seeds", "2", "--graphs", "2", "--runs", "2", "--max-scale", "1", "--max-epochs", "3"),
+]
+ASKED = ["--table", "3", "--figure", "2", "--beyond", "rule"]
+COMMAND = [sys.executable, "-m", "augury.apps.cli", "reproduce", *ASKED, *TINY]
+REPORT = (
+    *("report.md", "records.jsonl", "reproduction/figure-2.png", "reproduction/figure-2.svg"),
+)
+
+
+@pytest.fixture
+def augury(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Augury:
+    """Run the command as the shell would, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return runner(monkeypatch, capfd, "reproduce")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run once without any interruption, in order, in this process."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["augury", *COMMAND[3:], "--out", str(folder)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+    assert not end.value.code
+    yield folder
+
+
+def assert_same(folder: Path, whole: Path) -> None:
+    for name in REPORT:
+        assert (folder / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def state(folder: Path) -> tuple[int, int]:
+    """Return how much of a run there is: files of trainings, bytes of records."""
+    records = folder / "records.jsonl"
+    trained = len(list(folder.glob("train/*/*/history.csv")))
+    return trained, records.stat().st_size if records.exists() else 0
+
+
+def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) -> None:
+    text = (whole / "report.md").read_text()
+    assert "## Table 3: other probabilities of an edge" in text
+    assert "| MPNN (BFS) | 98 ± 1.55 | " in text
+    assert "augury reproduce --table 3 --seeds 2 --graphs 2" in text
+    for network in ("paper-mpnn", "paper-pna", "paper-pna-nostd", "discrete"):
+        for seed in range(2):
+            folder = whole / "train" / network / f"seed-{seed}"
+            names = {path.name for path in folder.iterdir()}
+            assert {"best.safetensors", "history.csv", "epoch-002.safetensors"} <= names
+            assert "resume.safetensors" not in names
+    for image in ("figure-2.png", "figure-2.svg", "times.md"):
+        assert (whole / "reproduction" / image).exists()
+    assert not list(whole.rglob("*.tmp"))
+    times = (whole / "times.jsonl").read_text().splitlines()
+    assert {json.loads(line)["what"] for line in times} == {"training", "part", "session"}
+
+
+def test_killed_at_any_moment_it_goes_on_and_ends_the_same(
+    whole: Path, augury: Augury, tmp_path: Path
+) -> None:
+    """Kill it in its first training and again in its evaluations, then let it finish."""
+    folder = tmp_path / "run"
+    for _ in range(2):
+        before = state(folder)
+        with subprocess.Popen([*COMMAND, "--out", str(folder)], stdout=subprocess.PIPE) as process:
+            trained, size = before
+            while (now := state(folder)) == before or (trained and now[1] <= size + 200):
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.kill()
+        assert not (folder / "report.md").exists()
+        # What a process that dies in the middle of a line leaves.
+        with (folder / "records.jsonl").open("a") as file:
+            file.write('{"network": "pap')
+    assert augury(*ASKED, *TINY, "--out", str(folder)).code == 0
+    assert_same(folder, whole)
+    parts = (folder / "records.jsonl").read_text().splitlines()
+    assert len(parts) == len(set(parts))
+    again = augury(*ASKED, *TINY, "--out", str(folder))
+    assert again.out == f"{folder}: report.md, records.jsonl, plots in reproduction/\n"
+    assert_same(folder, whole)
+
+
+def test_processes_side_by_side_give_the_same_report_though_one_is_killed(
+    whole: Path, augury: Augury
+) -> None:
+    killed: list[int] = []
+
+    def kill_one() -> None:
+        while state(Path("run"))[0] == 0:
+            time.sleep(0.01)
+        killed.append(workers_of(os.getpid())[0])
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    done = augury(*ASKED, *TINY, "--out", "run", "--workers", "2")
+    killer.join()
+    assert (done.code, done.err) == (0, "")
+    assert killed
+    assert_same(Path("run"), whole)
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_gives_the_same_report(whole: Path, augury: Augury) -> None:
+    done = augury(*ASKED, *TINY, "--out", "run", "--ray", "local", "--workers", "2")
+    assert done.code == 0, done.err
+    assert_same(Path("run"), whole)
+
+
+def workers_of(parent: int) -> list[int]:
+    """Return the processes that a process started to do its tasks."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [
+        int(child)
+        for child in children
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+    ]
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with subprocess.Popen(
+        [*COMMAND, "--out", str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while state(folder)[0] == 0:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == cli.INTERRUPTED, err
+    assert err == f"augury: interrupted; the same command goes on with {folder}\n"
+    last = (folder / "times.jsonl").read_text().splitlines()[-1]
+    assert json.loads(last)["ended"] == "interrupted"
+
+
+def test_a_second_process_in_the_same_folder_is_refused(
+    whole: Path, augury: Augury, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    assert (folder / "lock").exists()  # of a process that has ended: nobody holds it
+    plan = run_folder.Plan(())
+    with run_folder.locked(folder, plan):
+        done = augury(*ASKED, *TINY, "--out", str(folder))
+        assert done.code == 2
+        assert done.err == (
+            f"augury: {folder}: process {os.getpid()} is at work in this folder; "
+            f"wait until it is done, or end it\n"
+        )
+    assert augury(*ASKED, *TINY, "--out", str(folder)).code == 0
+
+
+def test_stopped_for_time_and_tidied_up_it_ends_with_the_same_report(
+    whole: Path, augury: Augury, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One epoch a slice, and a clock that strikes after every second look."""
+    monkeypatch.setattr(reproduce, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(reproduce, "SAFETY", 0.0)
+    run = [*ASKED, *TINY, "--out", "run", "--tidy"]
+    trained = augury(*run, "--train-only")
+    assert (trained.code, state(Path("run"))[0]) == (0, 10)
+    assert "every network is trained" in trained.out
+    assert not Path("run/report.md").exists()
+    stops = 0
+    while not Path("run/report.md").exists():
+        done = augury(*run, "--stop-after", "1.5")
+        assert done.code == 0, done.err
+        if "stopped after 1.5 s; the same command goes on" in done.out:
+            stops += 1
+        assert stops < 100
+    assert stops
+    assert_same(Path("run"), whole)
+    left = {path.name for path in Path("run/train").rglob("*") if path.is_file()}
+    assert left == {"best.safetensors", "history.csv"}
+
+
+def test_trainings_of_augury_train_are_used(whole: Path, augury: Augury) -> None:
+    """The folders of a run of `augury train`, under the network's name, count as trained."""
+    for network in ("paper-mpnn", "paper-pna-nostd", "discrete"):
+        shutil.copytree(whole / "train" / network, Path("run/train") / network)
+        Path(f"run/train/{network}/resume.safetensors").write_bytes(b"of an ensemble")
+    done = augury("--table", "3", *TINY, "--out", "run")
+    assert (done.code, done.err) == (0, "")
+    times = Path("run/times.jsonl").read_text().splitlines()
+    assert "training" not in {json.loads(line)["what"] for line in times}
+    # One that is not finished is the other command's to finish.
+    history = Path("run/train/paper-mpnn/seed-0/history.csv")
+    history.write_text("".join(history.read_text().splitlines(keepends=True)[:2]))
+    done = augury("--table", "3", *TINY, "--out", "run")
+    assert done.code == 2
+    assert "run/train/paper-mpnn: this training is not finished; augury train" in done.err
+
+
+def test_trainings_with_other_settings_and_other_weights_are_refused(
+    whole: Path, augury: Augury
+) -> None:
+    shutil.copytree(whole, "run")
+    done = augury(*ASKED, *TINY, "--out", "run", "--set", "training.patience=3")
+    assert done.code == 2
+    assert "trained with other settings: training.patience is 10, not 3" in done.err
+    shutil.copy("run/train/discrete/seed-1/best.safetensors", "run/train/discrete/seed-0/")
+    Path("run/train/discrete/seed-0/epoch-002.safetensors").unlink()
+    done = augury(*ASKED, *TINY, "--out", "run")
+    assert done.code == 2
+    assert "made with other weights than those of run/train/discrete/seed-0/" in done.err
+
+
+BAD = [
+    ([], "say what: --all"),
+    (["--table", "4"], "--table"),
+    (["--figure", "1"], "--figure"),
+    (["--beyond", "belief"], "none of rule, large, sparse"),
+    (["--all", "--seeds", "0"], "--seeds"),
+    (["--all", "--set", "network.width=3"], "there is no setting 'network.width'"),
+    (["--quick", "--figure", "2"], "--quick has no epochs"),
+    (["--beyond", "large", "--max-scale", "8"], "--max-scale 8 leaves nothing"),
+    (["--all", "--ray", "nowhere:1", "--workers", "3"], "--workers"),
+    (["--all", "--device", "tpu"], "must be cpu, cuda or auto"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(bad[0]) for bad in BAD])
+def test_bad_input_is_explained_and_nothing_is_written(
+    augury: Augury, arguments: list[str], message: str
+) -> None:
+    code, out, err = augury(*arguments)
+    assert (code, out) == (2, "")
+    assert message in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+    assert not list(Path().iterdir())
+
+
+def test_the_epoch_that_a_rule_chooses() -> None:
+    assert chosen_epoch([], 2) == (-1, False)
+    assert chosen_epoch([0.1, 0.3, 0.3, 0.2], 2) == (1, True)
+    assert chosen_epoch([0.1, 0.3, 0.2, 0.4, 0.3], 2) == (3, False)
+    assert chosen_epoch([0.1, 0.3, 0.2, 0.2, 0.4], 2) == (1, True)
+
+
+def test_the_clock_goes_by_what_similar_tasks_took() -> None:
+    part = Part("paper-mpnn", 0, 0, Cell(2), Extent(1, 1))
+    told = {"what": "part", "network": "paper-mpnn", "scale": 2, "seconds": 6.0, "cost": part.cost}
+    clock = Clock([told, told | {"seconds": 2.0}])
+    assert clock.part(part) == pytest.approx(4)
+    assert clock.part(Part("paper-mpnn", 0, 0, Cell(2), Extent(5, 2))) == pytest.approx(40)
+    other = Part("discrete", 0, 0, Cell(1), Extent(1, 1))
+    assert clock.part(other) == pytest.approx(4 * other.cost / part.cost)
+    training = {"what": "training", "network": "discrete", "seconds": 6.0, "epochs": 2}
+    clock.add(training)
+    assert clock.epoch("discrete") == clock.epoch("paper-pna") == 3
+
+
+def test_a_training_in_slices_ends_as_one_in_one_piece() -> None:
+    """Slices of one epoch each; every slice knows nothing but the file that the last one left."""
+    config = tiny_config("paper-mpnn")
+    once = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 1e9))
+    assert isinstance(once, tasks.Trained)
+    assert once.num_epochs == 3
+    state = None
+    for epoch in range(3):
+        piece = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 0.0, state))
+        assert isinstance(piece, tasks.Trained)
+        assert piece.num_epochs == 1
+        name = f"epoch-{epoch:03d}.safetensors"
+        one, other = (load(files[name]) for files in (piece.files, once.files))
+        assert all(bool((one[key] == other[key]).all()) for key in other)
+        state = piece.files["resume.safetensors"]

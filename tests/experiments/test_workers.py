@@ -1,0 +1,116 @@
+"""Workers without Ray: each task is done once, whatever happens to the process that does it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from augury.experiments.workers import MAX_RETRIES, InOrder, Processes, WorkerError, Workers
+
+sys.path.insert(0, str(Path(__file__).parent))  # processes inherit it, and find the tasks
+from doing import do
+
+
+def all_results(workers: Workers, tasks: list[Any]) -> list[tuple[Any, Any]]:
+    """Hand out tasks as there is room, as the driver does."""
+    waiting, found, under_way = list(tasks), [], 0
+    while waiting or under_way:
+        while waiting and under_way < workers.slots:
+            workers.submit(waiting.pop(0))
+            under_way += 1
+        done = workers.wait(60)
+        under_way -= len(done)
+        found += done
+    return found
+
+
+@pytest.fixture
+def two() -> Iterator[Processes]:
+    workers = Processes(do, 2)
+    yield workers
+    workers.close()
+
+
+def test_in_order_is_in_order(tmp_path: Path) -> None:
+    tasks = [("fine", str(tmp_path / name)) for name in "abc"]
+    found = all_results(InOrder(do), tasks)
+    assert found == [(task, f"fine {task[1][-1]}") for task in tasks]
+
+
+def test_a_task_whose_process_dies_is_done_again_and_counted_once(
+    two: Processes, tmp_path: Path
+) -> None:
+    kinds = ["fine", "die once", "fine", "die once", "fine"]
+    tasks = [(kind, str(tmp_path / str(k))) for k, kind in enumerate(kinds)]
+    found = all_results(two, tasks)
+    assert sorted(result for _, result in found) == sorted(
+        f"{kind} {k}" for k, kind in enumerate(kinds)
+    )
+    tries = [(tmp_path / str(k)).read_text().count("\n") for k in range(5)]
+    assert tries == [1, 2, 1, 2, 1]
+
+
+def test_a_process_killed_from_outside_is_replaced(two: Processes, tmp_path: Path) -> None:
+    path = tmp_path / "mark"
+    two.submit(("wait once", str(path)))
+    while not (path.exists() and path.read_text().endswith("\n")):
+        time.sleep(0.01)
+    os.kill(int(path.read_text()), signal.SIGKILL)
+    while not (done := two.wait(60)):
+        pass
+    assert done == [(("wait once", str(path)), "wait once mark")]
+    assert len(set(path.read_text().split())) == 2
+    assert two.wait(0) == []
+
+
+def test_a_task_that_always_kills_its_process_is_given_up(two: Processes, tmp_path: Path) -> None:
+    with pytest.raises(WorkerError, match=f"ended its process {MAX_RETRIES + 1} times"):
+        all_results(two, [("die", str(tmp_path / "mark"))])
+    assert (tmp_path / "mark").read_text().count("\n") == MAX_RETRIES + 1
+
+
+def test_the_error_of_a_task_is_told(two: Processes, tmp_path: Path) -> None:
+    with pytest.raises(WorkerError, match="ValueError: no such luck"):
+        all_results(two, [("raise", str(tmp_path / "mark"))])
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    import subprocess
+
+    mark = tmp_path / "mark"
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from doing import do\n"
+        "from augury.experiments.workers import Processes\n"
+        "if __name__ == '__main__':\n"
+        "    workers = Processes(do, 1)\n"
+        f"    workers.submit(('wait once', {str(mark)!r}))\n"
+        "    workers.wait(None)\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    with subprocess.Popen([sys.executable, str(script)]) as process:
+        while not (mark.exists() and mark.read_text().endswith("\n")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+    worker = int(mark.read_text())
+    for _ in range(3000):
+        if not is_alive(worker):
+            break
+        time.sleep(0.02)
+    assert not is_alive(worker)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
