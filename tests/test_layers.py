@@ -22,6 +22,7 @@ LAYERS = {
     "verify": 3,
     "solver": 3,
     "datasets": 3,
+    "watch": 3,
     "experiments": 4,
     "apps": 5,
 }

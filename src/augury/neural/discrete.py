@@ -29,7 +29,7 @@ from augury.classical.ford_fulkerson import (
 )
 from augury.classical.graph import BoolArray, InputError, WideArray
 from augury.config import NetworkConfig
-from augury.neural.execute import Executor, padded_paths, wiring_of
+from augury.neural.execute import Executor, beliefs, padded_paths, wiring_of
 from augury.neural.features import to_bits
 from augury.neural.layers import Linear
 from augury.neural.processors import MPNN
@@ -151,6 +151,10 @@ class DiscreteExecutor(Executor):
             goes_on = _any_of_graphs(changed > 0, wiring) & (steps < limit)
             is_reached = torch.where(runs[wiring.node_graph], now, is_reached)
             runs = runs & goes_on
+            if self.observer is not None:
+                latched = torch.where(link >= 0, wiring.arc[link], -1)
+                likely = beliefs(scores, wiring)
+                self.observer.searched(is_reached, latched, likely, changed.max())
         arc = torch.where(link >= 0, wiring.arc[link], -1).cpu().numpy().astype(np.int32)
         arc[batch.source] = -1
         return Tree(arc, Reached(is_reached, steps))
@@ -173,11 +177,15 @@ class DiscreteExecutor(Executor):
         arcs, is_padding = padded_paths(paths)
         capacity = torch.as_tensor(residual[arcs]).to(self.device)
         padding = torch.as_tensor(is_padding).to(self.device)
-        is_candidate = ~padding
+        is_candidate, likely = ~padding, (~padding).float()
         for place in range(int(residual.max()).bit_length() - 1, -1, -1):
             bit = (capacity >> place) & 1
-            is_candidate = self.network.candidate_logits(is_candidate, bit, padding) > 0
-            is_candidate = is_candidate & ~padding
+            logits = self.network.candidate_logits(is_candidate, bit, padding)
+            is_candidate = (logits > 0) & ~padding
+            if self.observer is not None:
+                likely = likely * logits.sigmoid()
+        if self.observer is not None:
+            self.observer.compared(likely)
         chosen = is_candidate.long().argmax(-1, keepdim=True)
         return capacity.gather(1, chosen)[:, 0].cpu().numpy()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -40,6 +40,27 @@ class SearchMemory(NamedTuple):
     """Steps of the longest search in the batch."""
 
 
+class Observer(Protocol):
+    """Sees what an executor computes on a batch of one graph, and changes nothing of it."""
+
+    def searched(self, values: Tensor, arc: Tensor, belief: Tensor, goes_on: Tensor, /) -> None:
+        """See a step of the search.
+
+        `values` are the distances or reached bits of the nodes; `arc` is the arc to each node's
+        predecessor, −1 for none; `belief` the probability of each arc to be that; `goes_on` the
+        logit of one more step.
+        """
+        ...
+
+    def reached(self, values: Tensor, goes_on: Tensor, /) -> None:
+        """See a step of a separate reachability search: the bits of the nodes, and that logit."""
+        ...
+
+    def compared(self, belief: Tensor, /) -> None:
+        """See how likely each arc of the paths is the bottleneck: (path, place)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Executor(ABC):
     """A network, and which decisions of a run are its own."""
@@ -50,6 +71,7 @@ class Executor(ABC):
     """Whether the network says when it is done; otherwise only failures end a run."""
     neural_bottleneck: bool = True
     neural_augmentation: bool = True
+    observer: Observer | None = None
 
     def subroutines(self) -> Subroutines:
         """Return the four parts."""
@@ -102,7 +124,11 @@ class NeuralExecutor(Executor):
         while run.is_running:
             state = network.search_step(run.values, run.latent, terms.taken(run.links), run.wiring)
             distance = from_bits(network.distance_logits(state) > 0)
-            run.advance(state, distance, network.search_continues(state, run.wiring))
+            goes_on = network.search_continues(state, run.wiring)
+            if self.observer is not None:
+                choices = self._choices(state, terms.taken(None), wiring)
+                self.observer.searched(distance, *choices, goes_on)
+            run.advance(state, distance, goes_on)
         last = State(run.last_encoded, run.last_latent)
         link = network.best_predecessors(last, terms.taken(None), wiring)
         arc = wiring.arc[link].cpu().numpy().astype(np.int32)  # −1 where a node chose itself
@@ -125,7 +151,10 @@ class NeuralExecutor(Executor):
             links = prepared if run.links is None else prepared[run.links]
             state = network.reach_step(run.values, run.latent, links, run.wiring)
             is_reached = network.reached_logits(state) > 0
-            run.advance(state, is_reached, network.reach_continues(state, run.wiring))
+            goes_on = network.reach_continues(state, run.wiring)
+            if self.observer is not None:
+                self.observer.reached(is_reached, goes_on)
+            run.advance(state, is_reached, goes_on)
         sink = torch.as_tensor(batch.sink, device=self.device)
         return ~run.last_values[sink].cpu().numpy()
 
@@ -137,7 +166,10 @@ class NeuralExecutor(Executor):
         if not len(paths.graph):
             return np.zeros(0, np.int64)
         walks, messages = self._messages(batch, residual, paths, tree)
-        place = self.network.bottleneck_logits(messages, walks).argmax(-1)
+        logits = self.network.bottleneck_logits(messages, walks)
+        if self.observer is not None:
+            self.observer.compared(logits.softmax(-1))
+        place = logits.argmax(-1)
         return walks.capacities.gather(1, place[:, None])[:, 0].cpu().numpy()
 
     @torch.inference_mode()
@@ -162,6 +194,12 @@ class NeuralExecutor(Executor):
         values = memory.weights[arcs].astype(np.int64), residual[arcs], is_padding
         walks = Walks(*(torch.as_tensor(array).to(self.device) for array in (*ends, *values)))
         return walks, self.network.walk_messages(memory.latent, walks)
+
+    def _choices(self, state: State, terms: LinkTerms, wiring: Wiring) -> tuple[Tensor, Tensor]:
+        """Return the arc that each node would choose after this step, and how sure it is."""
+        arc = wiring.arc[self.network.best_predecessors(state, terms, wiring)]
+        arc[wiring.source] = -1
+        return arc, beliefs(self.network.link_scores(state, terms, wiring), wiring)
 
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
         """Encode each different pair of weight and residual once, and look the links up."""
@@ -261,6 +299,20 @@ def _never_done(
 def wiring_of(batch: Batch, device: torch.device | str) -> Wiring:
     """A run asks for the wiring of the same batch many times; batches are compared by identity."""
     return Wiring.of(batch, device)
+
+
+def beliefs(scores: Tensor, wiring: Wiring) -> Tensor:
+    """(link,) scores → (arc,): softmax over the links into each node; self loops take their share.
+
+    For an observer: a decision takes the highest score and needs no probability.
+    """
+    from torch_geometric.utils import softmax
+
+    shares = softmax(scores, wiring.receiver, num_nodes=wiring.num_nodes)
+    of_arcs = shares.new_empty(wiring.num_links - wiring.num_nodes)
+    is_arc = wiring.arc >= 0
+    of_arcs[wiring.arc[is_arc]] = shares[is_arc]
+    return of_arcs
 
 
 def padded_paths(paths: Paths) -> tuple[WideArray, BoolArray]:

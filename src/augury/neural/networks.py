@@ -120,6 +120,12 @@ class PaperNetwork(nn.Module):
         along = gather_senders(sent, wiring) + terms.score
         return F.leaky_relu(own + pad_incoming(along, wiring, -torch.inf).squeeze(-1))
 
+    def link_scores(self, state: State, terms: LinkTerms, wiring: Wiring) -> Tensor:
+        """(link,): the scores of `predecessor_scores` without a table, to be looked at."""
+        own, sent = (self.predecessor.part(state.both, end).squeeze(-1) for end in (0, 1))
+        along = sent[wiring.sender] + terms.score.squeeze(-1)
+        return F.leaky_relu(own[wiring.receiver] + along)
+
     def best_predecessors(self, state: State, terms: LinkTerms, wiring: Wiring) -> Tensor:
         """(node,): the link with the highest score into each node, without a table.
 

@@ -1,0 +1,539 @@
+"""A run on one graph becomes a story: every round and every step of it, as one object for JSON.
+
+The run is that of `ford_fulkerson` with the executor's own subroutines; an observer only listens.
+So a story holds exactly the decisions that the same run takes when nobody watches. Pages and files
+read stories and need no network; the fields are described in docs/formats.md, "Traces of a run".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augury import __version__
+from augury.classical.batch import Batch
+from augury.classical.certificate import certify_flow, certify_pairs
+from augury.classical.ford_fulkerson import (
+    BELLMAN_FORD,
+    BREADTH_FIRST,
+    Paths,
+    Round,
+    Settings,
+    Subroutines,
+    Tree,
+    Verdict,
+    bellman_ford,
+    ford_fulkerson,
+    reachable,
+)
+from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label, WideArray
+from augury.classical.network import FlowNetwork
+from augury.solver import Solution
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = "augury-trace"
+FORMAT_VERSION = 1
+
+MAX_STEPS = 10_000
+"""Steps of one story; 64 + 64 nodes take about a tenth of it."""
+MAX_NUMBERS = 10_000_000
+"""Nodes and arcs of all steps of one story together: what a few hundred megabytes can hold."""
+DIGITS = 4
+"""Probabilities are rounded to this many decimals."""
+
+Story = dict[str, Any]
+
+
+def watch(  # noqa: PLR0913  # one argument for each choice that a person can make
+    graph: BipartiteGraph | FlowNetwork,
+    *,
+    model: str | Path | None = None,
+    exact: bool = True,
+    seed: int = 0,
+    device: str = "cpu",
+    many_paths: bool = False,
+    termination: str = "bfs",
+    neural_bottleneck: bool = True,
+    neural_augmentation: bool = True,
+    max_steps: int = MAX_STEPS,
+) -> Story:
+    """Run an executor on a graph and tell everything that happened.
+
+    Args:
+        graph: what to solve.
+        model: a shipped network, the path of a checkpoint, "classical" (breadth-first search) or
+            "bellman-ford"; None for the discrete network.
+        exact: finish a run that ended early by classical search.
+        seed: of the random weights.
+        device: where the network computes.
+        many_paths: take all shortest disjoint paths of a search, not only the sink's own.
+        termination: "bfs", or the number t of invalid paths in a row that end a run; then only the
+            search is the network's, as in the paper.
+        neural_bottleneck: whether the network finds the bottleneck.
+        neural_augmentation: whether the network finds the new capacities.
+        max_steps: a run of more steps is refused.
+
+    Raises:
+        InputError: there is no such model, the graph is beyond its range, or the story is too long.
+    """
+    network = graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
+    is_bfs, failures = _termination(termination)
+    recorder = _Recorder(network, max_steps)
+    owns = is_bfs, is_bfs and neural_bottleneck, is_bfs and neural_augmentation
+    actor = _actor(model, device, owns, recorder)
+    settings = Settings(failures, many_paths)
+    rng = np.random.default_rng(seed)
+    rounds = _rounds(Batch.of([network]), actor, rng, settings, recorder)
+    ending = rounds[-1]["verdict"]
+    if exact and (ending != "done" or rounds[-1]["truth"]["reachable"]):
+        left = replace(Batch.of([network]), capacity=np.array(rounds[-1]["after"], np.int64))
+        rounds += _rounds(left, _CLASSICAL["classical"], rng, settings, recorder)
+    for number, round_ in enumerate(rounds):
+        round_["number"] = number
+    return {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "augury": __version__,
+        "graph": _graph(graph, network),
+        "model": actor.to_dict(termination, owns) | {"many_paths": many_paths, "seed": seed},
+        "rounds": rounds,
+        "solution": _solution(graph, network, actor.name, rounds, ending),
+    }
+
+
+class _Actor(NamedTuple):
+    """Who runs the subroutines, and how what they do is told."""
+
+    name: str
+    kind: str
+    """"discrete", "paper" or "classical"."""
+    state: str
+    """What a node holds: "reached" or "distance"."""
+    subroutines: Subroutines
+    infinity: int | None = None
+    """The distance of a node that has not been reached."""
+    steps: Callable[[Round], Iterator[tuple[WideArray, IntArray]]] | None = None
+    """State and arc of each node after each step, where no observer sees them."""
+
+    def to_dict(self, termination: str, owns: tuple[bool, bool, bool]) -> dict[str, Any]:
+        is_neural = self.kind != "classical"
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "state": self.state,
+            "termination": termination if is_neural else "bfs",
+            "neural_bottleneck": is_neural and owns[1],
+            "neural_augmentation": is_neural and owns[2],
+            "infinity": self.infinity,
+        }
+
+
+def _levels(round_: Round) -> Iterator[tuple[WideArray, IntArray]]:
+    """A breadth-first search reaches the nodes of its tree level by level."""
+    batch, arc = round_.batch, round_.tree.arc
+    reached = np.zeros(batch.num_nodes, np.int64)
+    reached[batch.source] = 1
+    while True:
+        yield reached, np.where(reached > 0, arc, -1)
+        children = (arc >= 0) & (reached == 0)
+        children[children] = reached[batch.sender[arc[children]]] > 0
+        if not children.any():
+            return
+        reached = reached | children
+
+
+def _relaxations(round_: Round) -> Iterator[tuple[WideArray, IntArray]]:
+    return bellman_ford(round_.batch, round_.residual, round_.weights)
+
+
+_CLASSICAL = {
+    "classical": _Actor("classical", "classical", "reached", BREADTH_FIRST, steps=_levels),
+    "bellman-ford": _Actor(
+        "bellman-ford", "classical", "distance", BELLMAN_FORD, 255, steps=_relaxations
+    ),
+}
+
+
+def _actor(
+    model: str | Path | None, device: str, owns: tuple[bool, bool, bool], recorder: _Recorder
+) -> _Actor:
+    """Find the executor and let the recorder observe it."""
+    name = "discrete" if model is None else str(model)
+    if name in _CLASSICAL:
+        return _CLASSICAL[name]
+    from augury.neural.checkpoint import find, load
+    from augury.neural.kinds import executor_of
+
+    path = find(name)
+    checkpoint = load(path)
+    executor = replace(
+        executor_of(checkpoint.network.to(device), device),
+        asks_reachability=owns[0],
+        neural_bottleneck=owns[1],
+        neural_augmentation=owns[2],
+        observer=recorder,
+    )
+    kind = checkpoint.config.network.kind
+    is_paper = kind == "paper"
+    infinity = 2**checkpoint.network.bits - 1 if is_paper else None
+    state = "distance" if is_paper else "reached"
+    return _Actor(path.stem, kind, state, recorder.heard(executor.subroutines()), infinity)
+
+
+def _termination(text: str) -> tuple[bool, int]:
+    """Return whether the executor says when it is done, and how many failures end a run."""
+    if text == "bfs":
+        return True, Settings().max_failures
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise InputError(f"the termination is {text!r}, not 'bfs' or a number such as 5")
+    return False, int(text)
+
+
+class _Recorder:
+    """Keeps what an executor shows of a round until the round is told; an `Observer`."""
+
+    def __init__(self, network: FlowNetwork, max_steps: int) -> None:
+        self.network, self.max_steps = network, max_steps
+        self.num_steps = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the last round."""
+        self.searches: list[_Step] = []
+        self.reaches: list[_Step] = []
+        self.bottlenecks: npt.NDArray[np.floating[Any]] | None = None
+        self.legal: Paths | None = None
+        self.kept = np.zeros(0, np.int64)
+
+    def count(self) -> None:
+        """Count a step, and refuse one too many."""
+        self.num_steps += 1
+        if self.num_steps > self.max_steps:
+            raise InputError(f"this run has more than {self.max_steps:,} steps, too many to tell")
+        size = self.network.num_arcs + self.network.num_nodes
+        if self.num_steps * size > MAX_NUMBERS:
+            raise InputError(
+                f"this run is too long to tell: over {self.num_steps - 1:,} steps on "
+                f"{self.network.num_nodes:,} nodes and {self.network.num_arcs:,} arcs"
+            )
+
+    def searched(self, values: Tensor, arc: Tensor, belief: Tensor, goes_on: Tensor, /) -> None:
+        """See `neural.execute.Observer`."""
+        self.count()
+        told = values.cpu().numpy().astype(np.int64), arc.cpu().numpy().astype(np.int32)
+        self.searches.append(_Step(*told, _array(belief), float(goes_on.sigmoid())))
+
+    def reached(self, values: Tensor, goes_on: Tensor, /) -> None:
+        """See `neural.execute.Observer`."""
+        self.count()
+        state = values.cpu().numpy().astype(np.int64)
+        self.reaches.append(_Step(state, None, None, float(goes_on.sigmoid())))
+
+    def compared(self, belief: Tensor, /) -> None:
+        """See `neural.execute.Observer`."""
+        self.bottlenecks = _array(belief)
+
+    def heard(self, own: Subroutines) -> Subroutines:
+        """Return the same subroutines; what they propose to keep is remembered."""
+
+        def augment(
+            batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+        ) -> WideArray:
+            self.legal = paths
+            self.kept = own.augment(batch, residual, paths, bottleneck, tree)
+            return self.kept
+
+        return own._replace(augment=augment)
+
+
+def _array(tensor: Tensor) -> npt.NDArray[np.float64]:
+    return tensor.cpu().numpy().astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What a step left."""
+
+    state: WideArray
+    arc: IntArray | None
+    belief: npt.NDArray[np.float64] | None
+    """Of each arc; NaN where its receiver has not chosen."""
+    goes_on: float | None
+
+
+def _rounds(
+    batch: Batch, actor: _Actor, rng: np.random.Generator, settings: Settings, recorder: _Recorder
+) -> list[dict[str, Any]]:
+    """Run the actor to its end and tell each round."""
+    rounds: list[dict[str, Any]] = []
+    subroutines = actor.subroutines
+    if actor.steps is not None:
+        subroutines = recorder.heard(subroutines)
+    for round_ in ford_fulkerson(batch, subroutines, [rng], settings):
+        rounds.append(_round(round_, actor, recorder))
+        recorder.clear()
+    return rounds
+
+
+def _round(round_: Round, actor: _Actor, recorder: _Recorder) -> dict[str, Any]:
+    batch, network = round_.batch, recorder.network
+    verdict = Verdict(round_.verdict[0])
+    steps = _steps(round_, actor, recorder)
+    reach = [_start(batch, 1, 0), *recorder.reaches] if recorder.reaches else None
+    return {
+        "number": round_.number,
+        "by": actor.name,
+        "state": actor.state,
+        "weights": round_.weights.tolist(),
+        "residual": round_.residual.tolist(),
+        "steps": [_step(step, batch, actor.infinity) for step in steps],
+        "reach": None if reach is None else [_reach(step) for step in reach],
+        "says_done": verdict == Verdict.DONE,
+        "truth": {"reachable": bool(reachable(batch, round_.residual)[-1][batch.sink[0]])},
+        "paths": list(_paths(round_, recorder)),
+        "after": round_.after.tolist(),
+        "value": network.value(round_.after),
+        "verdict": _words(verdict),
+    }
+
+
+def _words(verdict: Verdict) -> str:
+    return verdict.name.lower().replace("_", " ")
+
+
+def _start(batch: Batch, at_source: int, elsewhere: int) -> _Step:
+    """The state before any message."""
+    state = np.full(batch.num_nodes, elsewhere, np.int64)
+    state[batch.source] = at_source
+    return _Step(state, np.full(batch.num_nodes, -1, np.int32), None, None)
+
+
+def _steps(round_: Round, actor: _Actor, recorder: _Recorder) -> list[_Step]:
+    """Return the start of the search and what each step left."""
+    batch = round_.batch
+    if actor.steps is not None:
+        return list(_certain(batch, list(actor.steps(round_)), recorder))
+    if actor.state == "distance":
+        assert actor.infinity is not None
+        return [_start(batch, 0, actor.infinity), *recorder.searches]
+    return [_start(batch, 1, 0), *_latched(batch, recorder.searches)]
+
+
+def _certain(
+    batch: Batch, steps: list[tuple[WideArray, IntArray]], recorder: _Recorder
+) -> Iterator[_Step]:
+    """Classical searches are sure of what they do."""
+    for position, (state, arc) in enumerate(steps):
+        recorder.count()
+        has_chosen = arc >= 0
+        belief = np.where(has_chosen[batch.receiver], 0.0, np.nan)
+        belief[arc[has_chosen]] = 1
+        goes_on = None if position == 0 else float(position < len(steps) - 1)
+        yield _Step(state, arc, belief, goes_on)
+
+
+def _latched(batch: Batch, steps: list[_Step]) -> Iterator[_Step]:
+    """A node that keeps its first predecessor also keeps what it believed when it chose."""
+    was_reached = np.zeros(batch.num_nodes, np.bool_)
+    was_reached[batch.source] = True
+    kept = np.full(batch.num_arcs, np.nan)
+    for step in steps:
+        assert step.belief is not None
+        is_new = (step.state > 0) & ~was_reached
+        kept = np.where(is_new[batch.receiver], step.belief, kept)
+        was_reached |= is_new
+        yield replace(step, belief=kept)
+
+
+def _step(step: _Step, batch: Batch, infinity: int | None) -> dict[str, Any]:
+    assert step.arc is not None
+    arc = step.arc.copy()
+    arc[batch.source] = -1  # whatever the network says: a path starts here
+    belief = np.full(batch.num_arcs, np.nan) if step.belief is None else step.belief.copy()
+    belief[np.isin(batch.receiver, batch.source)] = np.nan
+    return {
+        "state": [None if value == infinity else value for value in step.state.tolist()],
+        "parent": arc.tolist(),
+        "belief": _rounded(belief),
+        "goes_on": _rounded(np.array([step.goes_on], np.float64))[0],
+    }
+
+
+def _reach(step: _Step) -> dict[str, Any]:
+    goes_on = _rounded(np.array([step.goes_on], np.float64))[0]
+    return {"state": step.state.tolist(), "goes_on": goes_on}
+
+
+def _rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
+    """Round; None for NaN, and 0 and 1 as integers, which most are and which are short."""
+    rounded = np.round(values, DIGITS).tolist()
+    return [
+        None if value != value else int(value) if value in (0, 1) else value for value in rounded
+    ]
+
+
+def _paths(round_: Round, recorder: _Recorder) -> Iterator[dict[str, Any]]:
+    """Tell each path that the predecessors described, and what became of it."""
+    # Paths of one graph share no arc, so the last one names a path.
+    applied = {piece[-1] for piece in _pieces(round_.paths)}
+    kept: dict[int, list[int]] = {}
+    if recorder.legal is not None:
+        for piece, (first, end) in zip(
+            _pieces(recorder.legal), pairwise(recorder.legal.start.tolist()), strict=True
+        ):
+            kept[piece[-1]] = recorder.kept[first:end].tolist()
+    truth = round_.tried.smallest(round_.residual).tolist()
+    for number, arcs in enumerate(_pieces(round_.tried)):
+        proposed, before = int(round_.proposed[number]), round_.residual[arcs].tolist()
+        path = {
+            "arcs": arcs,
+            "belief": None
+            if recorder.bottlenecks is None
+            else _rounded(recorder.bottlenecks[number, : len(arcs)]),
+            "proposed": proposed,
+            "bottleneck": truth[number],
+            "before": before,
+            "kept": kept.get(arcs[-1]),
+        }
+        yield path | {"verdict": "applied" if arcs[-1] in applied else _fault(path)}
+
+
+def _pieces(paths: Paths) -> list[list[int]]:
+    return [paths.arcs[first:end].tolist() for first, end in pairwise(paths.start.tolist())]
+
+
+def _fault(path: dict[str, Any]) -> str:
+    """Say why a path was not applied."""
+    if path["proposed"] != path["bottleneck"]:
+        return "wrong bottleneck"
+    if path["bottleneck"] == 0:
+        return "has a full arc"
+    right = [residual - path["bottleneck"] for residual in path["before"]]
+    if path["kept"] is not None and path["kept"] != right:
+        return "wrong augmentation"
+    return "not applied"  # for another path of the round was wrong, and that ended the run
+
+
+def _graph(graph: BipartiteGraph | FlowNetwork, network: FlowNetwork) -> dict[str, Any]:
+    roles = ["node"] * network.num_nodes
+    labels: list[Label] = [network.label(node) for node in range(network.num_nodes)]
+    if isinstance(graph, BipartiteGraph):
+        roles[1:-1] = ["left"] * graph.num_left + ["right"] * graph.num_right
+        left = [graph.left_label(node) for node in range(graph.num_left)]
+        labels = ["source", *left, *map(graph.right_label, range(graph.num_right)), "sink"]
+    roles[network.source], roles[network.sink] = "source", "sink"
+    ends = network.sender.tolist(), network.receiver.tolist(), network.capacity.tolist()
+    return {
+        "kind": "matching" if isinstance(graph, BipartiteGraph) else "flow",
+        "nodes": [
+            {"label": _plain(label), "role": role}
+            for label, role in zip(labels, roles, strict=True)
+        ],
+        "arcs": [list(arc) for arc in zip(*ends, strict=True)],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold; a label of another kind becomes its text."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def _solution(
+    graph: BipartiteGraph | FlowNetwork,
+    network: FlowNetwork,
+    name: str,
+    rounds: list[dict[str, Any]],
+    ending: str,
+) -> dict[str, Any]:
+    """Return the solution that the last round leaves, certified."""
+    residual = np.array(rounds[-1]["after"], np.int64)
+    fruitful = sum(any(x["verdict"] == "applied" for x in told["paths"]) for told in rounds)
+    flow = network.flow(residual)
+    if isinstance(graph, FlowNetwork):
+        carried = list(network.flow_arcs(flow))
+        told = Solution(name, fruitful, ending, certify_flow(network, flow), flow=carried)
+        return _plain(told.to_dict())
+    # The arcs of the edges come after those from the source; see `FlowNetwork.from_bipartite`.
+    edges = flow[2 * graph.num_left :: 2][: graph.num_edges]
+    pairs = np.stack([graph.left, graph.right], axis=1)[edges > 0].astype(np.int64)
+    matching = [(graph.left_label(u), graph.right_label(v)) for u, v in pairs.tolist()]
+    told = Solution(name, fruitful, ending, certify_pairs(graph, pairs), matching=matching)
+    return _plain(told.to_dict())
+
+
+def first_difference(one: Story, other: Story) -> dict[str, Any] | None:
+    """Return the first place where two stories decide differently, None if they never do.
+
+    Searches are compared step by step as far as both go: what the nodes hold and which predecessors
+    they have, or, where one story has distances and the other reached bits, only which nodes are
+    reached. Then come what they say about being done, the paths, bottlenecks and capacities, and
+    the verdict. A search that only takes more steps does not differ.
+
+    Returns:
+        "round", "step" (None where it is not a step that differs), "what" differs ("state",
+        "parent", "says_done", "path", "bottleneck", "augmentation", "verdict" or "end"), and the
+        "nodes" and "arcs" on which it does.
+
+    Raises:
+        InputError: the stories are not about the same graph, or not the same weights.
+    """
+    if one["graph"] != other["graph"]:
+        raise InputError("the two traces are of different graphs")
+    for number, (a, b) in enumerate(zip(one["rounds"], other["rounds"], strict=False)):
+        if a["weights"] != b["weights"]:
+            raise InputError(f"the two traces have different weights in round {number}")
+        found = _step_difference(a, b) or _round_difference(a, b)
+        if found is not None:
+            place = {"round": number, "step": None, "nodes": [], "arcs": []}
+            return place | found
+    lengths = len(one["rounds"]), len(other["rounds"])
+    if lengths[0] != lengths[1]:
+        return {"round": min(lengths), "step": None, "what": "end", "nodes": [], "arcs": []}
+    return None
+
+
+def _step_difference(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
+    is_alike = a["state"] == b["state"]
+    for number, (x, y) in enumerate(zip(a["steps"], b["steps"], strict=False)):
+        states = x["state"], y["state"]
+        if not is_alike:
+            states = _reached(a, x), _reached(b, y)
+        for what, pair in (("state", states), ("parent", (x["parent"], y["parent"]))):
+            nodes = [node for node, (p, q) in enumerate(zip(*pair, strict=True)) if p != q]
+            if nodes and (what == "state" or is_alike):
+                arcs = {story["parent"][node] for story in (x, y) for node in nodes}
+                told = sorted(arcs - {-1}) if what == "parent" else []
+                return {"step": number, "what": what, "nodes": nodes, "arcs": told}
+    return None
+
+
+def _reached(round_: dict[str, Any], step: dict[str, Any]) -> list[bool]:
+    if round_["state"] == "distance":
+        return [value is not None for value in step["state"]]
+    return [value == 1 for value in step["state"]]
+
+
+def _round_difference(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
+    if a["says_done"] != b["says_done"]:
+        return {"what": "says_done"}
+    arcs = [{arc for path in told["paths"] for arc in path["arcs"]} for told in (a, b)]
+    if arcs[0] != arcs[1]:
+        return {"what": "path", "arcs": sorted(arcs[0] ^ arcs[1])}
+    for what, key in (("bottleneck", "proposed"), ("augmentation", "kept")):
+        told = [{tuple(path["arcs"]): path[key] for path in told["paths"]} for told in (a, b)]
+        for path in told[0]:
+            if told[0][path] != told[1].get(path):
+                return {"what": what, "arcs": list(path)}
+    return {"what": "verdict"} if a["verdict"] != b["verdict"] else None
