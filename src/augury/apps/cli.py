@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from augury import __version__
-from augury.apps.commands import evaluate, graphs, train, verify
+from augury.apps.commands import evaluate, explore, graphs, train, verify
 from augury.apps.commands.terminal import Interrupted
 
 STDOUT = 1
@@ -61,6 +61,7 @@ app.command(epilog=graphs.GENERATE_EXAMPLES)(graphs.generate)
 app.command(epilog=train.epilog())(train.train)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
+app.command(epilog=explore.EXAMPLES)(explore.explore)
 
 
 def main() -> None:

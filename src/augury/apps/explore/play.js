@@ -306,10 +306,10 @@ const DIFFERENCES = {
   state: "which nodes count as reached",
   parent: "a node is given another predecessor",
   path: "they follow different paths",
-  paths: "they follow different paths",
   says_done: "one says that it is done, the other goes on",
-  steps: "one searches for longer",
-  rounds: "one has ended",
+  bottleneck: "they give a path different bottlenecks",
+  augmentation: "they give a path different capacities",
+  end: "one has ended, the other goes on",
   verdict: "the judge decides differently",
 };
 

@@ -18,8 +18,8 @@
  *   before: number[], kept: number[]|null, verdict: string}} Path
  */
 /**
- * @typedef {{number: number, by: string, weights: number[], residual: number[], steps: Step[],
- *   reach: Reach[]|null, says_done: boolean, truth: {reachable: boolean}, paths: Path[],
+ * @typedef {{number: number, by: string, state: "reached"|"distance", weights: number[],
+ *   residual: number[], steps: Step[], reach: Reach[]|null, says_done: boolean, truth: {reachable: boolean}, paths: Path[],
  *   after: number[], value: number, verdict: string}} Round
  */
 /**
@@ -187,7 +187,7 @@ function viewOf(story, frame) {
     weights: round.weights,
     path: null,
     fresh: before ? changes(before.state, step.state) : [],
-    isDistance: story.model.state === "distance" && round.by !== "classical",
+    isDistance: round.state === "distance",
     isEnd: frame.kind === "end",
   };
   if (frame.kind === "reach" && round.reach) {
@@ -349,6 +349,7 @@ function pathSentence(story, path) {
       `The network says that it carries ${path.proposed}, but it carries ${path.bottleneck}: ` +
       "the judge ends the run.",
     "wrong augmentation": "The new capacities it proposes are wrong: the judge ends the run.",
+    "not applied": "Another path of this round was wrong, and that ended the run.",
   };
   const amount = `It carries ${path.proposed}, and the judge agrees.`;
   return `the path is ${walk}. ${told[path.verdict] || amount}`;
