@@ -11,7 +11,10 @@ const DRAWABLE = 64; // nodes on a side
 
 /** @typedef {{x: number, y: number}} Point */
 /** @typedef {{from: Point, bend: Point, to: Point}} Curve */
-/** @typedef {{width: number, height: number, radius: number, place: Point[]}} Layout */
+/**
+ * @typedef {{width: number, height: number, radius: number, place: Point[],
+ *   sides: string[]|null}} Layout `sides` where it is drawn in the columns of a matching
+ */
 
 /**
  * @param {string} name @param {Record<string, string|number>} [attributes]
@@ -40,8 +43,9 @@ function isDrawable(story) {
  */
 function columnsOf(graph) {
   const roles = ["source", "left", "right", "sink"];
-  if (graph.kind === "matching") {
-    return roles.map((role) => graph.nodes.flatMap((node, i) => (node.role === role ? [i] : [])));
+  const sides = sidesOf(graph);
+  if (sides) {
+    return roles.map((role) => sides.flatMap((side, node) => (side === role ? [node] : [])));
   }
   const source = graph.nodes.findIndex((node) => node.role === "source");
   const sink = graph.nodes.findIndex((node) => node.role === "sink");
@@ -73,6 +77,27 @@ function columnsOf(graph) {
 }
 
 /**
+ * The column of each node of a matching; also of a flow network with the same shape, such as that
+ * of a matching which is half done.
+ * @param {Story["graph"]} graph @returns {string[]|null}
+ */
+function sidesOf(graph) {
+  /** @type {string[]} */
+  const sides = graph.nodes.map((node) => node.role);
+  if (graph.kind === "matching") return sides;
+  const isEnd = (/** @type {number} */ node, /** @type {string} */ role) =>
+    graph.nodes[node].role === role;
+  for (const [sender, receiver] of graph.arcs) {
+    if (isEnd(sender, "source") && sides[receiver] === "node") sides[receiver] = "left";
+    if (isEnd(sender, "sink") && sides[receiver] === "node") sides[receiver] = "right";
+  }
+  const fits = graph.arcs.every(([sender, receiver, capacity]) => capacity <= 1 &&
+    ["sourceleft", "leftsource", "leftright", "rightleft", "rightsink", "sinkright"]
+      .includes(sides[sender] + sides[receiver]));
+  return fits && !sides.includes("node") ? sides : null;
+}
+
+/**
  * Order each column by the mean place of the neighbours before it: fewer lines cross.
  * @param {Story["graph"]} graph @param {number[][]} columns @returns {number[][]}
  */
@@ -96,17 +121,19 @@ function sortedByNeighbours(graph, columns) {
 function layoutOf(graph, width) {
   const columns = columnsOf(graph);
   const rows = Math.max(1, ...columns.map((column) => column.length));
-  const gap = Math.min(width < 500 ? 46 : 58, Math.max(12.5, 480 / rows));
+  const sides = sidesOf(graph);
+  const isMatching = sides !== null;
+  const most = isMatching ? (width < 500 ? 46 : 62) : 110;
+  const gap = Math.min(most, Math.max(12.5, 480 / rows));
   const radius = Math.min(15, Math.max(4, gap * 0.34));
-  const height = Math.max(150, Math.round(rows * gap) + 34);
-  const isMatching = graph.kind === "matching";
+  const height = Math.max(isMatching ? 150 : 260, Math.round(rows * gap) + 34);
   const margin = radius + (width < 500 ? 8 : 14);
   /** @type {Point[]} */
   const place = [];
   columns.forEach((column, number) => {
     // The sides of a matching have their labels outside, between them and source or sink.
     const share = isMatching ? [0, 0.27, 0.73, 1][number] : number / (columns.length - 1);
-    const own = Math.min((height - 34) / Math.max(column.length, 1), isMatching ? gap : 110);
+    const own = Math.min((height - 34) / Math.max(column.length, 1), isMatching ? gap : 130);
     column.forEach((node, row) => {
       let y = height / 2 + (row - (column.length - 1) / 2) * own;
       // Nodes of levels with one node each would lie on one line and hide each other's arcs.
@@ -114,7 +141,7 @@ function layoutOf(graph, width) {
       place[node] = { x: margin + share * (width - 2 * margin), y };
     });
   });
-  return { width, height, radius, place };
+  return { width, height, radius, place, sides };
 }
 
 /** @param {Point} a @param {Point} b @returns {Point} */
@@ -138,7 +165,7 @@ function curveOf(graph, layout, pair) {
   const from = layout.place[sender], to = layout.place[receiver];
   const center = middle(from, to);
   let bend = center;
-  if (graph.kind === "flow") {
+  if (!layout.sides) {
     const length = Math.hypot(to.x - from.x, to.y - from.y);
     const isBlocked = layout.place.some((point, node) => node !== sender && node !== receiver &&
       distanceToLine(point, from, to) < layout.radius + 5);
@@ -171,10 +198,18 @@ function middleOf({ from, bend, to }) {
   return middle(middle(from, bend), middle(bend, to));
 }
 
-/** @param {Curve} curve @param {boolean} reversed @returns {Curve} the half that ends at `to` */
-function lastHalf(curve, reversed) {
-  const to = reversed ? curve.from : curve.to;
-  return { from: middleOf(curve), bend: middle(curve.bend, to), to };
+/**
+ * A wedge from the middle of a line to its end, where it is `width` wide.
+ * @param {Curve} curve @param {number} width @returns {string}
+ */
+function wedgeData(curve, width) {
+  const start = middleOf(curve), bend = middle(curve.bend, curve.to), end = curve.to;
+  const length = Math.hypot(end.x - bend.x, end.y - bend.y) || 1;
+  const side = { x: (-(end.y - bend.y) * width) / (2 * length), y: ((end.x - bend.x) * width) / (2 * length) };
+  const n = (/** @type {number} */ x, /** @type {number} */ y) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+  return `M${n(start.x, start.y)}Q${n(bend.x + side.x / 2, bend.y + side.y / 2)} ` +
+    `${n(end.x + side.x, end.y + side.y)}L${n(end.x - side.x, end.y - side.y)}` +
+    `Q${n(bend.x - side.x / 2, bend.y - side.y / 2)} ${n(start.x, start.y)}Z`;
 }
 
 /** @param {Curve} curve @returns {Curve} */
@@ -214,7 +249,6 @@ class Drawing {
     this.svg.setAttribute("height", String(height));
     const pairs = graph.arcs.length / 2;
     this.svg.classList.toggle("many", pairs > MANY_PAIRS);
-    this.svg.append(arrowHeads());
     this.curves = Array.from({ length: pairs }, (_, pair) =>
       curveOf(graph, /** @type {Layout} */ (this.layout), pair));
     this.lines = this.curves.map((curve) => svgElement("path", { d: pathData(curve) }));
@@ -255,20 +289,20 @@ class Drawing {
 
   /** @param {number} number @param {number} radius @returns {SVGElement} */
   labelElement(number, radius) {
-    const { role } = this.story.graph.nodes[number];
-    const isMatching = this.story.graph.kind === "matching";
-    const full = isMatching || (role !== "source" && role !== "sink")
+    const { width, height, sides, place: points } = /** @type {Layout} */ (this.layout);
+    const role = sides ? sides[number] : this.story.graph.nodes[number].role;
+    const full = this.story.graph.kind === "matching" || (role !== "source" && role !== "sink")
       ? nameOf(this.story, number) : String(this.story.graph.nodes[number].label);
-    const { width } = /** @type {Layout} */ (this.layout);
-    const room = Math.max(3, Math.floor((isMatching ? width * 0.2 : 70) / 7));
+    const room = Math.max(3, Math.floor((sides ? width * 0.2 : 90) / 7));
+    const isLow = points[number].y > height / 2 + 1;
     const text = full.length > room ? `${full.slice(0, room - 1)}…` : full;
     /** @type {Record<string, Record<string, string|number>>} */
     const places = {
-      left: { x: -radius - 8, dy: "0.35em", "text-anchor": "end" },
-      right: { x: radius + 8, dy: "0.35em", "text-anchor": "start" },
+      left: { x: -radius - 10, dy: "0.35em", "text-anchor": "end" },
+      right: { x: radius + 10, dy: "0.35em", "text-anchor": "start" },
       source: { x: -radius, y: -radius - 9, "text-anchor": "start" },
       sink: { x: radius, y: -radius - 9, "text-anchor": "end" },
-      node: { y: -radius - 7, "text-anchor": "middle" },
+      node: { y: isLow ? radius + 17 : -radius - 8, "text-anchor": "middle" },
     };
     const element = svgElement("text", { class: "label", ...places[role] }, text);
     if (text !== full) element.append(svgElement("title", {}, full));
@@ -287,23 +321,24 @@ class Drawing {
 
   /** @param {View} view */
   showLines(view) {
-    const { arcs, kind } = this.story.graph;
+    const { arcs } = this.story.graph;
     const isProof = view.isEnd && this.proof.side.size > 0;
     /** @type {SVGElement[]} */ (this.lines).forEach((line, pair) => {
       const [sender, receiver, capacity] = arcs[2 * pair];
       const flow = capacity - view.residual[2 * pair];
       const names = ["line"];
       if (flow) names.push("carries");
-      if (kind === "matching" && (!sender || receiver === this.story.graph.nodes.length - 1)) {
-        names.push("outer");
-      }
-      if (kind === "flow" && !view.residual[2 * pair] && flow) names.push("full");
+      if (this.isOuter(sender, receiver)) names.push("outer");
       const [s, r] = [sender, receiver].map((node) => this.proof.side.has(node));
       if (isProof && s !== r && (s ? capacity : arcs[2 * pair + 1][2]) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
-      const reach = Math.min(1, Math.abs(flow) / Math.max(1, capacity, -flow));
-      line.style.setProperty("--share", String(reach));
     });
+  }
+
+  /** @param {number} sender @param {number} receiver @returns {boolean} at source or sink of a matching */
+  isOuter(sender, receiver) {
+    const sides = /** @type {Layout} */ (this.layout).sides;
+    return sides !== null && [sender, receiver].some((node) => /source|sink/.test(sides[node]));
   }
 
   /** @param {View} view @param {Difference|null} difference */
@@ -332,24 +367,27 @@ class Drawing {
     const marks = [];
     const curves = /** @type {Curve[]} */ (this.curves);
     const isMany = curves.length > MANY_PAIRS;
-    const width = isMany ? 4 : 9;
+    const width = isMany ? 7 : 15;
+    const fresh = new Set(view.fresh);
     const directed = (/** @type {number} */ arc) =>
       arc % 2 ? reversedCurve(curves[arc >> 1]) : curves[arc >> 1];
     (view.belief || []).forEach((share, arc) => {
       if (share === null || share < 0.03) return;
-      const half = lastHalf(curves[arc >> 1], arc % 2 === 1);
+      const isFresh = fresh.has(this.story.graph.arcs[arc][1]);
       marks.push(svgElement("path", {
-        d: pathData(half), class: "belief", "stroke-width": (width * share).toFixed(2),
-        opacity: (0.25 + 0.6 * share).toFixed(2),
+        d: wedgeData(directed(arc), 1.5 + width * share), class: isFresh ? "belief fresh" : "belief",
       }));
     });
-    view.parent.forEach((arc) => {
-      if (arc >= 0) marks.push(svgElement("path", { d: pathData(directed(arc)), class: "tree" }));
+    view.parent.forEach((arc, node) => {
+      const isReached = view.isDistance ? view.state[node] !== null : view.state[node];
+      if (arc >= 0 && isReached) marks.push(svgElement("path", { d: pathData(directed(arc)), class: "tree",
+        "marker-end": "url(#head-tree)" }));
     });
+    const isApplied = view.path?.verdict === "applied";
     for (const arc of view.path?.arcs || []) {
       marks.push(svgElement("path", {
-        d: pathData(directed(arc)),
-        class: view.path?.verdict === "applied" ? "path" : "path refused",
+        d: pathData(directed(arc)), class: isApplied ? "path" : "path refused",
+        "marker-end": isApplied ? "url(#head-path)" : "url(#head-refused)",
       }));
     }
     for (const arc of difference?.arcs || []) {
@@ -366,7 +404,7 @@ class Drawing {
     /** @type {SVGElement[]} */
     const texts = [];
     const add = (/** @type {number} */ pair, /** @type {string} */ text, /** @type {string} */ name) => {
-      const share = kind === "matching" ? 0.3 + 0.08 * (pair % 3) : 0.5;
+      const share = this.layout?.sides ? 0.3 + 0.08 * (pair % 3) : 0.5;
       const { from, bend, to } = curves[pair];
       const along = (/** @type {"x"|"y"} */ axis) => (1 - share) ** 2 * from[axis] +
         2 * share * (1 - share) * bend[axis] + share ** 2 * to[axis];
@@ -378,7 +416,7 @@ class Drawing {
     view.path?.arcs.forEach((arc, place) => {
       const belief = view.path?.belief?.[place];
       if (belief !== undefined && belief !== null && curves.length <= 4 * MANY_PAIRS) {
-        add(arc >> 1, percent(belief), "chance");
+        add(arc >> 1, `${Math.round(100 * belief)} %`, "chance");
       }
     });
     const wanted = this.labels !== "auto" ? this.labels
@@ -387,12 +425,11 @@ class Drawing {
     if (wanted !== "none" && !(view.isEnd && kind === "matching")) {
       arcs.forEach(([sender, receiver, capacity], arc) => {
         if (arc % 2 || (onPath.has(arc >> 1) && view.path?.belief)) return;
-        if (kind === "matching" && this.labels === "auto" && (!sender ||
-            receiver === this.story.graph.nodes.length - 1)) return;
+        if (this.labels === "auto" && this.isOuter(sender, receiver)) return;
         // The weight that counts is that of the direction still open.
         const open = view.residual[arc] > 0 ? arc : arc + 1;
         const text = wanted === "weight" ? String(view.weights[open])
-          : kind === "flow" ? `${capacity - view.residual[arc]}/${capacity}`
+          : kind === "flow" ? amountText(capacity, arcs[arc + 1][2], view.residual[arc])
             : String(view.residual[arc]);
         add(arc >> 1, text, "quiet");
       });
@@ -435,23 +472,18 @@ class Drawing {
   }
 }
 
+/**
+ * "3/5": three of five units flow; against the arrow where only the reverse arc has capacity.
+ * @param {number} capacity @param {number} back @param {number} residual @returns {string}
+ */
+function amountText(capacity, back, residual) {
+  const flow = capacity - residual;
+  return capacity ? `${flow}/${capacity}` : `${-flow}/${back}`;
+}
+
 /** @param {string} name @param {SVGElement[]} elements @returns {SVGElement} */
 function group(name, elements) {
   const element = svgElement("g", { class: name });
   element.append(...elements);
   return element;
-}
-
-/** @returns {SVGElement} the heads of tree and path arrows; colours come from the style sheet */
-function arrowHeads() {
-  const definitions = svgElement("defs");
-  for (const name of ["tree", "path", "refused"]) {
-    const marker = svgElement("marker", {
-      id: `head-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse",
-      markerWidth: name === "tree" ? 8 : 12, markerHeight: name === "tree" ? 8 : 12, orient: "auto",
-    });
-    marker.append(svgElement("path", { d: "M0 0.5 8 4 0 7.5Z", class: `head-${name}` }));
-    definitions.append(marker);
-  }
-  return definitions;
 }

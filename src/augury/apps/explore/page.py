@@ -23,8 +23,8 @@ Story = dict[str, Any]
 
 VIEWER = ("story.js", "draw.js", "play.js")
 """Scripts that show stories, in the order in which they need each other."""
-SERVED = (*VIEWER, "edit.js")
-"""And the one that makes new ones, with a server's help."""
+SERVED = (*VIEWER, "editor.js", "edit.js")
+"""And those that make new ones, with a server's help."""
 
 DRAWABLE = 64
 """Nodes on a side that a drawing can show; for more a summary is enough."""

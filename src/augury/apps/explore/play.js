@@ -38,6 +38,7 @@ class Player {
     /** @type {Difference|null} */
     this.difference = null;
     this.differenceRow = -1;
+    this.partingRow = -1;
     this.place = 0;
     /** @type {ReturnType<typeof setTimeout>|null} */
     this.timer = null;
@@ -58,6 +59,7 @@ class Player {
       "round-on": () => this.goRound(1),
       last: () => this.go(this.rows.length - 1),
       "to-difference": () => this.go(this.differenceRow),
+      "to-parting": () => this.go(this.partingRow),
     };
     for (const [id, action] of Object.entries(actions)) {
       byId(id, HTMLButtonElement).addEventListener("click", () => {
@@ -107,6 +109,8 @@ class Player {
     const tracks = stories.map(framesOf);
     this.rows = stories.length > 1 ? alignedFrames(tracks) : tracks[0].map((frame) => [frame]);
     this.differenceRow = difference ? rowOfDifference(this.rows, difference) : -1;
+    const parting = stories.length > 1 ? partingOf(stories) : null;
+    this.partingRow = parting ? rowOfDifference(this.rows, parting) : -1;
     document.body.classList.add("has-story");
     document.body.classList.toggle("two", stories.length > 1);
     this.stage.replaceChildren();
@@ -123,6 +127,9 @@ class Player {
         `: ${DIFFERENCES[difference.what] || difference.what}.`
       : "Both networks decide the same from beginning to end.";
     byId("to-difference", HTMLButtonElement).hidden = !difference;
+    byId("parting-text", HTMLElement).textContent = parting
+      ? `Their results part in round ${parting.round + 1}: ${parting.what}.` : "";
+    byId("to-parting", HTMLButtonElement).hidden = !parting;
     showLegend(stories[0], this.drawings.some(Boolean));
     this.showTimeline();
     this.go(0);
@@ -224,6 +231,12 @@ class Player {
     if (!row) return;
     const labels = byId("labels", HTMLSelectElement).value;
     const isDifferent = this.place === this.differenceRow;
+    for (const [number, line] of this.stage.querySelectorAll(".rounds tr[data-round]").entries()) {
+      const isNow = row.some((frame) => String(frame.round) === line.getAttribute("data-round"));
+      line.classList.toggle("now", isNow);
+      const home = line.closest(".scroll");
+      if (isNow && home) home.scrollTop = Math.max(0, 27 * (number % 1000) - 120);
+    }
     row.forEach((frame, number) => {
       const story = this.stories[number], drawing = this.drawings[number];
       this.sentences[number].textContent = sentenceOf(story, frame);
@@ -274,10 +287,10 @@ class Player {
         height: 6, class: round % 2 ? "odd" : "even",
       });
     });
-    if (this.differenceRow >= 0) {
+    for (const row of [this.differenceRow, this.partingRow]) {
+      if (row < 0) continue;
       bands.push(svgElement("rect", {
-        x: Math.min(99.2, (100 * this.differenceRow) / total), width: 0.8, y: 0, height: 6,
-        class: "mark",
+        x: Math.min(99.2, (100 * row) / total), width: 0.8, y: 0, height: 6, class: "mark",
       }));
     }
     byId("timeline", SVGSVGElement).replaceChildren(...bands);
@@ -357,11 +370,14 @@ function valueAt(story, frame) {
 function chancesOf(story, rows, number) {
   return rows.flatMap((row, x) => {
     const frame = row[number], round = story.rounds[frame.round];
-    const steps = frame.kind === "step" ? round.steps
-      : frame.kind === "reach" ? round.reach || []
-        : story.summary && frame.kind === "answer" ? round.steps.slice(-1) : [];
-    const step = story.summary ? steps[0] : steps[frame.step];
-    const y = step?.goes_on;
+    if (x && rows[x - 1][number] === frame) return []; // it waits for the other one
+    if (story.summary && frame.kind === "answer") {
+      // A round is one frame here: its steps share the way from the frame before.
+      return round.steps.flatMap(({ goes_on: y }, step) => y === null ? []
+        : [{ x: Math.max(0, x - 1 + step / (round.steps.length - 1)), y }]);
+    }
+    const steps = frame.kind === "step" ? round.steps : frame.kind === "reach" ? round.reach || [] : [];
+    const y = steps[frame.step]?.goes_on;
     return y === null || y === undefined ? [] : [{ x, y }];
   });
 }
@@ -459,6 +475,7 @@ function summaryElement(story) {
   table.append(head);
   story.rounds.forEach((round, number) => {
     const row = htmlElement("tr");
+    row.dataset.round = String(number);
     const paths = round.paths.filter((path) => path.verdict === "applied").length;
     const values = [number + 1, Math.max(round.steps.length - 1, 0),
       lastStep(round)?.reached ?? "", paths, round.value, round.by];

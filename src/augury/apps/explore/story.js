@@ -166,6 +166,38 @@ function rowOfDifference(rows, difference) {
   return Math.max(exact >= 0 ? exact : after, 0);
 }
 
+/**
+ * Find the round in which what two stories achieve parts: one augments and the other does not, or
+ * the judge ends one of them.
+ * @param {Story[]} stories @returns {Difference|null}
+ */
+function partingOf([one, other]) {
+  const names = [one, other].map((story) => story.model.name);
+  for (let round = 0; round < Math.min(one.rounds.length, other.rounds.length); round++) {
+    const pair = [one.rounds[round], other.rounds[round]];
+    const [a, b] = pair.map((told) => told.value);
+    if (a === b && pair[0].verdict === pair[1].verdict) continue;
+    const told = pair.map((own, story) => `${names[story]} ${outcomeOf(own)}`);
+    return { round, step: null, what: told.join(", ") };
+  }
+  return null;
+}
+
+/** @param {Round} round @returns {string} */
+function outcomeOf(round) {
+  if (round.verdict === "done") return "says that it is done";
+  if (round.paths.some((path) => path.verdict === "applied")) return "augments";
+  return round.paths.length ? `finds a path that ${PATH_FAULTS[round.paths[0].verdict] || "fails"}`
+    : "finds no path";
+}
+
+/** @type {Record<string, string>} */
+const PATH_FAULTS = {
+  "has a full arc": "has a full arc",
+  "wrong bottleneck": "it gives a wrong bottleneck",
+  "wrong augmentation": "it gives wrong capacities",
+};
+
 /** @param {Round} round @returns {Step} what the search left */
 function lastStep(round) {
   return round.steps[round.steps.length - 1];
