@@ -132,9 +132,9 @@ def served_page() -> str:
 
 def filled(text: str, parts: dict[str, str]) -> str:
     """Put each part in the place of its comment; parts may hold anything, also such comments."""
-    return re.sub(
-        r"<!--([A-Z]+)-->", lambda found: parts.get(found.group(1), ""), text
-    ).replace("<!--/SERVED-->", "")
+    return re.sub(r"<!--([A-Z]+)-->", lambda found: parts.get(found.group(1), ""), text).replace(
+        "<!--/SERVED-->", ""
+    )
 
 
 def _without_server(text: str) -> str:

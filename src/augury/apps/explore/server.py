@@ -92,7 +92,9 @@ class Graph(BaseModel):
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Graph:
-        given = [name for name in ("text", "data", "edges", "arcs") if getattr(self, name) is not None]
+        given = [
+            name for name in ("text", "data", "edges", "arcs") if getattr(self, name) is not None
+        ]
         if len(given) != 1:
             found = " and ".join(given) or "none"
             raise ValueError(f"give one of text, data, edges and arcs, not {found}")
@@ -191,7 +193,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
-KINDS = {"css": "text/css", "html": "text/html", "js": "text/javascript", "json": "application/json"}
+KINDS = {
+    "css": "text/css",
+    "html": "text/html",
+    "js": "text/javascript",
+    "json": "application/json",
+}
 
 
 def make_app(

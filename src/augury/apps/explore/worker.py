@@ -76,13 +76,31 @@ def make(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """A family and its parameters to a graph in JSON."""
     import numpy as np
 
-    counts = {"n": limits.nodes, "m": limits.nodes, "nodes": limits.nodes, "arcs": limits.edges}
-    for name, most in counts.items():
-        if task["parameters"].get(name, 0) > most:
-            raise TooLarge(f"{name} is {task['parameters'][name]}, but at most {most} are allowed")
+    _refuse_large_family(task["family"], task["parameters"], limits)
     graph = generate(task["family"], np.random.default_rng(task["seed"]), **task["parameters"])
     refuse_large(graph, limits.nodes, limits.edges, "")
     return written(graph)
+
+
+def _refuse_large_family(family: str, given: dict[str, Any], limits: Limits) -> None:
+    """Raise TooLarge before a graph is drawn that would only be refused afterwards."""
+    n, m = given.get("n", 0), given.get("m", given.get("n", 0))
+    nodes = max(n + m, given.get("nodes", 0))
+    if nodes > limits.nodes:
+        raise TooLarge(f"a graph of {nodes:,} nodes is too large: at most {limits.nodes:,}")
+    chance = max(given.get("p_within", 0), given.get("p_between", 0))
+    expected = {
+        "uniform": n * m * given.get("p", 0.25),
+        "partly-matched": n * n * given.get("p", 0.25),
+        "complete": n * m,
+        "communities": n * n * chance / 2,
+        "regular": n * given.get("degree", 0),
+        "sparse": n * given.get("c", 3),
+        "power-law": n * given.get("mean_degree", 3),
+        "flow": given.get("arcs", 0),
+    }.get(family, 0)
+    if expected > 2 * limits.edges:
+        raise TooLarge(f"about {expected:,.0f} edges are too many: at most {limits.edges:,}")
 
 
 TASKS: dict[str, Callable[[dict[str, Any], Limits], dict[str, Any]]] = {
