@@ -183,7 +183,8 @@ def test_the_certificate_appears_at_the_end_and_only_there(page: Page) -> None:
         """() => {
           const story = player.stories[0], {cover} = player.drawings[0].proof;
           return story.graph.arcs.filter(([a, b]) => story.graph.nodes[a].role === "left"
-            && story.graph.nodes[b].role === "right").every(([a, b]) => cover.has(a) || cover.has(b));
+            && story.graph.nodes[b].role === "right")
+            .every(([a, b]) => cover.has(a) || cover.has(b));
         }"""
     )
     assert covered is True

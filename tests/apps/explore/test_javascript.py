@@ -12,15 +12,13 @@ from augury.apps.explore import page
 
 FOLDER = Path(page.__file__).parent
 TSC = shutil.which("tsc")
-OPTIONS = (
-    "--noEmit --allowJs --checkJs --strict --target es2022 --lib es2022,dom,dom.iterable "
-    "--moduleDetection legacy --types"
-).split()
+OPTIONS = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--target", "es2022"]
+LIBRARIES = ["--lib", "es2022,dom,dom.iterable"]
 
 
 def complaints(*files: Path) -> str:
     assert TSC is not None
-    command = [TSC, *OPTIONS, "", *map(str, files)]
+    command = [TSC, *OPTIONS, *LIBRARIES, *map(str, files)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 

@@ -24,8 +24,8 @@ FOLDER = Path(page.__file__).parent
 HOSTILE = "</script><script>alert(1)</script><!--<script>&lt;\u2028\ud800'\"`"
 
 
-def told(edges: list[tuple[Any, Any]], **settings: Any) -> dict[str, Any]:
-    return watch(BipartiteGraph.from_edges(edges), **{"model": "classical"} | settings)
+def told(edges: list[tuple[Any, Any]], model: str = "classical", seed: int = 0) -> dict[str, Any]:
+    return watch(BipartiteGraph.from_edges(edges), model=model, seed=seed)
 
 
 class Parts(HTMLParser):

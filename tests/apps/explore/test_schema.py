@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 import schemathesis
@@ -18,7 +20,7 @@ LIMITS = settings(
     max_examples=25,
     deadline=None,
     derandomize=True,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much),
     phases=[Phase.explicit, Phase.generate],
 )
 CHECKS = [
@@ -31,7 +33,7 @@ PATHS = {"/api/v1/solve", "/api/v1/trace", "/api/v1/models", "/api/v1/generate"}
 
 
 @pytest.fixture(scope="module")
-def schema(address: str) -> schemathesis.openapi.OpenApiSchema:
+def schema(address: str) -> Any:
     return schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json")
 
 
@@ -48,7 +50,7 @@ def test_the_description_names_the_four_paths_and_their_refusals(address: str) -
 
 
 @pytest.mark.parametrize("path", sorted(PATHS))
-def test_answers_are_as_described(schema: schemathesis.openapi.OpenApiSchema, path: str) -> None:
+def test_answers_are_as_described(schema: Any, path: str) -> None:
     operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
     (operation,) = [one for one in operations if one.path == path]
 

@@ -360,8 +360,10 @@ class Drawing {
     });
   }
 
-  /** The tree, the beliefs, the path: made anew, they are few. @param {View} view
-   * @param {Difference|null} difference */
+  /**
+   * The tree, the beliefs, the path: made anew, they are few.
+   * @param {View} view @param {Difference|null} difference
+   */
   showMarks(view, difference) {
     /** @type {SVGElement[]} */
     const marks = [];
@@ -397,7 +399,10 @@ class Drawing {
     /** @type {SVGElement} */ (this.marks).replaceChildren(...marks);
   }
 
-  /** What stands on the arcs: weights, residuals, or the bottleneck's probability. @param {View} view */
+  /**
+   * What stands on the arcs: weights, residuals, or the bottleneck's probability.
+   * @param {View} view
+   */
   showTexts(view) {
     const { kind, arcs } = this.story.graph;
     const curves = /** @type {Curve[]} */ (this.curves);

@@ -24,6 +24,9 @@
 const API = "api/v1/";
 const MAX_LINK = 12000; // characters; longer ones are cut by programs that people paste them into
 
+/** @type {any} */
+const streams = globalThis; // whose CompressionStream older type libraries do not know
+
 /** Values that a family's fields start with, where the family itself has none. */
 const FIRST_VALUES = /** @type {Record<string, number>} */ ({
   n: 8, degree: 3, nodes: 10, arcs: 24, p_within: 0.5, p_between: 0.05,
@@ -81,7 +84,7 @@ async function bytesOf(stream) {
 /** @param {object} value @returns {Promise<string>} what stands behind the # of a link */
 async function packed(value) {
   const stream = new Blob([JSON.stringify(value)]).stream()
-    .pipeThrough(new CompressionStream("deflate-raw"));
+    .pipeThrough(new streams.CompressionStream("deflate-raw"));
   const text = base64Of(await bytesOf(stream));
   return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
@@ -90,7 +93,8 @@ async function packed(value) {
 async function unpacked(text) {
   const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")),
     (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const stream = new Blob([bytes]).stream()
+    .pipeThrough(new streams.DecompressionStream("deflate-raw"));
   return JSON.parse(new TextDecoder().decode(await bytesOf(stream)));
 }
 
@@ -184,8 +188,11 @@ class Desk {
     });
   }
 
-  /** Run the graph, a new one or the same again. @param {GraphRequest|null} [graph]
-   * @param {boolean} [isNew] whether the editor should show it too */
+  /**
+   * Run the graph, a new one or the same again.
+   * @param {GraphRequest|null} [graph]
+   * @param {boolean} [isNew] whether the editor should show it too
+   */
   async run(graph = this.graph, isNew = true) {
     if (!graph) return;
     const number = ++this.asked;

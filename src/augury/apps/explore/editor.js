@@ -236,7 +236,10 @@ class Editor {
     }
   }
 
-  /** Select a node; with another one selected, join the two or part them. @param {number} node */
+  /**
+   * Select a node; with another one selected, join the two or part them.
+   * @param {number} node
+   */
   choose(node) {
     const first = this.selected;
     if (first === null || first === node) {

@@ -57,7 +57,7 @@ def summarised(story: Story) -> Story:
     graph, solution = story["graph"], story["solution"]
     rounds = [
         told
-        | dict.fromkeys(("weights", "residual", "after"), [])
+        | {"weights": [], "residual": [], "after": []}
         | {"steps": [_step_in_short(step) for step in told["steps"]], "reach": None}
         | {"paths": [path | _NO_ARCS for path in told["paths"]]}
         for told in story["rounds"]
@@ -146,6 +146,6 @@ def _digest(text: str) -> str:
 
 
 def _embedded(value: Any) -> str:
-    """Return JSON in which nothing looks like markup: "<" could end the element or open a comment."""
+    """Return JSON in which nothing looks like markup: "<" could end the element it is in."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

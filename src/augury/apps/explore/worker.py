@@ -178,7 +178,7 @@ def _refuse_bytes(size: int, limits: Limits) -> None:
 
 
 def refuse_large(graph: Graph, max_nodes: int, max_edges: int, purpose: str) -> None:
-    """Raise TooLarge if a graph is beyond these limits; `purpose` ends the clause, as " to trace"."""
+    """Raise TooLarge if a graph is beyond these limits; `purpose` is such as " to trace"."""
     is_matching = isinstance(graph, BipartiteGraph)
     nodes = graph.num_left + graph.num_right if is_matching else graph.num_nodes
     edges = graph.num_edges if is_matching else graph.num_arcs // 2
