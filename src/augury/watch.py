@@ -185,7 +185,7 @@ def _actor(
     is_paper = kind == "paper"
     infinity = 2**checkpoint.network.bits - 1 if is_paper else None
     state = "distance" if is_paper else "reached"
-    return _Actor(path.stem, kind, state, recorder.heard(executor.subroutines()), infinity)
+    return _Actor(path.stem, kind, state, executor.subroutines(), infinity)
 
 
 def _termination(text: str) -> tuple[bool, int]:
@@ -209,7 +209,7 @@ class _Recorder:
         """Forget the last round."""
         self.searches: list[_Step] = []
         self.reaches: list[_Step] = []
-        self.bottlenecks: npt.NDArray[np.floating[Any]] | None = None
+        self.bottlenecks: npt.NDArray[np.float64] | None = None
         self.legal: Paths | None = None
         self.kept = np.zeros(0, np.int64)
 
@@ -274,9 +274,7 @@ def _rounds(
 ) -> list[dict[str, Any]]:
     """Run the actor to its end and tell each round."""
     rounds: list[dict[str, Any]] = []
-    subroutines = actor.subroutines
-    if actor.steps is not None:
-        subroutines = recorder.heard(subroutines)
+    subroutines = recorder.heard(actor.subroutines)
     for round_ in ford_fulkerson(batch, subroutines, [rng], settings):
         rounds.append(_round(round_, actor, recorder))
         recorder.clear()
@@ -332,7 +330,8 @@ def _certain(
 ) -> Iterator[_Step]:
     """Classical searches are sure of what they do."""
     for position, (state, arc) in enumerate(steps):
-        recorder.count()
+        if position:
+            recorder.count()
         has_chosen = arc >= 0
         belief = np.where(has_chosen[batch.receiver], 0.0, np.nan)
         belief[arc[has_chosen]] = 1
@@ -477,9 +476,11 @@ def first_difference(one: Story, other: Story) -> dict[str, Any] | None:
     """Return the first place where two stories decide differently, None if they never do.
 
     Searches are compared step by step as far as both go: what the nodes hold and which predecessors
-    they have, or, where one story has distances and the other reached bits, only which nodes are
-    reached. Then come what they say about being done, the paths, bottlenecks and capacities, and
-    the verdict. A search that only takes more steps does not differ.
+    they have; where one story has distances and the other reached bits, only which nodes are
+    reached. The paper's network says that in its separate reachability search: it never learnt a
+    distance for nodes that are not reached. Then come what they say about being done, the paths,
+    bottlenecks and capacities, and the verdict. A search that only takes more steps does not
+    differ.
 
     Returns:
         "round", "step" (None where it is not a step that differs), "what" differs ("state",
@@ -494,7 +495,8 @@ def first_difference(one: Story, other: Story) -> dict[str, Any] | None:
     for number, (a, b) in enumerate(zip(one["rounds"], other["rounds"], strict=False)):
         if a["weights"] != b["weights"]:
             raise InputError(f"the two traces have different weights in round {number}")
-        found = _step_difference(a, b) or _round_difference(a, b)
+        found = _step_difference(*(_Search.of(*pair) for pair in ((one, a), (other, b))))
+        found = found or _round_difference(a, b)
         if found is not None:
             place = {"round": number, "step": None, "nodes": [], "arcs": []}
             return place | found
@@ -504,25 +506,40 @@ def first_difference(one: Story, other: Story) -> dict[str, Any] | None:
     return None
 
 
-def _step_difference(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
-    is_alike = a["state"] == b["state"]
-    for number, (x, y) in enumerate(zip(a["steps"], b["steps"], strict=False)):
-        states = x["state"], y["state"]
-        if not is_alike:
-            states = _reached(a, x), _reached(b, y)
-        for what, pair in (("state", states), ("parent", (x["parent"], y["parent"]))):
-            nodes = [node for node, (p, q) in enumerate(zip(*pair, strict=True)) if p != q]
-            if nodes and (what == "state" or is_alike):
-                arcs = {story["parent"][node] for story in (x, y) for node in nodes}
-                told = sorted(arcs - {-1}) if what == "parent" else []
+class _Search(NamedTuple):
+    """What the nodes of a round hold after each step."""
+
+    kind: str
+    states: list[list[Any]]
+    parents: list[list[int]]
+    reached: list[list[bool]]
+    """Who is reached after each step; nothing where nobody says so."""
+
+    @classmethod
+    def of(cls, story: Story, round_: dict[str, Any]) -> _Search:
+        states = [step["state"] for step in round_["steps"]]
+        if round_["state"] == "reached":
+            reached = [[bit == 1 for bit in state] for state in states]
+        elif story["model"]["kind"] == "classical":
+            reached = [[value is not None for value in state] for state in states]
+        else:
+            reached = [[bit == 1 for bit in step["state"]] for step in round_["reach"] or []]
+        return cls(round_["state"], states, [step["parent"] for step in round_["steps"]], reached)
+
+
+def _step_difference(a: _Search, b: _Search) -> dict[str, Any] | None:
+    compared = [("state", a.reached, b.reached)]
+    if a.kind == b.kind:
+        compared = [("state", a.states, b.states), ("parent", a.parents, b.parents)]
+    for number in range(min(len(side) for _, *both in compared for side in both)):
+        for what, mine, theirs in compared:
+            pairs = list(zip(mine[number], theirs[number], strict=True))
+            nodes = [node for node, (x, y) in enumerate(pairs) if x != y]
+            if nodes:
+                arcs = {arc for node in nodes for arc in pairs[node]} - {-1}
+                told = sorted(arcs) if what == "parent" else []
                 return {"step": number, "what": what, "nodes": nodes, "arcs": told}
     return None
-
-
-def _reached(round_: dict[str, Any], step: dict[str, Any]) -> list[bool]:
-    if round_["state"] == "distance":
-        return [value is not None for value in step["state"]]
-    return [value == 1 for value in step["state"]]
 
 
 def _round_difference(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:

@@ -59,6 +59,7 @@ def test_predecessor_scores_are_the_papers_formula() -> None:
     expected = torch.nn.functional.leaky_relu(network.predecessor(inputs))[:, 0]
     scores = network.predecessor_scores(state, terms, WIRING)
     torch.testing.assert_close(scores.reshape(-1)[WIRING.slot], expected)
+    torch.testing.assert_close(network.link_scores(state, terms, WIRING), expected)
     assert (scores[WIRING.incoming == WIRING.num_links] == -torch.inf).all()
 
 
