@@ -96,5 +96,6 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"  # it listens everywhere, but nobody can go to everywhere
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

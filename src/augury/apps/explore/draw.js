@@ -7,7 +7,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const MANY_PAIRS = 60; // from here on lines are thinned and arc labels are left out
+const MOST_CHANCES = 9; // arcs of a path that still have room for their probabilities
 const DRAWABLE = 64; // nodes on a side
+const COLUMNS = ["source", "left", "right", "sink"];
 
 /** @typedef {{x: number, y: number}} Point */
 /** @typedef {{from: Point, bend: Point, to: Point}} Curve */
@@ -42,10 +44,9 @@ function isDrawable(story) {
  * @param {Story["graph"]} graph @returns {number[][]}
  */
 function columnsOf(graph) {
-  const roles = ["source", "left", "right", "sink"];
   const sides = sidesOf(graph);
   if (sides) {
-    return roles.map((role) => sides.flatMap((side, node) => (side === role ? [node] : [])));
+    return COLUMNS.map((role) => sides.flatMap((side, node) => (side === role ? [node] : [])));
   }
   const source = graph.nodes.findIndex((node) => node.role === "source");
   const sink = graph.nodes.findIndex((node) => node.role === "sink");
@@ -274,11 +275,11 @@ class Drawing {
       class: `node ${role}`, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
       "data-node": number,
     });
+    const margin = Math.min(4.5, radius * 0.42), half = radius + margin; // so that squares do not touch
     element.append(svgElement("rect", {
-      class: "cover", x: -radius - 4.5, y: -radius - 4.5, width: 2 * radius + 9,
-      height: 2 * radius + 9, rx: 4,
+      class: "cover", x: -half, y: -half, width: 2 * half, height: 2 * half, rx: margin,
     }));
-    element.append(svgElement("circle", { class: "ring", r: radius + 3.5 }));
+    element.append(svgElement("circle", { class: "ring", r: radius + Math.min(3.5, margin) }));
     element.append(svgElement("circle", { class: "body", r: radius }));
     element.append(svgElement("text", { class: "value", dy: "0.35em" }));
     element.append(this.labelElement(number, radius));
@@ -325,14 +326,26 @@ class Drawing {
     const isProof = view.isEnd && this.proof.side.size > 0;
     /** @type {SVGElement[]} */ (this.lines).forEach((line, pair) => {
       const [sender, receiver, capacity] = arcs[2 * pair];
-      const flow = capacity - view.residual[2 * pair];
       const names = ["line"];
-      if (flow) names.push("carries");
+      if (this.carries(pair, view.residual)) names.push("carries");
       if (this.isOuter(sender, receiver)) names.push("outer");
       const [s, r] = [sender, receiver].map((node) => this.proof.side.has(node));
       if (isProof && s !== r && (s ? capacity : arcs[2 * pair + 1][2]) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
     });
+  }
+
+  /**
+   * Whether a pair carries flow; in a matching, and in one that was half done at the start, whether
+   * it is used: then its arc towards the source has residual.
+   * @param {number} pair @param {number[]} residual @returns {boolean}
+   */
+  carries(pair, residual) {
+    const sides = /** @type {Layout} */ (this.layout).sides;
+    const [sender, receiver, capacity] = this.story.graph.arcs[2 * pair];
+    if (!sides) return capacity !== residual[2 * pair];
+    const isForward = COLUMNS.indexOf(sides[sender]) < COLUMNS.indexOf(sides[receiver]);
+    return residual[isForward ? 2 * pair + 1 : 2 * pair] > 0;
   }
 
   /** @param {number} sender @param {number} receiver @returns {boolean} at source or sink of a matching */
@@ -369,7 +382,7 @@ class Drawing {
     const marks = [];
     const curves = /** @type {Curve[]} */ (this.curves);
     const isMany = curves.length > MANY_PAIRS;
-    const width = isMany ? 7 : 15;
+    const width = isMany ? 5 : 15;
     const fresh = new Set(view.fresh);
     const directed = (/** @type {number} */ arc) =>
       arc % 2 ? reversedCurve(curves[arc >> 1]) : curves[arc >> 1];
@@ -409,7 +422,9 @@ class Drawing {
     /** @type {SVGElement[]} */
     const texts = [];
     const add = (/** @type {number} */ pair, /** @type {string} */ text, /** @type {string} */ name) => {
-      const share = this.layout?.sides ? 0.3 + 0.08 * (pair % 3) : 0.5;
+      const [sender, receiver] = arcs[2 * pair];
+      const isInner = this.layout?.sides && !this.isOuter(sender, receiver);
+      const share = isInner ? 0.3 + 0.08 * (pair % 3) : 0.5;
       const { from, bend, to } = curves[pair];
       const along = (/** @type {"x"|"y"} */ axis) => (1 - share) ** 2 * from[axis] +
         2 * share * (1 - share) * bend[axis] + share ** 2 * to[axis];
@@ -420,13 +435,13 @@ class Drawing {
     const onPath = new Set((view.path?.arcs || []).map((arc) => arc >> 1));
     view.path?.arcs.forEach((arc, place) => {
       const belief = view.path?.belief?.[place];
-      if (belief !== undefined && belief !== null && curves.length <= 4 * MANY_PAIRS) {
+      if (belief !== undefined && belief !== null && onPath.size <= MOST_CHANCES) {
         add(arc >> 1, `${Math.round(100 * belief)} %`, "chance");
       }
     });
     const wanted = this.labels !== "auto" ? this.labels
-      : curves.length > MANY_PAIRS ? "none" : kind === "flow" ? "residual"
-        : view.isDistance ? "weight" : "none";
+      : curves.length > MANY_PAIRS ? "none" : this.layout?.sides
+        ? (view.isDistance ? "weight" : "none") : "residual";
     if (wanted !== "none" && !(view.isEnd && kind === "matching")) {
       arcs.forEach(([sender, receiver, capacity], arc) => {
         if (arc % 2 || (onPath.has(arc >> 1) && view.path?.belief)) return;

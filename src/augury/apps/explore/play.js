@@ -411,7 +411,8 @@ function judgeOf(round, frame, path) {
     return [agrees ? "agrees" : path.verdict, agrees ? "good" : "bad"];
   }
   if (frame.kind === "answer" || frame.kind === "end") {
-    const isRight = round.says_done !== round.truth.reachable;
+    const isRight = round.says_done ? !round.truth.reachable
+      : round.paths.some(({ verdict }) => verdict === "applied");
     return [isRight ? "agrees" : round.truth.reachable ? "a path is left" : "none is left",
       isRight ? "good" : "bad"];
   }
@@ -494,9 +495,10 @@ function summaryElement(story) {
 function showLegend(story, isDrawn) {
   const legend = byId("legend", HTMLElement);
   legend.hidden = !isDrawn;
+  const kind = story.graph.kind === "flow" && sidesOf(story.graph) ? "sides" : story.graph.kind;
   for (const item of legend.querySelectorAll("[data-for]")) {
     const kinds = String(item.getAttribute("data-for")).split(" ");
-    /** @type {HTMLElement} */ (item).hidden = !kinds.includes(story.graph.kind);
+    /** @type {HTMLElement} */ (item).hidden = !kinds.includes(kind);
   }
 }
 

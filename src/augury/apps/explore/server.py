@@ -13,22 +13,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
-from enum import StrEnum
 from importlib.resources import files
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     StrictFloat,
     StrictInt,
     StrictStr,
+    WithJsonSchema,
     create_model,
     model_validator,
 )
@@ -55,12 +56,25 @@ SHIPPED = sorted(
     for entry in (files("augury") / "models").iterdir()
     if entry.name.endswith(".safetensors")
 )
-Model = StrEnum("Model", {name: name for name in (*SHIPPED, *CLASSICAL)})
+MODELS = (*SHIPPED, *CLASSICAL)
 """Who can run the subroutines. Names only: a path from a request would be a way to read files."""
 
 MAX_SEED = 2**53 - 1
 """The largest integer that every reader of JSON takes for what it is."""
 
+
+def one_of(names: Collection[str]) -> Any:
+    """Return what makes a text one of these names, and says so in the API's description."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise ValueError(f"{name!r} is none of {', '.join(names)}")
+        return name
+
+    return AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(names)})
+
+
+Model = Annotated[str, *one_of(MODELS)]
 Label = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 
@@ -114,7 +128,7 @@ class SolveRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     graph: Graph
-    model: Model = Field(Model("discrete"), description="Who runs the subroutines.")
+    model: Model = Field("discrete", description="Who runs the subroutines.")
     exact: bool = Field(True, description="Finish by classical search a run that ended early.")
     seed: int = Field(0, ge=0, le=MAX_SEED, description="Of the random weights.")
 
@@ -163,22 +177,25 @@ class GraphAnswer(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-Parameters = create_model(
-    "Parameters",
-    __config__=ConfigDict(extra="forbid"),
-    family=(StrEnum("Family", {name: name for name in FAMILIES}), ...),
-    seed=(Annotated[int, Field(ge=0, le=MAX_SEED)], 0),
-    **{
-        parameter.name: (
-            Annotated[parameter.kind | None, Field(allow_inf_nan=False)]
-            if parameter.kind is float
-            else Annotated[int | None, Field(ge=-(2**62), le=2**62)],
-            None,
-        )
-        for family in FAMILIES.values()
-        for parameter in family.parameters
-    },  # type: ignore[call-overload]  # the parameters of all families, read from their signatures
-)
+if TYPE_CHECKING:
+    Parameters = BaseModel
+else:
+    KINDS_OF_NUMBER = {
+        float: Annotated[float, Field(allow_inf_nan=False)],
+        int: Annotated[int, Field(ge=-(2**62), le=2**62)],
+    }
+    # The parameters of all families, read from their signatures.
+    Parameters = create_model(
+        "Parameters",
+        __config__=ConfigDict(extra="forbid"),
+        family=(Annotated[str, *one_of(FAMILIES)], ...),
+        seed=(Annotated[int, Field(ge=0, le=MAX_SEED)], 0),
+        **{
+            parameter.name: (KINDS_OF_NUMBER[parameter.kind] | None, None)
+            for family in FAMILIES.values()
+            for parameter in family.parameters
+        },
+    )
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": what}
@@ -267,7 +284,7 @@ def _add_api(app: FastAPI, limits: Limits) -> None:
         return {
             "version": __version__,
             "models": [
-                {"name": name, "about": (ABOUT | CLASSICAL).get(name, "")} for name in Model
+                {"name": name, "about": (ABOUT | CLASSICAL).get(name, "")} for name in MODELS
             ],
             "families": [
                 {
@@ -286,7 +303,7 @@ def _add_api(app: FastAPI, limits: Limits) -> None:
     @app.get("/api/v1/generate", response_model=GraphAnswer, responses=PROBLEMS)
     async def generate(asked: Annotated[Parameters, Query()]) -> Response:
         """Draw a graph of a family."""
-        given = asked.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+        given = asked.model_dump(exclude_none=True)
         family, seed = given.pop("family"), given.pop("seed")
         task = {"task": "generate", "family": family, "seed": seed, "parameters": given}
         return await answered(task)
@@ -319,7 +336,9 @@ def _add_problems(app: FastAPI) -> None:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         text = first["msg"].removeprefix("Value error, ")
-        return problem(422, f"{place}: {text[:1].lower()}{text[1:]}")
+        if text[1:2].islower():  # not JSON
+            text = text[0].lower() + text[1:]
+        return problem(422, f"{place}: {text}")
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:

@@ -74,7 +74,7 @@ function listed(parts, most = 3) {
 function nameOf(story, node) {
   const { label, role } = story.graph.nodes[node];
   if (role === "source" || role === "sink") {
-    return story.graph.kind === "matching" ? role : `${role} ${label}`;
+    return story.graph.kind === "matching" || label === role ? role : `${role} ${label}`;
   }
   // Left 0 and right 0 are two nodes; people must be able to tell them apart.
   if (typeof label === "number" && role !== "node") return `${role === "left" ? "l" : "r"}${label}`;
@@ -157,13 +157,14 @@ function partOf(frame) {
  */
 function rowOfDifference(rows, difference) {
   const { round, step } = difference;
-  const isStep = (/** @type {Frame} */ frame) =>
-    frame.round === round && (frame.kind === "step" || frame.kind === "start");
-  const after = rows.findIndex((row) => row.some((frame) => frame.round === round &&
-    PARTS.indexOf(partOf(frame)) > PARTS.indexOf("step")));
-  if (step === null || step === undefined) return Math.max(after, 0);
-  const exact = rows.findIndex((row) => row.some((frame) => isStep(frame) && frame.step === step));
-  return Math.max(exact >= 0 ? exact : after, 0);
+  const first = (/** @type {(frame: Frame) => boolean} */ fits) =>
+    rows.findIndex((row) => row.some((frame) => frame.round === round && fits(frame)));
+  if (step !== null && step !== undefined) {
+    const exact = first(({ kind, step: own }) => own === step && (kind === "step" || kind === "start"));
+    if (exact >= 0) return exact;
+  }
+  const decided = first(({ kind }) => ["answer", "path", "end"].includes(kind));
+  return Math.max(decided, 0);
 }
 
 /**
