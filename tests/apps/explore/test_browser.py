@@ -293,7 +293,7 @@ def test_two_networks_are_compared_in_step(page: Page) -> None:
     expect(page.locator("#difference-text")).to_contain_text("They first differ in round 1")
     page.click("#to-difference")
     assert page.locator(".sentence.different").count() == 2
-    assert page.locator("#stage .node.different").count() > 0
+    assert page.locator("#stage .node.different, #stage path.difference").count() > 0
     for _ in range(int(page.locator("#slider").get_attribute("max") or 0)):
         page.keyboard.press("ArrowRight")
         rounds = [re.match(r"Round (\d+)|The end", sentence(page, number)) for number in (0, 1)]
