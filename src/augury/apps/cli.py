@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from augury import __version__
-from augury.apps.commands import bench, evaluate, graphs, reproduce, train, verify
+from augury.apps.commands import bench, evaluate, explore, graphs, reproduce, train, verify
 from augury.apps.commands.terminal import Interrupted
 
 STDOUT = 1
@@ -63,6 +63,7 @@ app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
 app.command(epilog=bench.EXAMPLES)(bench.bench)
+app.command(epilog=explore.EXAMPLES)(explore.explore)
 
 
 def main() -> None:

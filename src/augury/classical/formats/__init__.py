@@ -43,6 +43,7 @@ __all__ = [
     "answer_text",
     "ending_of",
     "named",
+    "parse_graph",
     "read_answer",
     "read_graph",
     "write_graph",
@@ -87,9 +88,26 @@ def read_graph(path: str | Path, options: ReadOptions = AS_FOUND) -> Graph:
         InputError: the file cannot be opened or understood; one sentence says where and why.
     """
     with named(path), open_input(path) as file:
-        reader = _reader(file, ending_of(path))
-        file.seek(0)
-        return reader(file, options)
+        return _parsed(file, path, options)
+
+
+def parse_graph(file: IO[bytes], name: str, options: ReadOptions = AS_FOUND) -> Graph:
+    """Read a graph from bytes that are already here; `name` stands for them in complaints.
+
+    Unlike `read_graph` this touches no file, and it takes gzip for what it is not: bytes of a
+    graph. Who accepts packed bytes from strangers has to say how far they may grow.
+
+    Raises:
+        InputError: the bytes cannot be understood; one sentence says where and why.
+    """
+    with named(name):
+        return _parsed(file, name, options)
+
+
+def _parsed(file: IO[bytes], name: str | Path, options: ReadOptions) -> Graph:
+    reader = _reader(file, ending_of(name))
+    file.seek(0)
+    return reader(file, options)
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:

@@ -1,0 +1,101 @@
+"""`augury explore`: a server for one person, and the page in the browser."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+EXAMPLES = "Examples:  augury explore  ·  augury explore people.csv --port 9000 --no-browser"
+
+
+def explore(
+    file: Annotated[
+        str | None,
+        typer.Argument(help="A graph to start with, as for solve.", show_default=False),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; only this machine unless told otherwise.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")
+    ] = 8000,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Watch a network run on a page: draw a graph, step through every decision."""
+    from augury.classical.graph import InputError
+
+    try:
+        import uvicorn
+
+        from augury.apps.explore.server import make_app
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] == "augury":
+            raise
+        raise InputError(
+            f"the page needs the package {error.name}: pip install 'augury[web]'"
+        ) from None
+    start = _example(file) if file is not None else None
+    app = make_app(host=host, start=start)
+    with _listening(host, port) as listener:
+        url = _url(listener)
+        print(f"Augury is at {url}  (Ctrl-C stops it)", flush=True)
+        if browser:
+            import webbrowser
+
+            webbrowser.open(url)
+        config = uvicorn.Config(app, log_level="warning", ws="none", server_header=False)
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        except KeyboardInterrupt:
+            return  # how a server normally ends
+
+
+def _example(file: str) -> dict[str, Any]:
+    """Return the file's graph as the first example of the page."""
+    from augury.apps.explore.limits import Limits
+    from augury.apps.explore.worker import refuse_large, written
+    from augury.classical.formats import named, read_graph
+
+    graph = read_graph(file)
+    limits = Limits()
+    with named(file):
+        refuse_large(graph, limits.nodes, limits.edges, " for the page")
+        told = written(graph)
+    name = "standard input" if file == "-" else Path(file).name
+    return {"name": name, "about": "The graph that you started with.", "graph": told}
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens already, so that a browser which comes early waits."""
+    from augury.classical.graph import InputError
+
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"{host} is no address to listen on: {error}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(
+            f"cannot listen on {host}, port {port}: {reason}; --port 0 takes any free port"
+        ) from None
+    return listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"  # it listens everywhere, but nobody can go to everywhere
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

@@ -1,0 +1,362 @@
+"use strict";
+/*
+ * What people give becomes a request, and the server's answer goes to the player: examples,
+ * families, a drawing, files and pasted text; the network and its settings; the link that holds it
+ * all. Only the served page has this.
+ */
+
+/** @typedef {string|number} Label */
+/** @typedef {{left: Label[], right: Label[], edges: [Label, Label][]}} DrawnMatching */
+/**
+ * @typedef {{source: Label, sink: Label, nodes: Label[],
+ *   arcs: [Label, Label, number][]}} DrawnFlow
+ */
+/** @typedef {DrawnMatching|DrawnFlow} Drawn */
+/** @typedef {Record<string, any>} GraphRequest see Graph in server.py */
+/** @typedef {{name: string, about: string, graph: GraphRequest, settings?: Settings}} Example */
+/**
+ * @typedef {{model: string, other: string, seed: number, termination: string, exact: boolean,
+ *   many_paths: boolean, neural_bottleneck: boolean, neural_augmentation: boolean}} Settings
+ */
+/** @typedef {{name: string, kind: string, default: number|null, is_required: boolean}} Parameter */
+/** @typedef {{name: string, about: string, parameters: Parameter[]}} Family */
+
+const API = "api/v1/";
+const MAX_LINK = 12000; // characters; longer ones are cut by programs that people paste them into
+
+/** @type {any} */
+const streams = globalThis; // whose CompressionStream older type libraries do not know
+
+/** Values that a family's fields start with, where the family itself has none. */
+const FIRST_VALUES = /** @type {Record<string, number>} */ ({
+  n: 8, degree: 3, nodes: 10, arcs: 24, p_within: 0.5, p_between: 0.05,
+});
+
+/** @type {[keyof Settings, string][]} settings that are boxes to tick */
+const BOXES = [
+  ["exact", "exact"], ["many_paths", "many-paths"], ["neural_bottleneck", "neural-bottleneck"],
+  ["neural_augmentation", "neural-augmentation"],
+];
+
+/** A request that the server refused; the message is its sentence. */
+class Refusal extends Error {}
+
+/** @param {string} path @param {object} [body] @returns {Promise<any>} */
+async function ask(path, body) {
+  const options = body === undefined ? {} : {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+  };
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch {
+    throw new Refusal("The server does not answer. Is it still running?");
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) {
+    throw new Refusal(answer.error || `The server answered with status ${response.status}.`);
+  }
+  return answer;
+}
+
+/** @param {string} text @param {boolean} [isBusy] */
+function say(text, isBusy = false) {
+  const message = byId("message", HTMLElement);
+  message.textContent = text;
+  message.hidden = !text;
+  message.classList.toggle("busy", isBusy);
+}
+
+/** @param {Uint8Array} bytes @returns {string} */
+function base64Of(bytes) {
+  let text = "";
+  for (let start = 0; start < bytes.length; start += 8192) {
+    text += String.fromCharCode(...bytes.subarray(start, start + 8192));
+  }
+  return btoa(text);
+}
+
+/** @param {ReadableStream<any>} stream @returns {Promise<Uint8Array>} */
+async function bytesOf(stream) {
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** @param {object} value @returns {Promise<string>} what stands behind the # of a link */
+async function packed(value) {
+  const stream = new Blob([JSON.stringify(value)]).stream()
+    .pipeThrough(new streams.CompressionStream("deflate-raw"));
+  const text = base64Of(await bytesOf(stream));
+  return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** @param {string} text @returns {Promise<any>} */
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")),
+    (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream()
+    .pipeThrough(new streams.DecompressionStream("deflate-raw"));
+  return JSON.parse(new TextDecoder().decode(await bytesOf(stream)));
+}
+
+/** @param {string} id @returns {HTMLSelectElement} */
+function select(id) {
+  return byId(id, HTMLSelectElement);
+}
+
+/** @param {string} id @returns {HTMLInputElement} */
+function input(id) {
+  return byId(id, HTMLInputElement);
+}
+
+/** @param {HTMLSelectElement} element @param {[string, string][]} options value and text */
+function fill(element, options) {
+  element.replaceChildren(...options.map(([value, text]) => {
+    const option = document.createElement("option");
+    option.value = value;
+    option.textContent = text;
+    return option;
+  }));
+}
+
+/** @returns {Settings} */
+function settingsNow() {
+  const boxes = Object.fromEntries(BOXES.map(([name, id]) => [name, input(id).checked]));
+  return /** @type {Settings} */ ({
+    model: select("model").value, other: select("other").value,
+    seed: Math.max(0, Math.floor(Number(input("seed").value) || 0)),
+    termination: select("termination").value, ...boxes,
+  });
+}
+
+/** @param {Partial<Settings>} settings */
+function useSettings(settings) {
+  for (const [name, id] of BOXES) {
+    if (name in settings) input(id).checked = Boolean(settings[name]);
+  }
+  if (settings.model) select("model").value = settings.model;
+  select("other").value = settings.other || "";
+  if (settings.seed !== undefined) input("seed").value = String(settings.seed);
+  select("termination").value = settings.termination || "bfs";
+}
+
+/** The input part of the page: the graph that is being looked at, and how it got here. */
+class Desk {
+  constructor() {
+    /** @type {Example[]} */
+    this.examples = [];
+    /** @type {Family[]} */
+    this.families = [];
+    /** @type {GraphRequest|null} */
+    this.graph = null;
+    this.asked = 0;
+    this.editor = new Editor(byId("editor", HTMLElement));
+  }
+
+  async start() {
+    const [examples, models] = await Promise.all([ask("examples.json"), ask(`${API}models`)]);
+    this.examples = examples;
+    this.families = models.families;
+    fill(select("model"), models.models.map((/** @type {any} */ model) => [model.name, model.name]));
+    fill(select("other"), [["", "nothing"],
+      ...models.models.map((/** @type {any} */ model) => [model.name, model.name])]);
+    fill(select("example"), this.examples.map(({ name }, place) => [String(place), name]));
+    fill(select("family"), this.families.map(({ name }) => [name, name]));
+    select("model").value = "discrete";
+    this.connect();
+    this.showFamily();
+    if (!(await this.openLink())) await this.openExample(0);
+  }
+
+  connect() {
+    const on = (/** @type {string} */ id, /** @type {string} */ event, /** @type {() => any} */ act) =>
+      byId(id, HTMLElement).addEventListener(event, () => void act());
+    on("example", "change", () => this.openExample(Number(select("example").value)));
+    on("family", "change", () => this.showFamily());
+    on("generate", "click", () => this.generate());
+    on("file", "change", () => this.openFile());
+    on("open-paste", "click", () => this.openPaste());
+    on("draw-run", "click", () => this.run(this.editor.graph, false));
+    on("run", "click", () => byId("panel-draw", HTMLElement).hidden ? this.run()
+      : this.run(this.editor.graph, false));
+    on("share", "click", () => this.share());
+    for (const id of ["model", "other", "seed", "termination", ...BOXES.map(([, box]) => box)]) {
+      on(id, "change", () => this.run());
+    }
+    window.addEventListener("hashchange", () => void this.openLink());
+    connectTabs((name) => {
+      if (name === "draw") this.editor.build();
+    });
+  }
+
+  /**
+   * Run the graph, a new one or the same again.
+   * @param {GraphRequest|null} [graph]
+   * @param {boolean} [isNew] whether the editor should show it too
+   */
+  async run(graph = this.graph, isNew = true) {
+    if (!graph) return;
+    const number = ++this.asked;
+    const settings = settingsNow();
+    say("Running…", true);
+    try {
+      const shown = await ask(`${API}trace`,
+        { graph, ...settings, other: settings.other || null });
+      if (number !== this.asked) return; // somebody has asked for something else meanwhile
+      this.graph = graph;
+      player.load(shown);
+      if (isNew) this.editor.take(shown.stories[0]);
+      say("");
+    } catch (error) {
+      if (number === this.asked) await this.explain(error, graph, settings);
+    }
+  }
+
+  /**
+   * Say what went wrong. A graph too large to be traced can still be solved.
+   * @param {unknown} error @param {GraphRequest} graph @param {Settings} settings
+   */
+  async explain(error, graph, settings) {
+    if (!(error instanceof Refusal)) throw error;
+    const isLarge = error.message.includes("too large to trace");
+    if (!isLarge) {
+      say(error.message);
+      return;
+    }
+    try {
+      const { model, exact, seed } = settings;
+      const solution = await ask(`${API}solve`, { graph, model, exact, seed });
+      this.graph = graph;
+      const what = solution.matching ? "A matching" : "A flow";
+      const proof = solution.is_maximum ? "proven maximum" : "not proven maximum";
+      say(`${what} of ${solution.size.toLocaleString("en")}, ${proof}, in ` +
+        `${counted(solution.rounds, "round")}. The graph is too large to be watched step by step: ` +
+        `${error.message}.`, true);
+    } catch (second) {
+      if (!(second instanceof Refusal)) throw second;
+      say(second.message);
+    }
+  }
+
+  /** @param {number} place */
+  async openExample(place) {
+    const example = this.examples[place];
+    byId("example-about", HTMLElement).textContent = example.about;
+    if (example.settings) useSettings(example.settings);
+    await this.run(example.graph);
+  }
+
+  showFamily() {
+    const family = this.families.find(({ name }) => name === select("family").value);
+    if (!family) return;
+    byId("family-about", HTMLElement).textContent = family.about;
+    byId("family-fields", HTMLElement).replaceChildren(...family.parameters.map((parameter) => {
+      const label = htmlElement("label", parameter.name.replaceAll("_", " "));
+      const field = document.createElement("input");
+      field.type = "number";
+      field.step = parameter.kind === "int" ? "1" : "any";
+      field.name = parameter.name;
+      const first = parameter.default ?? FIRST_VALUES[parameter.name];
+      field.value = first === undefined ? "" : String(first);
+      label.append(field);
+      return label;
+    }));
+  }
+
+  async generate() {
+    const query = new URLSearchParams({ family: select("family").value });
+    query.set("seed", input("family-seed").value || "0");
+    for (const field of byId("family-fields", HTMLElement).querySelectorAll("input")) {
+      if (field.value) query.set(field.name, field.value);
+    }
+    try {
+      await this.run(await ask(`${API}generate?${query}`));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      say(error.message);
+    }
+  }
+
+  /** @returns {GraphRequest} what the fields beside file and text say */
+  readOptions() {
+    const options = /** @type {GraphRequest} */ ({ flow: input("as-flow").checked });
+    for (const end of ["source", "sink"]) {
+      if (input(end).value) options[end] = input(end).value;
+    }
+    return options;
+  }
+
+  async openFile() {
+    const file = input("file").files?.[0];
+    if (!file) return;
+    const data = base64Of(new Uint8Array(await file.arrayBuffer()));
+    await this.run({ data, name: file.name, ...this.readOptions() });
+    input("file").value = ""; // so that the same file, once mended, can be opened again
+  }
+
+  async openPaste() {
+    const text = byId("paste", HTMLTextAreaElement).value;
+    await this.run({ text, name: "pasted text", ...this.readOptions() });
+  }
+
+  async share() {
+    if (!this.graph) return;
+    const fragment = await packed({ graph: this.graph, settings: settingsNow() });
+    if (fragment.length > MAX_LINK) {
+      say("This graph is too large for a link. Send the file, or one written by augury solve --html.");
+      return;
+    }
+    history.replaceState(null, "", `#${fragment}`);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say("The link is copied. It holds the graph and the settings.", true);
+    } catch {
+      say("The link is in the address bar. It holds the graph and the settings.", true);
+    }
+  }
+
+  /** @returns {Promise<boolean>} whether the address held something to run */
+  async openLink() {
+    const fragment = location.hash.slice(1);
+    if (!fragment) return false;
+    try {
+      const { graph, settings } = await unpacked(fragment);
+      useSettings(settings || {});
+      byId("example-about", HTMLElement).textContent = "";
+      await this.run(graph);
+    } catch {
+      say("This link is damaged: there is no graph in it.");
+      return false;
+    }
+    return true;
+  }
+}
+
+/** @param {(name: string) => void} onShow */
+function connectTabs(onShow) {
+  const tabs = Array.from(document.querySelectorAll("[role=tab]"), (tab) =>
+    /** @type {HTMLElement} */ (tab));
+  const show = (/** @type {HTMLElement} */ chosen) => {
+    for (const tab of tabs) {
+      const panel = byId(String(tab.getAttribute("aria-controls")), HTMLElement);
+      panel.hidden = tab !== chosen;
+      tab.setAttribute("aria-selected", String(tab === chosen));
+      tab.tabIndex = tab === chosen ? 0 : -1;
+    }
+    onShow(chosen.id.replace("tab-", ""));
+  };
+  tabs.forEach((tab, place) => {
+    tab.addEventListener("click", () => show(tab));
+    tab.addEventListener("keydown", (event) => {
+      const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!way) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const next = tabs[(place + way + tabs.length) % tabs.length];
+      show(next);
+      next.focus();
+    });
+  });
+}
+
+const desk = new Desk();
+desk.start().catch((error) => say(error instanceof Error ? error.message : String(error)));

@@ -1,0 +1,445 @@
+"use strict";
+/*
+ * A story (format "augury-trace", see augury/watch.py) becomes frames, and each frame becomes what
+ * is drawn and a sentence. Nothing here touches the document. A frame is one thing to look at: the
+ * start of a round, a step of the search, a step of the separate reachability search, the answer to
+ * "is it done?", a path, its augmentation, the end.
+ */
+
+/** @typedef {{label: string|number, role: "source"|"left"|"right"|"node"|"sink"}} StoryNode */
+/** @typedef {[number, number, number]} StoryArc sender, receiver, capacity */
+/**
+ * @typedef {{state: (number|null)[], parent: number[], belief: (number|null)[]|null,
+ *   goes_on: number|null, reached?: number}} Step
+ */
+/** @typedef {{state: number[], goes_on: number|null, reached?: number}} Reach */
+/**
+ * @typedef {{arcs: number[], belief: number[]|null, proposed: number, bottleneck: number,
+ *   before: number[], kept: number[]|null, verdict: string}} Path
+ */
+/**
+ * @typedef {{number: number, by: string, state: "reached"|"distance", weights: number[],
+ *   residual: number[], steps: Step[], reach: Reach[]|null, says_done: boolean, truth: {reachable: boolean}, paths: Path[],
+ *   after: number[], value: number, verdict: string}} Round
+ */
+/**
+ * @typedef {{legal: boolean, maximum: boolean, size: number, shortfall: number|null,
+ *   cover?: {left: (string|number)[], right: (string|number)[]},
+ *   cut?: {source_side: (string|number)[], capacity: number}}} Certificate
+ */
+/**
+ * @typedef {{graph: {kind: "matching"|"flow", nodes: StoryNode[], arcs: StoryArc[]},
+ *   model: {name: string, kind: string, state: "reached"|"distance", termination: string|number,
+ *     neural_bottleneck: boolean, neural_augmentation: boolean, many_paths: boolean,
+ *     seed: number, infinity: number|null},
+ *   rounds: Round[],
+ *   solution: {size: number, is_maximum: boolean, certificate: Certificate},
+ *   summary?: {nodes: number, arcs: number}}} Story
+ */
+/**
+ * @typedef {{round: number, step: number|null, what: string, nodes?: number[],
+ *   arcs?: number[]}} Difference
+ */
+/** @typedef {"start"|"step"|"reach"|"answer"|"path"|"augment"|"end"} FrameKind */
+/** @typedef {{kind: FrameKind, round: number, step: number, path: number}} Frame */
+/**
+ * What a drawing shows of a frame. `parent` is the tree, `path` the arcs of the current path.
+ * @typedef {{state: (number|null)[], parent: number[], belief: (number|null)[]|null,
+ *   residual: number[], weights: number[], path: Path|null, fresh: number[],
+ *   isDistance: boolean, isEnd: boolean}} View
+ */
+
+/** @param {number} count @param {string} noun @returns {string} */
+function counted(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** @param {number} share @returns {string} a probability as people say it, never 100 % too soon */
+function percent(share) {
+  const value = 100 * share;
+  if (value > 0 && value < 1) return "under 1 %";
+  if (value > 99 && value < 100) return "over 99 %";
+  return `${Math.round(value)} %`;
+}
+
+/** @param {string[]} parts @param {number} [most] @returns {string} "a, b and c" */
+function listed(parts, most = 3) {
+  const shown = parts.slice(0, most);
+  if (parts.length > most) shown.push(`${parts.length - most} more`);
+  if (shown.length < 2) return shown.join("");
+  return `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
+}
+
+/** @param {Story} story @param {number} node @returns {string} how a node is called on the page */
+function nameOf(story, node) {
+  const { label, role } = story.graph.nodes[node];
+  if (role === "source" || role === "sink") {
+    return story.graph.kind === "matching" || label === role ? role : `${role} ${label}`;
+  }
+  // Left 0 and right 0 are two nodes; people must be able to tell them apart.
+  if (typeof label === "number" && role !== "node") return `${role === "left" ? "l" : "r"}${label}`;
+  return String(label);
+}
+
+/** @param {Story} story @param {number[]} arcs @returns {string} the nodes along a path */
+function walkOf(story, arcs) {
+  if (!arcs.length) return "";
+  const nodes = [story.graph.arcs[arcs[0]][0], ...arcs.map((arc) => story.graph.arcs[arc][1])];
+  const names = nodes.map((node) => nameOf(story, node));
+  if (names.length > 14) names.splice(6, names.length - 12, "…");
+  return names.join(" → ");
+}
+
+/** @param {Story} story @returns {Frame[]} everything there is to look at, in order */
+function framesOf(story) {
+  /** @type {Frame[]} */
+  const frames = [];
+  story.rounds.forEach((round, number) => {
+    /** @param {FrameKind} kind @param {number} [step] @param {number} [path] */
+    const add = (kind, step = 0, path = 0) => frames.push({ kind, round: number, step, path });
+    if (story.summary) {
+      add("answer");
+      return;
+    }
+    add("start");
+    for (let step = 1; step < round.steps.length; step++) add("step", step);
+    for (let step = 1; step < (round.reach || []).length; step++) add("reach", step);
+    if (round.says_done || !round.paths.length) add("answer");
+    round.paths.forEach((path, place) => {
+      add("path", 0, place);
+      if (path.verdict === "applied") add("augment", 0, place);
+    });
+  });
+  frames.push({ kind: "end", round: story.rounds.length - 1, step: 0, path: 0 });
+  return frames;
+}
+
+const PARTS = ["start", "step", "reach", "answer", "path", "end"];
+
+/**
+ * Put the frames of stories side by side: round with round, step with step. Where one is ahead, its
+ * last frame waits for the other.
+ * @param {Frame[][]} tracks @returns {Frame[][]} rows with one frame for each story
+ */
+function alignedFrames(tracks) {
+  const rounds = Math.max(...tracks.map((track) => track[track.length - 1].round)) + 1;
+  /** @type {Frame[][]} */
+  const rows = [];
+  let last = tracks.map((track) => track[0]);
+  for (let round = 0; round < rounds; round++) {
+    for (const part of PARTS.slice(0, -1)) {
+      const own = tracks.map((track) =>
+        track.filter((frame) => frame.round === round && partOf(frame) === part));
+      const most = Math.max(...own.map((frames) => frames.length));
+      for (let place = 0; place < most; place++) {
+        last = own.map((frames, story) => frames[place] || last[story]);
+        rows.push(last);
+      }
+    }
+    // A run that is over shows its end while the other goes on.
+    last = last.map((frame, story) => {
+      const end = tracks[story][tracks[story].length - 1];
+      return round >= end.round ? end : frame;
+    });
+  }
+  rows.push(tracks.map((track) => track[track.length - 1]));
+  return rows;
+}
+
+/** @param {Frame} frame @returns {string} path and augmentation alternate, so they are one part */
+function partOf(frame) {
+  return frame.kind === "augment" ? "path" : frame.kind;
+}
+
+/**
+ * Find the row in which two stories first differ.
+ * @param {Frame[][]} rows @param {Difference} difference @returns {number}
+ */
+function rowOfDifference(rows, difference) {
+  const { round, step } = difference;
+  const first = (/** @type {(frame: Frame) => boolean} */ fits) =>
+    rows.findIndex((row) => row.some((frame) => frame.round === round && fits(frame)));
+  if (step !== null && step !== undefined) {
+    const exact = first(({ kind, step: own }) => own === step && (kind === "step" || kind === "start"));
+    if (exact >= 0) return exact;
+  }
+  const decided = first(({ kind }) => ["answer", "path", "end"].includes(kind));
+  return Math.max(decided, 0);
+}
+
+/**
+ * Find the round in which what two stories achieve parts: one augments and the other does not, or
+ * the judge ends one of them.
+ * @param {Story[]} stories @returns {Difference|null}
+ */
+function partingOf([one, other]) {
+  const names = [one, other].map((story) => story.model.name);
+  for (let round = 0; round < Math.min(one.rounds.length, other.rounds.length); round++) {
+    const pair = [one.rounds[round], other.rounds[round]];
+    const [a, b] = pair.map((told) => told.value);
+    if (a === b && pair[0].verdict === pair[1].verdict) continue;
+    const told = pair.map((own, story) => `${names[story]} ${outcomeOf(own)}`);
+    return { round, step: null, what: told.join(", ") };
+  }
+  return null;
+}
+
+/** @param {Round} round @returns {string} */
+function outcomeOf(round) {
+  if (round.verdict === "done") return "says that it is done";
+  if (round.paths.some((path) => path.verdict === "applied")) return "augments";
+  return round.paths.length ? `finds a path that ${PATH_FAULTS[round.paths[0].verdict] || "fails"}`
+    : "finds no path";
+}
+
+/** @type {Record<string, string>} */
+const PATH_FAULTS = {
+  "has a full arc": "has a full arc",
+  "wrong bottleneck": "it gives a wrong bottleneck",
+  "wrong augmentation": "it gives wrong capacities",
+};
+
+/** @param {Round} round @returns {Step} what the search left */
+function lastStep(round) {
+  return round.steps[round.steps.length - 1];
+}
+
+/** @param {Story} story @param {Frame} frame @returns {View} */
+function viewOf(story, frame) {
+  const round = story.rounds[frame.round];
+  const final = lastStep(round);
+  const isSearch = frame.kind === "start" || frame.kind === "step";
+  const step = frame.kind === "start" ? round.steps[0] : isSearch ? round.steps[frame.step] : final;
+  const before = frame.kind === "step" ? round.steps[frame.step - 1] : null;
+  /** @type {View} */
+  const view = {
+    state: step.state,
+    parent: step.parent,
+    belief: isSearch ? step.belief : null,
+    residual: round.residual,
+    weights: round.weights,
+    path: null,
+    fresh: before ? changes(before.state, step.state) : [],
+    isDistance: round.state === "distance",
+    isEnd: frame.kind === "end",
+  };
+  if (frame.kind === "reach" && round.reach) {
+    view.state = round.reach[frame.step].state;
+    view.fresh = changes(round.reach[frame.step - 1].state, view.state);
+    view.parent = [];
+    view.isDistance = false;
+  }
+  if (frame.kind === "path" || frame.kind === "augment") {
+    view.path = round.paths[frame.path];
+    view.parent = frame.kind === "path" ? step.parent : [];
+    // Of several paths those before this one have been applied already.
+    const applied = frame.kind === "augment" ? frame.path + 1 : frame.path;
+    view.residual = residualAfter(round, applied);
+  }
+  if (frame.kind === "end") {
+    view.residual = round.after;
+    view.parent = [];
+  }
+  return view;
+}
+
+/** @param {Round} round @param {number} count @returns {number[]} after the first `count` paths */
+function residualAfter(round, count) {
+  if (count >= round.paths.length) return round.after;
+  const residual = round.residual.slice();
+  for (const path of round.paths.slice(0, count)) {
+    if (path.verdict !== "applied") continue;
+    for (const arc of path.arcs) {
+      residual[arc] -= path.bottleneck;
+      residual[arc ^ 1] += path.bottleneck;
+    }
+  }
+  return residual;
+}
+
+/** @param {(number|null)[]} before @param {(number|null)[]} now @returns {number[]} nodes */
+function changes(before, now) {
+  return now.flatMap((value, node) => (value !== before[node] ? [node] : []));
+}
+
+/**
+ * Turn a network with labels around: what every node and arc of the certificate is, by number.
+ * @param {Story} story @returns {{cover: Set<number>, side: Set<number>}}
+ */
+function proofOf(story) {
+  const { certificate } = story.solution;
+  const cover = new Set(), side = new Set();
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  const key = (/** @type {string} */ role, /** @type {string|number} */ label) =>
+    JSON.stringify([role, label]);
+  story.graph.nodes.forEach(({ label, role }, node) => numbers.set(key(role, label), node));
+  for (const role of /** @type {("left"|"right")[]} */ (["left", "right"])) {
+    for (const label of certificate.cover?.[role] || []) cover.add(numbers.get(key(role, label)));
+  }
+  for (const label of certificate.cut?.source_side || []) {
+    for (const role of ["source", "node", "left", "right", "sink"]) {
+      const node = numbers.get(key(role, label));
+      if (node !== undefined) side.add(node);
+    }
+  }
+  return { cover, side };
+}
+
+/** @param {Story} story @param {Frame} frame @returns {string} the frame in words */
+function sentenceOf(story, frame) {
+  const round = story.rounds[frame.round];
+  const where = `Round ${frame.round + 1}`;
+  const who = round.by === "classical" && story.model.kind !== "classical"
+    ? "Classical code finishes the run. " : "";
+  if (story.summary && frame.kind === "answer") return summarySentence(story, frame);
+  switch (frame.kind) {
+    case "start":
+      return `${where}: ${who}weights are drawn, and the search starts at the source.`;
+    case "step":
+      return `${where}, step ${frame.step}: ${stepSentence(story, frame)}`;
+    case "reach":
+      return `${where}, is the sink reachable? Step ${frame.step}: ${reachSentence(story, frame)}`;
+    case "answer":
+      return `${where}: ${answerSentence(round)}`;
+    case "path":
+      return `${where}: ${pathSentence(story, round.paths[frame.path])}`;
+    case "augment":
+      return `${where}: ${augmentSentence(story, round, frame.path)}`;
+    default:
+      return endSentence(story);
+  }
+}
+
+/** @param {Story} story @param {Frame} frame @returns {string} */
+function stepSentence(story, frame) {
+  const round = story.rounds[frame.round];
+  const step = round.steps[frame.step], before = round.steps[frame.step - 1];
+  const view = viewOf(story, frame);
+  const from = (/** @type {number} */ node) => {
+    const arc = step.parent[node];
+    return arc >= 0 ? ` from ${nameOf(story, story.graph.arcs[arc][0])}` : "";
+  };
+  let told = "nothing changes.";
+  if (view.isDistance && view.fresh.length) {
+    const parts = view.fresh.map((node) => {
+      const value = step.state[node];
+      return value === null ? `${nameOf(story, node)} is lost again`
+        : `${nameOf(story, node)} at distance ${value}${from(node)}`;
+    });
+    told = `${listed(parts)}.`;
+  } else if (view.fresh.length) {
+    const parts = view.fresh.filter((node) => step.state[node]).map((node, place) =>
+      `${nameOf(story, node)}${place ? "" : " is reached"}${from(node)}`);
+    const lost = view.fresh.filter((node) => !step.state[node]).map((node) => nameOf(story, node));
+    told = [parts.length ? listed(parts) : "", lost.length ? `${listed(lost)} lost again` : ""]
+      .filter(Boolean).join("; ") + ".";
+  } else if (step.parent.some((arc, node) => arc !== before.parent[node])) {
+    const node = step.parent.findIndex((arc, place) => arc !== before.parent[place]);
+    told = `no value changes, but ${nameOf(story, node)} now prefers another predecessor.`;
+  }
+  return told + goesOnSentence(step.goes_on);
+}
+
+/** @param {number|null} share @returns {string} */
+function goesOnSentence(share) {
+  if (share === null || share === undefined) return "";
+  return share > 0.5 ? ` The network goes on (${percent(share)} sure).`
+    : ` The network stops (${percent(1 - share)} sure).`;
+}
+
+/** @param {Story} story @param {Frame} frame @returns {string} */
+function reachSentence(story, frame) {
+  const round = story.rounds[frame.round];
+  const reach = (round.reach || [])[frame.step];
+  const view = viewOf(story, frame);
+  const names = view.fresh.map((node) => nameOf(story, node));
+  const verb = names.length === 1 ? "becomes" : "become";
+  const gained = view.fresh.every((node) => view.state[node]);
+  const word = gained ? "reachable" : "different";
+  const told = names.length ? `${listed(names)} ${verb} ${word}.` : "nothing changes.";
+  return told + goesOnSentence(reach.goes_on);
+}
+
+/** @param {Round} round @returns {string} */
+function answerSentence(round) {
+  if (round.says_done) {
+    return round.truth.reachable
+      ? "it says that no augmenting path is left. That is wrong: there still is one."
+      : "it says that no augmenting path is left. The judge agrees.";
+  }
+  const told = "the predecessors do not lead from the sink back to the source: no path.";
+  return round.truth.reachable ? told : `${told} There is none left, but it did not say so.`;
+}
+
+/** @param {Story} story @param {Path} path @returns {string} */
+function pathSentence(story, path) {
+  const walk = walkOf(story, path.arcs);
+  /** @type {Record<string, string>} */
+  const told = {
+    "has a full arc": "One of its arcs is full, so the path is not used.",
+    "wrong bottleneck":
+      `The network says that it carries ${path.proposed}, but it carries ${path.bottleneck}: ` +
+      "the judge ends the run.",
+    "wrong augmentation": "The new capacities it proposes are wrong: the judge ends the run.",
+    "not applied": "Another path of this round was wrong, and that ended the run.",
+  };
+  const amount = `It carries ${path.proposed}, and the judge agrees.`;
+  return `the path is ${walk}. ${told[path.verdict] || amount}`;
+}
+
+/** @param {Story} story @param {Round} round @param {number} place @returns {string} */
+function augmentSentence(story, round, place) {
+  const path = round.paths[place];
+  const isMatching = story.graph.kind === "matching";
+  const later = round.paths.slice(place + 1).filter((other) => other.verdict === "applied")
+    .reduce((sum, other) => sum + other.bottleneck, 0);
+  const value = round.value - later;
+  if (!isMatching) {
+    return `${counted(path.bottleneck, "unit")} more along this path; the flow grows to ${value}.`;
+  }
+  /** @type {string[]} */
+  const gained = [], lost = [];
+  for (const arc of path.arcs) {
+    const [sender, receiver] = story.graph.arcs[arc];
+    const roles = story.graph.nodes[sender].role + story.graph.nodes[receiver].role;
+    if (roles === "leftright") gained.push(`${nameOf(story, sender)}–${nameOf(story, receiver)}`);
+    if (roles === "rightleft") lost.push(`${nameOf(story, receiver)}–${nameOf(story, sender)}`);
+  }
+  const told = `${listed(gained)} ${gained.length === 1 ? "is" : "are"} matched`;
+  const freed = lost.length ? `, ${listed(lost)} no longer` : "";
+  return `${told}${freed}. The matching has ${counted(value, "pair")}.`;
+}
+
+/** @param {Story} story @returns {string} how it ended, and the proof */
+function endSentence(story) {
+  const { size, is_maximum: isMaximum, certificate } = story.solution;
+  const isMatching = story.graph.kind === "matching";
+  const what = isMatching ? `a matching of ${counted(size, "pair")}` : `a flow of ${size}`;
+  const verdict = story.rounds.length ? story.rounds[story.rounds.length - 1].verdict : "done";
+  const how = verdict === "done" ? "" : ` (it ended early: ${verdict})`;
+  if (!isMaximum) {
+    return `The end: ${what}${how}. This is not the maximum; it is ${certificate.shortfall} short.`;
+  }
+  if (certificate.cut) {
+    return `The end: ${what}${how}. It is maximum: the marked cut lets no more than ` +
+      `${certificate.cut.capacity.toLocaleString("en")} through.`;
+  }
+  const cover = certificate.cover || { left: [], right: [] };
+  const nodes = counted(cover.left.length + cover.right.length, "marked node");
+  return `The end: ${what}${how}. It is maximum: the ${nodes} touch every edge, and no matching ` +
+    "can use one of them twice.";
+}
+
+/** @param {Story} story @param {Frame} frame @returns {string} for graphs too large to draw */
+function summarySentence(story, frame) {
+  const round = story.rounds[frame.round];
+  const what = story.graph.kind === "matching" ? "matching" : "flow";
+  const paths = round.paths.filter((path) => path.verdict === "applied").length;
+  const reached = lastStep(round).reached;
+  const seen = reached === undefined ? "" : ` ${counted(reached, "node")} reached,`;
+  const steps = counted(Math.max(round.steps.length - 1, 0), "step");
+  const told = round.says_done ? answerSentence(round)
+    : `${steps},${seen} ${counted(paths, "path")} applied; the ${what} is ${round.value}.`;
+  return `Round ${frame.round + 1}: ${told}`;
+}

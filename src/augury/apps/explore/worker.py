@@ -1,0 +1,268 @@
+"""Requests on standard input become answers on standard output, in a process of its own.
+
+The server starts this as `python -m augury.apps.explore.worker LIMITS`, kills it when a run takes
+too long, and starts another. So a run that is over time really stops, and whatever a file does to a
+parser, it does it here. A message is its length, four bytes, and JSON; an answer has a status, as
+of HTTP, in front: four bytes more. Nothing that arrives is written to disk.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+import math
+import os
+import signal
+import struct
+import sys
+import traceback
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import IO, TYPE_CHECKING, Any
+
+from augury.apps.explore.limits import Limits
+from augury.apps.explore.page import shown
+from augury.classical.formats import ReadOptions, parse_graph
+from augury.classical.formats.json_graph import write_json
+from augury.classical.generate import generate
+from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.network import FlowNetwork
+
+if TYPE_CHECKING:
+    Graph = BipartiteGraph | FlowNetwork
+
+READY = {"ready": True}
+OK, TOO_LARGE, UNUSABLE, FAILED = 200, 413, 422, 500
+HEAD = struct.Struct("<I")
+STATUS = struct.Struct("<HI")
+
+GRACE_SECONDS = 5
+"""A worker whose server is gone ends its run by itself, this much after the limit."""
+
+SETTINGS = (
+    "exact", "seed", "many_paths", "termination", "neural_bottleneck", "neural_augmentation",
+)  # fmt: skip
+
+
+class TooLarge(InputError):
+    """Input beyond a limit."""
+
+
+def solve(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """A graph to its solution."""
+    from augury.solver import solve as solve_graph
+
+    graph = graph_of(task["graph"], limits)
+    refuse_large(graph, limits.nodes, limits.edges, "")
+    return solve_graph(graph, model=task["model"], exact=task["exact"], seed=task["seed"]).to_dict()
+
+
+def trace(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """A graph to one or two stories and where they first differ."""
+    from augury.watch import watch
+
+    graph = graph_of(task["graph"], limits)
+    refuse_large(graph, limits.trace_nodes, limits.trace_edges, " to trace")
+    models = [task["model"], *([task["other"]] if task["other"] else [])]
+    settings = {name: task[name] for name in SETTINGS}
+    return shown([watch(graph, model=model, **settings) for model in models])
+
+
+def make(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """A family and its parameters to a graph in JSON."""
+    import numpy as np
+
+    _refuse_large_family(task["family"], task["parameters"], limits)
+    graph = generate(task["family"], np.random.default_rng(task["seed"]), **task["parameters"])
+    refuse_large(graph, limits.nodes, limits.edges, "")
+    return written(graph)
+
+
+def _refuse_large_family(family: str, given: dict[str, Any], limits: Limits) -> None:
+    """Raise TooLarge before a graph is drawn that would only be refused afterwards."""
+    n, m = given.get("n", 0), given.get("m", given.get("n", 0))
+    nodes = max(n + m, given.get("nodes", 0))
+    if nodes > limits.nodes:
+        raise TooLarge(f"a graph of {nodes:,} nodes is too large: at most {limits.nodes:,}")
+    chance = max(given.get("p_within", 0), given.get("p_between", 0))
+    expected = {
+        "uniform": n * m * given.get("p", 0.25),
+        "partly-matched": n * n * given.get("p", 0.25),
+        "complete": n * m,
+        "communities": n * n * chance / 2,
+        "regular": n * given.get("degree", 0),
+        "sparse": n * given.get("c", 3),
+        "power-law": n * given.get("mean_degree", 3),
+        "flow": given.get("arcs", 0),
+    }.get(family, 0)
+    if expected > 2 * limits.edges:
+        raise TooLarge(f"about {expected:,.0f} edges are too many: at most {limits.edges:,}")
+
+
+TASKS: dict[str, Callable[[dict[str, Any], Limits], dict[str, Any]]] = {
+    "solve": solve,
+    "trace": trace,
+    "generate": make,
+}
+
+
+def written(graph: Graph) -> dict[str, Any]:
+    """Return a graph as the object that the JSON format has for it."""
+    file = io.BytesIO()
+    write_json(graph, file)
+    return json.loads(file.getvalue())
+
+
+def graph_of(given: dict[str, Any], limits: Limits) -> Graph:
+    """Read a graph from the text, the bytes or the object of a request."""
+    options = ReadOptions(
+        flow=bool(given.get("flow")),
+        header=given.get("header"),
+        source=given.get("source"),
+        sink=given.get("sink"),
+    )
+    if given.get("text") is not None:
+        data = given["text"].encode(errors="surrogatepass")
+    elif given.get("data") is not None:
+        data = _unpacked(_decoded(given["data"]), limits)
+    else:
+        own = ("left", "right", "edges", "nodes", "arcs", "source", "sink")
+        told = {key: given[key] for key in own if given.get(key) is not None}
+        data, options = json.dumps(told).encode(), ReadOptions()
+    name = given.get("name") or "graph"
+    return parse_graph(io.BytesIO(data), name, options)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise InputError('"data" is not base64') from None
+
+
+def _unpacked(data: bytes, limits: Limits) -> bytes:
+    """Unpack gzip as far as the limit; a small file can hold gigabytes of nothing."""
+    if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        _refuse_large_archive(data, limits)
+        return data
+    if data[:2] != b"\x1f\x8b":
+        return data
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        unpacked = unpacker.decompress(data, limits.unpacked_bytes + 1)
+    except zlib.error:
+        raise InputError("the gzip data is damaged or cut short") from None
+    _refuse_bytes(len(unpacked), limits)
+    if not unpacker.eof:
+        raise InputError("the gzip data is damaged or cut short")
+    return unpacked
+
+
+def _refuse_large_archive(data: bytes, limits: Limits) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _refuse_bytes(sum(part.file_size for part in archive.infolist()), limits)
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("this is not a whole .npz file") from None
+
+
+def _refuse_bytes(size: int, limits: Limits) -> None:
+    if size > limits.unpacked_bytes:
+        raise TooLarge(f"unpacked, the file has more than {limits.unpacked_bytes:,} bytes")
+
+
+def refuse_large(graph: Graph, max_nodes: int, max_edges: int, purpose: str) -> None:
+    """Raise TooLarge if a graph is beyond these limits; `purpose` is such as " to trace"."""
+    is_matching = isinstance(graph, BipartiteGraph)
+    nodes = graph.num_left + graph.num_right if is_matching else graph.num_nodes
+    edges = graph.num_edges if is_matching else graph.num_arcs // 2
+    noun = "edges" if is_matching else "arcs"
+    for size, most, what in ((nodes, max_nodes, "nodes"), (edges, max_edges, noun)):
+        if size > most:
+            raise TooLarge(f"a graph of {size:,} {what} is too large{purpose}: at most {most:,}")
+
+
+def answered(message: bytes, limits: Limits) -> tuple[int, bytes]:
+    """Return the status and the JSON of the answer to a request."""
+    try:
+        task = json.loads(message)
+        return OK, _json(TASKS[task["task"]](task, limits))
+    except TooLarge as error:
+        return TOO_LARGE, _json({"error": str(error)})
+    except InputError as error:
+        return UNUSABLE, _json({"error": str(error)})
+    except MemoryError:
+        return TOO_LARGE, _json({"error": "this needs more memory than a run may have"})
+    except Exception:  # whatever it was, the next request must find a worker
+        traceback.print_exc()
+        return FAILED, _json({"error": "this run failed; the server's log says why"})
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), default=_plain, allow_nan=False).encode()
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _limit_memory(limits: Limits) -> None:
+    """Let allocations beyond the limit fail here, rather than elsewhere on the machine."""
+    try:
+        import resource
+        from pathlib import Path
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (ImportError, OSError):
+        return  # not Linux: the other limits must do
+    most = pages * os.sysconf("SC_PAGE_SIZE") + limits.memory_bytes
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def _read(file: IO[bytes]) -> bytes | None:
+    head = file.read(HEAD.size)
+    return file.read(HEAD.unpack(head)[0]) if len(head) == HEAD.size else None
+
+
+def main() -> None:
+    """Answer until the server closes the pipe."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints must not get between the answers
+    limits = Limits(**json.loads(sys.argv[1]))
+
+    import torch
+
+    import augury.watch  # noqa: F401  # now, not while a run's time is counted
+
+    torch.set_num_threads(1)
+    _limit_memory(limits)
+    status, body = OK, _json(READY)
+    while True:
+        answers.write(STATUS.pack(status, len(body)) + body)
+        answers.flush()
+        message = _read(sys.stdin.buffer)
+        if message is None:
+            return
+        if hasattr(signal, "alarm"):
+            signal.alarm(math.ceil(limits.seconds) + GRACE_SECONDS)
+        status, body = answered(message, limits)
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
+
+
+def arguments(limits: Limits) -> list[str]:
+    """Return the command that starts a worker."""
+    # -P: a file of the current folder must not pass for a library.
+    return [sys.executable, "-P", "-m", "augury.apps.explore.worker", json.dumps(asdict(limits))]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,491 @@
+"""The page in a real browser: what a person does on it, and what it must never do.
+
+Every test ends with the same two questions: did the browser complain, and did it ask for anything
+that is not on this machine?
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from augury.apps.explore.page import frame_of, page_of
+from augury.classical.formats import read_graph
+from augury.classical.graph import BipartiteGraph
+from augury.watch import watch
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ROOT = Path(__file__).parents[3]
+PATIENCE_MS = 60_000
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium here (the Debian package is called chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # In a container there is no user to separate the browser's own sandbox from.
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page, and everything that it complained about or asked for."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        context.set_default_timeout(PATIENCE_MS)
+        self.page = context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.expected = re.compile("^$")
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _on_console(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def check(self, own: str) -> None:
+        assert [text for text in self.complaints if not self.expected.search(text)] == []
+        abroad = [url for url in self.requests if not url.startswith((own, "data:", "blob:"))]
+        assert abroad == []
+
+
+@pytest.fixture
+def watched(browser: Browser, address: str) -> Iterator[Watched]:
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        watched = Watched(context)
+        yield watched
+        watched.check(address)
+
+
+@pytest.fixture
+def page(watched: Watched, address: str) -> Page:
+    """The page with its first example loaded."""
+    watched.page.goto(address)
+    expect(watched.page.locator("#stage svg.drawing")).to_be_visible(timeout=PATIENCE_MS)
+    return watched.page
+
+
+def sentence(page: Page, number: int = 0) -> str:
+    return page.locator(".sentence").nth(number).inner_text()
+
+
+def place(page: Page) -> int:
+    return int(page.locator("#slider").input_value())
+
+
+def settled(page: Page) -> None:
+    """Wait until the request is answered."""
+    expect(page.locator("#message")).to_be_hidden(timeout=PATIENCE_MS)
+
+
+def test_an_example_loads_and_says_what_it_is(page: Page) -> None:
+    assert sentence(page).startswith("Round 1: weights are drawn")
+    assert page.locator("#stage .node").count() == 14
+    assert page.locator("#stage .label", has_text="Cleo").count() == 1
+    label = page.locator("#stage svg").get_attribute("aria-label") or ""
+    assert label.startswith("A bipartite graph of 7 + 5 nodes and 12 edges. Round 1:")
+    assert page.locator("#stage .node.reached").count() == 1
+
+
+def test_steps_go_forward_and_back_by_button_and_by_key(page: Page) -> None:
+    page.click("#step")
+    first = sentence(page)
+    assert re.match(r"Round 1, step 1: Ada is reached from source, Ben from source", first)
+    assert page.locator("#stage .node.reached").count() == 8
+    assert page.locator("#stage path.tree").count() == 7
+    assert page.locator("#stage path.belief").count() >= 7
+    page.keyboard.press("ArrowRight")
+    assert "step 2" in sentence(page)
+    page.click("#back")
+    assert sentence(page) == first
+    page.keyboard.press("ArrowLeft")
+    assert place(page) == 0
+    page.keyboard.press("ArrowDown")
+    assert sentence(page).startswith("Round 2: weights")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    assert sentence(page).startswith("Round 2: weights")
+    page.keyboard.press("ArrowUp")
+    assert place(page) == 0
+    page.keyboard.press("End")
+    assert sentence(page).startswith("The end")
+    page.keyboard.press("Home")
+    assert place(page) == 0
+    expect(page.locator("#back")).to_be_disabled()
+
+
+def test_every_frame_of_the_run_can_be_seen_and_the_matching_grows(page: Page) -> None:
+    frames = int(page.locator("#slider").get_attribute("max") or 0)
+    assert frames > 20
+    matched, told = [], []
+    for _ in range(frames):
+        page.keyboard.press("ArrowRight")
+        matched.append(page.locator("#stage .line.carries:not(.outer)").count())
+        told.append(sentence(page))
+    assert matched == sorted(matched)
+    assert matched[-1] == 5
+    assert len(set(told)) == len(told)
+    assert sum("the path is source → " in text for text in told) == 5
+    assert any("The matching has 5 pairs." in text for text in told)
+    assert "no augmenting path is left. The judge agrees." in told[-2]
+
+
+def test_the_path_shows_its_bottleneck_and_the_judge(page: Page) -> None:
+    page.select_option("#model", "paper-mpnn")
+    expect(page.locator("figcaption strong")).to_have_text("paper-mpnn", timeout=PATIENCE_MS)
+    settled(page)
+    while "the path is" not in sentence(page):
+        page.keyboard.press("ArrowRight")
+    chances = page.locator("#stage .arc-texts .chance").all_text_contents()
+    assert len(chances) == page.locator("#stage path.path").count() == 3
+    assert 98 <= sum(int(text.split()[0]) for text in chances) <= 102
+    expect(page.locator("#facts")).to_contain_text("agrees")
+    # Distances stand in the nodes, and the weights on the arcs.
+    assert page.locator("#stage .node.source .value").text_content() == "0"
+    assert page.locator("#stage .arc-texts .quiet").count() == 12 - 1
+    assert page.locator("#chance .dot").count() > 10
+
+
+def test_it_plays_to_the_end_and_pauses(page: Page) -> None:
+    page.select_option("#speed", label="8×")
+    page.focus("#stage")
+    page.keyboard.press("Space")
+    expect(page.locator("#play")).to_have_attribute("aria-label", "Pause")
+    page.wait_for_function("() => Number(document.getElementById('slider').value) > 2")
+    page.click("#play")
+    stopped = place(page)
+    page.wait_for_timeout(400)
+    assert place(page) == stopped
+    page.click("#play")
+    expect(page.locator(".sentence")).to_contain_text("The end", timeout=PATIENCE_MS)
+    expect(page.locator("#play")).to_have_attribute("aria-label", "Play")
+
+
+def test_the_certificate_appears_at_the_end_and_only_there(page: Page) -> None:
+    assert page.locator(".node.in-cover:visible").count() == 1  # that of the legend
+    page.click("#last")
+    assert page.locator("#stage .node.in-cover").count() == 5
+    assert "It is maximum: the 5 marked nodes touch every edge" in sentence(page)
+    # It is a cover: each line between the sides has an end in it.
+    covered = page.evaluate(
+        """() => {
+          const story = player.stories[0], {cover} = player.drawings[0].proof;
+          return story.graph.arcs.filter(([a, b]) => story.graph.nodes[a].role === "left"
+            && story.graph.nodes[b].role === "right")
+            .every(([a, b]) => cover.has(a) || cover.has(b));
+        }"""
+    )
+    assert covered is True
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#stage .node.in-cover").count() == 0
+
+
+def test_the_slider_moves_through_the_run(page: Page) -> None:
+    page.locator("#slider").fill("7")
+    assert page.locator("#place").inner_text().startswith("8 / ")
+    told = sentence(page)
+    assert page.locator("#slider").get_attribute("aria-valuetext") == told
+
+
+def test_pointing_at_a_node_and_an_arc_tells_the_details(page: Page) -> None:
+    page.keyboard.press("ArrowRight")
+    page.locator("#stage .node.left .body").first.hover()
+    expect(page.locator("#detail")).to_contain_text("Ada")
+    expect(page.locator("#detail")).to_contain_text("predecessor source: 100 %")
+    page.locator("#stage .hit").nth(8).dispatch_event("click")
+    expect(page.locator("#detail")).to_contain_text("residual 1, weight")
+
+
+def test_a_flow_ends_with_its_cut(page: Page) -> None:
+    page.select_option("#example", label="Water for a town")
+    expect(page.locator("#stage .label", has_text="town")).to_be_visible(timeout=PATIENCE_MS)
+    settled(page)
+    page.keyboard.press("End")
+    assert "a flow of 23" in sentence(page)
+    assert page.locator("#stage .line.cut").count() == 3
+    assert page.locator("#stage .arc-texts", has_text="12/12").count() == 1
+    # Source at the far left, sink at the far right.
+    order = sorted(page.locator("#stage .node").all(), key=lambda node: _box(node)["x"])
+    roles = [node.get_attribute("class") or "" for node in (order[0], order[-1])]
+    assert "source" in roles[0]
+    assert "sink" in roles[1]
+
+
+def _box(locator: Any) -> Any:
+    return locator.bounding_box()
+
+
+def test_an_edge_is_drawn_and_the_graph_run_again(page: Page) -> None:
+    page.click("#tab-draw")
+    page.click("#draw-clear")
+    lines = page.locator("#editor .line")
+    assert lines.count() == 0
+    for left, right in (("l0", "r1"), ("l1", "r1"), ("l1", "r2")):
+        start = _box(page.locator(f"#editor [aria-label='left node {left}'] .body"))
+        end = _box(page.locator(f"#editor [aria-label='right node {right}'] .body"))
+        page.mouse.move(start["x"] + 12, start["y"] + 12)
+        page.mouse.down()
+        page.mouse.move(end["x"] + 5, end["y"] + 5, steps=4)
+        page.mouse.move(end["x"] + 12, end["y"] + 12)
+        page.mouse.up()
+    assert lines.count() == 3
+    page.click("#draw-run")
+    expect(page.locator("#stage svg.drawing")).to_have_attribute(
+        "aria-label", re.compile(r"3 \+ 3 nodes and 3 edges"), timeout=PATIENCE_MS
+    )
+    settled(page)
+    page.keyboard.press("End")
+    assert "a matching of 2 pairs" in sentence(page)
+    # Delete a line by a click, a node by a button, add one beside the column.
+    page.locator("#editor .hit").first.dispatch_event("pointerup")
+    assert lines.count() == 2
+    page.click("#editor [aria-label='left node l1'] .body")
+    page.click("#delete-node")
+    assert lines.count() == 0
+    page.click("#add-right")
+    assert page.locator("#editor .node.right").count() == 4
+    page.locator("#editor svg").click(position={"x": 8, "y": 8})
+    assert page.locator("#editor .node.left").count() == 3
+
+
+def test_the_keyboard_alone_can_draw(page: Page) -> None:
+    page.click("#tab-draw")
+    page.click("#draw-clear")
+    page.focus("#editor [aria-label='left node l0']")
+    page.keyboard.press("Enter")
+    page.focus("#editor [aria-label='right node r2']")
+    page.keyboard.press("Enter")
+    assert page.locator("#editor .line").count() == 1
+    assert (
+        page.evaluate("() => document.activeElement.getAttribute('aria-label')") == "right node r2"
+    )
+    page.keyboard.press("Delete")
+    assert page.locator("#editor .node.right").count() == 2
+    page.select_option("#draw-kind", "flow")
+    for first, second in (("source node s", "node a"), ("node a", "sink node t")):
+        page.fill("#capacity", "7")
+        for name in (first, second):
+            page.focus(f"#editor [aria-label='{name}']")
+            page.keyboard.press("Enter")
+    page.click("#draw-run")
+    expect(page.locator("#stage .node")).to_have_count(4, timeout=PATIENCE_MS)
+    settled(page)
+    page.keyboard.press("End")
+    expect(page.locator(".sentence")).to_contain_text("a flow of 7")
+
+
+def test_two_networks_are_compared_in_step(page: Page) -> None:
+    page.select_option("#other", "paper-mpnn")
+    expect(page.locator("#stage figure")).to_have_count(2, timeout=PATIENCE_MS)
+    settled(page)
+    expect(page.locator("#difference-text")).to_contain_text("They first differ in round 1")
+    page.click("#to-difference")
+    assert page.locator(".sentence.different").count() == 2
+    assert page.locator("#stage .node.different, #stage path.difference").count() > 0
+    for _ in range(int(page.locator("#slider").get_attribute("max") or 0)):
+        page.keyboard.press("ArrowRight")
+        rounds = [re.match(r"Round (\d+)|The end", sentence(page, number)) for number in (0, 1)]
+        assert all(rounds)
+        numbers = {found.group(1) for found in rounds if found and found.group(1)}
+        assert len(numbers) < 2, "they are not in the same round"
+    assert sentence(page, 0).startswith("The end")
+    assert sentence(page, 1).startswith("The end")
+    page.select_option("#other", "")
+    expect(page.locator("#stage figure")).to_have_count(1, timeout=PATIENCE_MS)
+    expect(page.locator("#difference")).to_be_hidden()
+
+
+def test_the_example_of_failure_shows_where_results_part(page: Page) -> None:
+    page.select_option("#example", label="Where the paper's network fails")
+    expect(page.locator("#stage figure")).to_have_count(2, timeout=PATIENCE_MS)
+    settled(page)
+    expect(page.locator("#parting-text")).to_contain_text("discrete augments, paper-mpnn finds")
+    page.click("#to-parting")
+    page.keyboard.press("End")
+    assert "It is maximum" in sentence(page, 0)
+    assert "This is not the maximum; it is 1 short." in sentence(page, 1)
+
+
+def test_a_broken_file_is_explained_and_a_good_one_shown(
+    watched: Watched, page: Page, tmp_path: Path
+) -> None:
+    watched.expected = re.compile("status of 422")
+    page.click("#tab-open")
+    bad, good = tmp_path / "bad.csv", tmp_path / "good.csv"
+    bad.write_text("ann,cook\nbob\n")
+    good.write_text("ann,cook\nbob,<img src=x onerror=alert(1)>\n")
+    page.set_input_files("#file", bad)
+    expect(page.locator("#message")).to_have_text(
+        "bad.csv, line 2: 1 columns where the first row has 2", timeout=PATIENCE_MS
+    )
+    assert page.locator("#message").get_attribute("role") == "alert"
+    assert page.locator("#stage .node").count() == 14  # what was there stays
+    page.set_input_files("#file", good)
+    expect(page.locator("#stage .node")).to_have_count(6, timeout=PATIENCE_MS)
+    settled(page)
+    assert page.locator("img").count() == 0  # the label is text
+    page.fill("#paste", "s,a,3\na,t,2\n")
+    page.check("#as-flow")
+    page.click("#open-paste")
+    expect(page.locator("#stage .node")).to_have_count(3, timeout=PATIENCE_MS)
+    settled(page)
+    page.keyboard.press("End")
+
+
+def test_families_are_generated_and_large_graphs_summed_up(page: Page) -> None:
+    page.click("#tab-generate")
+    page.select_option("#family", "sparse")
+    page.fill("#family-fields [name=n]", "12")
+    page.click("#generate")
+    expect(page.locator("#stage .node")).to_have_count(26, timeout=PATIENCE_MS)
+    settled(page)
+    page.click("details summary")
+    page.check("#many-paths")
+    settled(page)
+    page.fill("#family-fields [name=n]", "80")
+    page.click("#generate")
+    expect(page.locator(".summary h3")).to_contain_text("Matching of", timeout=PATIENCE_MS)
+    assert "162 nodes" in page.locator(".summary").inner_text()
+    assert page.locator("#size .curve").count() == 1
+    settled(page)
+    page.focus("#stage")
+    page.click("#step")
+    assert page.locator(".rounds tr.now td").first.inner_text() == "2"
+
+
+def test_a_graph_beyond_tracing_is_solved_and_says_so(watched: Watched, page: Page) -> None:
+    watched.expected = re.compile("status of 413")
+    page.click("#tab-generate")
+    page.fill("#family-fields [name=n]", "300")
+    page.fill("#family-fields [name=p]", "0.01")
+    page.click("#generate")
+    expect(page.locator("#message")).to_contain_text(
+        re.compile(r"A matching of \d+, proven maximum.*too large to be watched"),
+        timeout=PATIENCE_MS,
+    )
+
+
+def test_a_link_holds_the_graph_and_the_settings(
+    watched: Watched, page: Page, address: str
+) -> None:
+    page.click("#tab-open")
+    page.fill("#paste", "ann,cook\nbob,cook\n")
+    page.click("#open-paste")
+    expect(page.locator("#stage .node")).to_have_count(5, timeout=PATIENCE_MS)
+    settled(page)
+    page.select_option("#model", "bellman-ford")
+    page.fill("#seed", "5")
+    page.locator("#seed").blur()
+    expect(page.locator("figcaption strong")).to_have_text("bellman-ford", timeout=PATIENCE_MS)
+    settled(page)
+    page.click("#share")
+    expect(page.locator("#message")).to_contain_text("The link is")
+    link = page.url
+    assert "#" in link
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("#stage .node")).to_have_count(5, timeout=PATIENCE_MS)
+    expect(page.locator("figcaption strong")).to_have_text("bellman-ford")
+    assert page.locator("#seed").input_value() == "5"
+    page.goto("about:blank")
+    page.goto(f"{address}/#damaged")
+    # There is no graph in it, so the first example is shown.
+    expect(page.locator("#stage .node")).to_have_count(14, timeout=PATIENCE_MS)
+    watched.requests = [url for url in watched.requests if url != "about:blank"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_cut_off_on_a_phone_or_in_the_dark(
+    browser: Browser, address: str, scheme: Any, width: int
+) -> None:
+    with browser.new_context(
+        viewport={"width": width, "height": 844}, color_scheme=scheme
+    ) as context:
+        watched = Watched(context)
+        page = watched.page
+        page.goto(address)
+        expect(page.locator("#stage svg.drawing")).to_be_visible(timeout=PATIENCE_MS)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        is_dark = sum(map(int, re.findall(r"\d+", ground)[:3])) < 200
+        assert is_dark == (scheme == "dark")
+        page.click("#theme")
+        other = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        assert other != ground
+        watched.check(address)
+
+
+def test_everything_that_can_be_pressed_has_a_name(page: Page) -> None:
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, select, input, textarea, svg[role=img]")]
+          .filter((element) => !(element.getAttribute("aria-label") || element.textContent.trim()
+            || [...(element.labels || [])].some((label) => label.textContent.trim())))
+          .map((element) => element.outerHTML)"""
+    )
+    assert nameless == []
+    assert page.locator(".sentence").get_attribute("aria-live") == "polite"
+
+
+def offline(browser: Browser, path: Path) -> Iterator[Watched]:
+    with browser.new_context(offline=True) as context:
+        watched = Watched(context)
+        watched.page.goto(path.as_uri())
+        yield watched
+        watched.check(path.as_uri())
+
+
+def test_a_file_works_from_disk_without_a_server(browser: Browser, tmp_path: Path) -> None:
+    graph = read_graph(ROOT / "examples" / "jobs.csv")
+    path = tmp_path / "trace.html"
+    path.write_text(page_of(watch(graph)), encoding="utf-8")
+    for watched in offline(browser, path):
+        page = watched.page
+        expect(page.locator("#stage .node")).to_have_count(14)
+        assert page.locator(".input").count() == 0
+        page.keyboard.press("ArrowRight")
+        assert "step 1" in sentence(page)
+        page.click("#last")
+        assert page.locator("#stage .node.in-cover").count() == 5
+        assert len(watched.requests) == 1
+
+
+def test_labels_in_a_file_are_text_whatever_they_say(browser: Browser, tmp_path: Path) -> None:
+    hostile = "</script><script>document.title = 'gone'</script><b>"
+    story = watch(BipartiteGraph.from_edges([(hostile, "x"), ("<!--", "x")]), model="classical")
+    path = tmp_path / "trace.html"
+    path.write_text(page_of([story, story]), encoding="utf-8")
+    for watched in offline(browser, path):
+        page = watched.page
+        expect(page.locator("#stage figure")).to_have_count(2)
+        page.click("#last")
+        assert page.title() == "Augury: watch the network"
+        assert page.locator("b").count() == 0
+        assert page.locator("#difference-text").inner_text().startswith("Both networks decide")
+
+
+def test_two_frames_of_a_notebook_do_not_meet(browser: Browser, tmp_path: Path) -> None:
+    one = watch(BipartiteGraph.from_edges([("a", "x")]), model="classical")
+    other = watch(BipartiteGraph.from_edges([("a", "x"), ("b", "y")]), model="classical")
+    path = tmp_path / "notebook.html"
+    text = f"<!DOCTYPE html><title>notebook</title>{frame_of(one)}{frame_of(other)}"
+    path.write_text(text, encoding="utf-8")
+    for watched in offline(browser, path):
+        for number, nodes in ((0, 4), (1, 6)):
+            frame = watched.page.frame_locator("iframe").nth(number)
+            expect(frame.locator("#stage .node")).to_have_count(nodes)
+            frame.locator("#last").click()
+            expect(frame.locator(".sentence")).to_contain_text("It is maximum")
+        watched.requests = [url for url in watched.requests if url != "about:srcdoc"]

@@ -1,0 +1,62 @@
+"""The API keeps to its own description: Schemathesis asks whatever the description allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+LIMITS = settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much),
+    phases=[Phase.explicit, Phase.generate],
+)
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+PATHS = {"/api/v1/solve", "/api/v1/trace", "/api/v1/models", "/api/v1/generate"}
+
+
+@pytest.fixture(scope="module")
+def schema(address: str) -> Any:
+    return schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json")
+
+
+def test_the_description_names_the_four_paths_and_their_refusals(address: str) -> None:
+    told = httpx.get(f"{address}/api/v1/openapi.json").json()
+    assert set(told["paths"]) == PATHS
+    for path in told["paths"].values():
+        for method in path.values():
+            answers = method["responses"]
+            assert {"200", "400", "413", "422", "429"} <= set(answers)
+            for status in set(answers) - {"200"}:
+                schema = answers[status]["content"]["application/json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/Problem"}
+
+
+@pytest.mark.parametrize("path", sorted(PATHS))
+def test_answers_are_as_described(schema: Any, path: str) -> None:
+    operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
+    (operation,) = [one for one in operations if one.path == path]
+
+    @LIMITS
+    @given(case=operation.as_strategy())
+    def check(case: schemathesis.Case) -> None:
+        case.call_and_validate(checks=CHECKS)
+
+    check()
