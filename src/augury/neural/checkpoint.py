@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import augury
 from augury.classical.formats.files import atomic_file
@@ -82,6 +83,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         InputError: there is no such file, it is not a whole safetensors file, or it is damaged.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: this is not a file")
         if path.stat().st_size > MAX_BYTES:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes are too many for a checkpoint")
         data = path.read_bytes()
@@ -118,7 +121,7 @@ def find(name: str) -> Path:
         InputError: there is neither.
     """
     shipped = {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
-    if Path(name).exists():
+    if os.path.exists(name):  # unlike Path's, also False for what no path can be
         return Path(name)
     if name in shipped:
         return shipped[name]
@@ -149,17 +152,19 @@ def load(path: str | Path) -> Checkpoint:
     try:
         config = from_dict(json.loads(metadata["config"]))
         provenance = dict(json.loads(metadata["provenance"]))
-        network = make_network(config.network)
+        with torch.device("meta"):  # shapes alone: a file may claim any width
+            claimed = make_network(config.network).state_dict()
     except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
         raise InputError(
             f"{path}: the configuration in this checkpoint is damaged: {error}"
         ) from None
-    _load_weights(path, network, tensors)
+    _check_weights(path, claimed, tensors)
+    network = make_network(config.network)
+    network.load_state_dict(tensors)
     return Checkpoint(network.eval(), config, provenance)
 
 
-def _load_weights(path: Path, network: nn.Module, tensors: dict[str, Tensor]) -> None:
-    expected = network.state_dict()
+def _check_weights(path: Path, expected: dict[str, Tensor], tensors: dict[str, Tensor]) -> None:
     if set(tensors) != set(expected):
         name = min(set(tensors) ^ set(expected))
         raise InputError(f"{path}: the weights do not fit the configuration, see {name!r}")
@@ -170,7 +175,6 @@ def _load_weights(path: Path, network: nn.Module, tensors: dict[str, Tensor]) ->
             )
         if not torch.isfinite(tensor).all():
             raise InputError(f"{path}: the weight {name!r} has an entry that is not finite")
-    network.load_state_dict(tensors)
 
 
 def _kind(tensor: Tensor) -> str:
