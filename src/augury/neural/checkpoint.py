@@ -58,7 +58,15 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     """Write a safetensors file atomically, with a digest of all that it holds."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     metadata = metadata | {"digest": _digest(tensors, metadata)}
-    write_bytes(path, safetensors.torch.save(tensors, metadata))
+    write_bytes(path, _ordered(safetensors.torch.save(tensors, metadata)))
+
+
+def _ordered(data: bytes) -> bytes:
+    """Sort the header of a safetensors file: the library writes its texts in random order."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.dumps(json.loads(data[8 : 8 + length]), sort_keys=True).encode()
+    header += b" " * (-len(header) % 8)  # the numbers start at a multiple of 8 bytes
+    return struct.pack("<Q", len(header)) + header + data[8 + length :]
 
 
 def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:

@@ -178,6 +178,31 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def locked(path: Path, what: Path) -> Generator[None]:
+    """Hold the lock file `path` while this process changes `what`, which no other may meanwhile.
+
+    The system lets go of the lock when the process ends, however it ends, so none is ever stale;
+    the empty file stays. Where the system has no such locks (Windows), nothing is locked.
+
+    Raises:
+        InputError: another process holds it, or there is no place for the file.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with named(what):
+        file = path.open("ab")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{what}: another process is at work here") from None
+        yield
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write text to a file, all of it or nothing; `-` is standard output."""
     if str(path) == "-":
