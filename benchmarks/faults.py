@@ -117,10 +117,10 @@ JUMPING = """
 import time
 jumps = iter(range(10**9))
 begin = time.time()
-time.time = lambda: begin + (-1) ** (n := next(jumps)) * n * 1e5
+time.time = lambda: begin + (-1) ** (n := next(jumps)) * (n % 30) * 1e5
 time.time_ns = lambda: int(time.time() * 1e9)
 """
-"""The wall clock leaps back and forth by days, further at every look."""
+"""The wall clock leaps back and forth by up to a month."""
 
 
 def start(

@@ -119,7 +119,12 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 MODELS = Path(__file__).parents[1] / "models"
-"""The checkpoints that come with the package."""
+"""The checkpoints that come with the package …"""
+DIGESTS = {
+    "discrete": "c11995e9c82af4e2e552248f7869f7fece40fbedfe8ca1710090a6ba42538f6e",
+    "paper-mpnn": "d334a01dddb5b15ea22005bbd9c094c2e5b67a59d3a31f1a6b3aa41951df7b08",
+}
+"""… and the SHA-256 of each file, so that one that was exchanged does not go unseen."""
 
 
 def find(name: str) -> Path:
@@ -146,6 +151,9 @@ def load(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     tensors, metadata = read_tensors(path)
+    if path.parent == MODELS and path.stem in DIGESTS:
+        if hashlib.sha256(path.read_bytes()).hexdigest() != DIGESTS[path.stem]:
+            raise InputError(f"{path}: this is not the checkpoint that came with Augury")
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path}: this safetensors file is not an Augury checkpoint")
     version = metadata.get("format_version", "")
