@@ -87,6 +87,13 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         _close_quietly()
+    except MemoryError:
+        print("augury: this does not fit in memory", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:  # a folder that cannot be looked into, a full disk behind a pipe
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"augury: {place}{(error.strerror or str(error)).lower()}", file=sys.stderr)
+        sys.exit(2)
     except SystemExit as end:
         # Typer turns both of these into an exit code, and says nothing.
         if isinstance(end.__context__, BrokenPipeError):

@@ -29,8 +29,21 @@ MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
 
 
+LONGEST_MESSAGE = 380
+"""A message may quote what is wrong, but not all of it."""
+
+
 class InputError(ValueError):
-    """Input that is not what it should be; the message is one sentence that says what and where."""
+    """Input that is not what it should be; the message is one sentence that says what and where.
+
+    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes.
+    """
+
+    def __init__(self, text: str) -> None:
+        line = " ".join(text.split()) if len(text.splitlines()) > 1 else text
+        half = LONGEST_MESSAGE // 2 - 2
+        short = len(line) <= LONGEST_MESSAGE
+        super().__init__(line if short else f"{line[:half]} … {line[-half:]}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -341,7 +354,10 @@ def without_zeros(matrix: Any) -> Any:
     if matrix.ndim != 2:
         raise InputError(f"a sparse matrix must have two dimensions, not {matrix.ndim}")
     # The COO form shares the user's memory; what changes below is the CSR copy, duplicates summed.
-    csr: Any = scipy.sparse.coo_array(matrix).tocsr()
+    try:
+        csr: Any = scipy.sparse.coo_array(matrix).tocsr()
+    except ValueError as error:  # an index beyond the shape
+        raise InputError(f"the sparse matrix is damaged: {error}") from None
     refuse_nan(csr.data, "the sparse matrix")
     csr.eliminate_zeros()
     return csr.tocoo(copy=False)

@@ -170,7 +170,10 @@ class FlowNetwork:
                 )
                 raise InputError(f"arc {position} is {arc!r}: {reason}") from None
             capacities.append(capacity)
-        ends = index.number(source), index.number(sink)
+        try:
+            ends = index.number(source), index.number(sink)
+        except TypeError:
+            raise InputError("source and sink must be hashable, such as text or numbers") from None
         names = index.labels()
         capacity = as_capacities(capacities)
         return cls.from_arcs(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from augury.classical.ford_fulkerson import BELLMAN_FORD, Settings, Subroutines
+from augury.classical.formats.files import locked
 from augury.classical.generate import sparse, uniform
 from augury.classical.graph import InputError
 from augury.classical.network import FlowNetwork
@@ -241,8 +242,22 @@ def evaluate_all(
         The records of these models and cells, and of nothing else that the file holds.
 
     Raises:
-        InputError: the file is of another extent, or knows other weights by the same name.
+        InputError: the file is of another extent, knows other weights by the same name, or another
+            process is writing it.
     """
+    if out is None:
+        return _evaluate_all(models, cells, extent, None, progress)
+    with locked(out.with_name(f".{out.name}.lock"), out):
+        return _evaluate_all(models, cells, extent, out, progress)
+
+
+def _evaluate_all(
+    models: Sequence[Model],
+    cells: Sequence[Cell],
+    extent: Extent,
+    out: Path | None,
+    progress: Callable[[float, str], None],
+) -> list[Record]:
     known = start_file(out, extent) if out else []
     for model in models:
         _refuse_other_weights(model, known, out)

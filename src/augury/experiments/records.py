@@ -25,7 +25,26 @@ from augury.experiments.paper import papers_figure
 KIND = "augury-records"
 CELL_FIELDS = ("scale", "p", "termination", "neural_bottleneck", "neural_augmentation")
 PART_FIELDS = ("model", "model_seed", "weights", *CELL_FIELDS)
-RECORD_FIELDS = {*PART_FIELDS, "run", "graph", "value", "maximum", "ending", "asked", "wrong"}
+RECORD_FIELDS: dict[str, type] = {
+    "model": str,
+    "model_seed": int,
+    "weights": str,
+    "scale": int,
+    "p": str,
+    "termination": str,
+    "neural_bottleneck": bool,
+    "neural_augmentation": bool,
+    "run": int,
+    "graph": int,
+    "value": int,
+    "maximum": int,
+    "ending": str,
+    "asked": dict,
+    "wrong": dict,
+}
+"""What a record holds, and of which type."""
+LARGEST = 2**53
+"""Beyond this no count of ours lies, and floats round."""
 
 Record = dict[str, Any]
 
@@ -79,10 +98,12 @@ def read_records(path: Path) -> Records:
         lines = text.split("\n")
         # Only the last line can be half written; it is the one that has no newline after it.
         rows = [_row(line, number) for number, line in enumerate(lines[:-1], 1)]
-        if not rows or rows[0].get("kind") != KIND or not {"graphs", "runs"} <= set(rows[0]):
+        if not rows or rows[0].get("kind") != KIND:
+            raise InputError("this is not a file of Augury's records")
+        if not all(_is_count(rows[0].get(name)) for name in ("graphs", "runs")):
             raise InputError("this is not a file of Augury's records")
         for number, row in enumerate(rows[1:], 2):
-            if not set(row) >= RECORD_FIELDS:
+            if not _is_record(row):
                 raise InputError(f"line {number} is not one of Augury's records")
     size = rows[0]["graphs"] * rows[0]["runs"]
     counts: dict[tuple[Any, ...], int] = {}
@@ -91,6 +112,18 @@ def read_records(path: Path) -> Records:
     whole = [row for row in rows[1:] if counts[part_of(row)] == size]
     dropped = len(rows) - 1 - len(whole)
     return Records(rows[0], whole, dropped, not dropped and not lines[-1])
+
+
+def _is_record(row: dict[str, Any]) -> bool:
+    return (
+        all(type(row.get(name)) is kind for name, kind in RECORD_FIELDS.items())
+        and all(_is_count(value) for value in row.values() if type(value) is int)
+        and all(_is_count(row[part].get(name)) for part in ("asked", "wrong") for name in DECISIONS)
+    )
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST
 
 
 def _row(line: str, number: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import augury
 from augury.classical.formats.files import atomic_file
@@ -59,7 +60,15 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
     """Write a safetensors file atomically, with a digest of all that it holds."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     metadata = metadata | {"digest": _digest(tensors, metadata)}
-    write_bytes(path, safetensors.torch.save(tensors, metadata))
+    write_bytes(path, _ordered(safetensors.torch.save(tensors, metadata)))
+
+
+def _ordered(data: bytes) -> bytes:
+    """Sort the header of a safetensors file: the library writes its texts in random order."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.dumps(json.loads(data[8 : 8 + length]), sort_keys=True).encode()
+    header += b" " * (-len(header) % 8)  # the numbers start at a multiple of 8 bytes
+    return struct.pack("<Q", len(header)) + header + data[8 + length :]
 
 
 def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
@@ -84,6 +93,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         InputError: there is no such file, it is not a whole safetensors file, or it is damaged.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: this is not a file")
         if path.stat().st_size > MAX_BYTES:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes are too many for a checkpoint")
         data = path.read_bytes()
@@ -110,7 +121,12 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 MODELS = Path(__file__).parents[1] / "models"
-"""The checkpoints that come with the package."""
+"""The checkpoints that come with the package …"""
+DIGESTS = {
+    "discrete": "c11995e9c82af4e2e552248f7869f7fece40fbedfe8ca1710090a6ba42538f6e",
+    "paper-mpnn": "d334a01dddb5b15ea22005bbd9c094c2e5b67a59d3a31f1a6b3aa41951df7b08",
+}
+"""… and the SHA-256 of each file, so that one that was exchanged does not go unseen."""
 
 
 def find(name: str) -> Path:
@@ -120,7 +136,7 @@ def find(name: str) -> Path:
         InputError: there is neither.
     """
     shipped = {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
-    if Path(name).exists():
+    if os.path.exists(name):  # unlike Path's, also False for what no path can be
         return Path(name)
     if name in shipped:
         return shipped[name]
@@ -137,6 +153,9 @@ def load(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     tensors, metadata = read_tensors(path)
+    if path.parent == MODELS and path.stem in DIGESTS:
+        if hashlib.sha256(path.read_bytes()).hexdigest() != DIGESTS[path.stem]:
+            raise InputError(f"{path}: this is not the checkpoint that came with Augury")
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path}: this safetensors file is not an Augury checkpoint")
     version = metadata.get("format_version", "")
@@ -151,17 +170,19 @@ def load(path: str | Path) -> Checkpoint:
     try:
         config = from_dict(json.loads(metadata["config"]))
         provenance = dict(json.loads(metadata["provenance"]))
-        network = make_network(config.network)
+        with torch.device("meta"):  # shapes alone: a file may claim any width
+            claimed = make_network(config.network).state_dict()
     except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
         raise InputError(
             f"{path}: the configuration in this checkpoint is damaged: {error}"
         ) from None
-    _load_weights(path, network, tensors)
+    _check_weights(path, claimed, tensors)
+    network = make_network(config.network)
+    network.load_state_dict(tensors)
     return Checkpoint(network.eval(), config, provenance, _digest(tensors, {})[:12])
 
 
-def _load_weights(path: Path, network: nn.Module, tensors: dict[str, Tensor]) -> None:
-    expected = network.state_dict()
+def _check_weights(path: Path, expected: dict[str, Tensor], tensors: dict[str, Tensor]) -> None:
     if set(tensors) != set(expected):
         name = min(set(tensors) ^ set(expected))
         raise InputError(f"{path}: the weights do not fit the configuration, see {name!r}")
@@ -172,7 +193,6 @@ def _load_weights(path: Path, network: nn.Module, tensors: dict[str, Tensor]) ->
             )
         if not torch.isfinite(tensor).all():
             raise InputError(f"{path}: the weight {name!r} has an entry that is not finite")
-    network.load_state_dict(tensors)
 
 
 def _kind(tensor: Tensor) -> str:

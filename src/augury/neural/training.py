@@ -6,9 +6,10 @@ network is trained as if it were alone. After each epoch every network is scored
 has not improved for `patience` epochs is finished, and what the others still do no longer concerns
 it.
 
-A run folder holds config.json, a folder per seed with every epoch's checkpoint, the best one and
-history.csv, the loggers' files, and resume.safetensors: an interrupted run goes on from its last
-epoch and ends with the same weights as one that was never interrupted.
+A run folder holds config.json, the lock of the process at work, a folder per seed with every
+epoch's checkpoint, the best one and history.csv, the loggers' files, and resume.safetensors: an
+interrupted run goes on from its last epoch and ends with the same weights as one that was never
+interrupted.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from augury.classical.ford_fulkerson import Verdict
+from augury.classical.formats.files import locked
 from augury.classical.graph import InputError
 from augury.classical.simulate import maximum_values, simulate
 from augury.config import Config, to_dict
@@ -225,7 +227,9 @@ class KeepEverything(pl.Callback):
         epoch = len(progress.history)
         is_best = progress.add(row, module.config.training.patience)
         folder = self.folder / f"seed-{progress.seed}"
-        told = {"seed": progress.seed, "epoch": epoch, "scores": row}
+        # Seconds are not of the network: with them, equal networks would be different files.
+        scores = {name: value for name, value in row.items() if name != "seconds"}
+        told = {"seed": progress.seed, "epoch": epoch, "scores": scores}
         told |= provenance(str(module.device))
         checkpoint.save(folder / f"epoch-{epoch:03d}.safetensors", state, module.config, told)
         if is_best:
@@ -359,12 +363,28 @@ def train(  # noqa: PLR0913  # what, where, and three ways to look on
     `pause` is asked after each epoch; where it says so the call ends, and `resume` goes on.
 
     Raises:
-        InputError: the folder holds another run, or there is nothing to resume.
+        InputError: the folder holds another run, there is nothing to resume, or another process
+            is at work in it.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError("training needs at least one seed, and all of them different")
     make_network(config.network)  # a wrong setting is refused before a folder is made
-    _prepare_folder(folder, config, seeds, device, resume)
+    if resume and not (folder / "config.json").exists():
+        raise InputError(f"{folder}: there is no run in this folder to resume")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "lock", folder):
+        _prepare_folder(folder, config, seeds, device, resume)
+        return _train(config, seeds, folder, device, resume, say)
+
+
+def _train(
+    config: Config,
+    seeds: Sequence[int],
+    folder: Path,
+    device: str,
+    resume: bool,
+    say: Callable[[str], None],
+) -> list[Progress]:
     training = config.training
     # Only the paper's network has distances; their width is that of its integers.
     bits = config.network.bits if config.network.kind == "paper" else 8
@@ -420,8 +440,6 @@ def _prepare_folder(
     """Make the run folder, or check that what it holds is this run."""
     told = {"config": to_dict(config), "seeds": list(seeds)}
     path = folder / "config.json"
-    if resume and not path.exists():
-        raise InputError(f"{folder}: there is no run in this folder to resume")
     if path.exists():
         try:
             there = dict(json.loads(path.read_text(encoding="utf-8")))

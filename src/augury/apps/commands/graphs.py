@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -129,7 +130,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     if model is not None and executor is not Executor.NEURAL:
         raise InputError(f"--model names a network, but --executor is {executor.value}")
     names = _files_in(files)
-    several = len(names) > 1 or Path(files[0]).is_dir()
+    several = len(names) > 1 or os.path.isdir(files[0])
     if several and trace is not None:
         raise InputError(f"--trace writes the run on one graph, not on {len(names)}")
     outputs = _outputs(output, names, format) if several else [output]
@@ -273,7 +274,7 @@ def _files_in(files: list[str]) -> list[str]:
 
     names: list[str] = []
     for file in files:
-        if not Path(file).is_dir():
+        if not os.path.isdir(file):  # unlike Path's, never raises
             names.append(file)
             continue
         inside = sorted(path for path in Path(file).iterdir() if ending_of(path) in WRITERS)
@@ -305,7 +306,7 @@ def _refuse_missing_folders(paths: list[Path | None]) -> None:
     from augury.classical.graph import InputError
 
     for path in paths:
-        if path is not None and not path.parent.is_dir():
+        if path is not None and not os.path.isdir(path.parent):
             raise InputError(f"{path.parent}: there is no such folder")
 
 

@@ -36,6 +36,13 @@ NODES_PER_EDGE = 16
 SPOOL_BYTES = 2**24
 """Up to here an unpacked or piped file is kept in memory, beyond it on disk."""
 
+FREE_TEXT = 2**24
+"""A few packed bytes can unpack to any number. So many bytes of text are let through …"""
+FREE_ARRAYS = 2**28
+"""… or of arrays, since a dense matrix, all but empty, packs a thousandfold …"""
+BYTES_PER_BYTE = 100
+"""… and so many more for each packed one."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -55,8 +62,7 @@ def named(path: str | Path) -> Generator[None]:
         yield
     except InputError as error:
         where = f"{name}, line {error.line}" if isinstance(error, LineError) else name
-        # What a file is made of may be quoted, and a message is one line.
-        raise InputError(f"{where}: {' '.join(str(error).split())}") from None
+        raise InputError(f"{where}: {error}") from None
     except OSError as error:
         raise InputError(f"{name}: {_os_fault(error)}") from None
     except MemoryError:
@@ -105,7 +111,11 @@ def _opened(path: str | Path) -> Generator[IO[bytes]]:
     if str(path) == "-":
         yield sys.stdin.buffer
         return
-    with Path(path).open("rb") as file:
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115  # closed below
+    except ValueError:
+        raise InputError("no path holds a zero byte") from None
+    with file:
         yield file
 
 
@@ -114,12 +124,26 @@ def _spool() -> IO[bytes]:
 
 
 def _unpack(file: IO[bytes], target: IO[bytes]) -> None:
+    num_packed = file.seek(0, os.SEEK_END)
+    file.seek(0)
     try:
         with gzip.GzipFile("", "rb", fileobj=file) as packed:
-            shutil.copyfileobj(packed, target)
+            piece = packed.read(2**20)
+            free = FREE_ARRAYS if piece.startswith(b"PK") else FREE_TEXT
+            while piece:
+                target.write(piece)
+                refuse_bomb(target.tell(), num_packed, free)
+                piece = packed.read(2**20)
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise InputError("the gzip data is damaged or cut short") from None
     target.seek(0)
+
+
+def refuse_bomb(num_bytes: int, num_packed: int, free: int) -> None:
+    """Raise InputError if so few packed bytes become so many that they can only be an attack."""
+    most = free + BYTES_PER_BYTE * num_packed
+    if num_bytes > most:
+        raise InputError(f"{num_packed} packed bytes unpack to more than {most}: this is no graph")
 
 
 def start_of(file: IO[bytes]) -> bytes:
@@ -152,6 +176,31 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: Path, what: Path) -> Generator[None]:
+    """Hold the lock file `path` while this process changes `what`, which no other may meanwhile.
+
+    The system lets go of the lock when the process ends, however it ends, so none is ever stale;
+    the empty file stays. Where the system has no such locks (Windows), nothing is locked.
+
+    Raises:
+        InputError: another process holds it, or there is no place for the file.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with named(what):
+        file = path.open("ab")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{what}: another process is at work here") from None
+        yield
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -21,7 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.formats.edge_list import arcs_of
-from augury.classical.formats.files import LineError, Lines, foreign, refuse_claim
+from augury.classical.formats.files import (
+    FREE_ARRAYS,
+    LineError,
+    Lines,
+    foreign,
+    refuse_bomb,
+    refuse_claim,
+)
 from augury.classical.formats.labels import ReadOptions, ends_of
 from augury.classical.graph import BipartiteGraph, InputError, Label
 from augury.classical.network import FlowNetwork
@@ -120,6 +127,7 @@ def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
         arrays = np.load(file, allow_pickle=False)
         if not isinstance(arrays, np.lib.npyio.NpzFile):
             raise InputError("this is not an .npz file: there is no archive in it")
+        _refuse_bomb(arrays, file)
         keys = set(arrays.files)
         if "num_left" in keys:
             return _graph_of_arrays(arrays)
@@ -131,6 +139,11 @@ def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
             return _graph_of_matrix(arrays[keys.pop()], options)
     held = ", ".join(sorted(keys))[:80] or "nothing"
     raise InputError(f"the .npz file holds neither one matrix nor a graph, but {held}")
+
+
+def _refuse_bomb(arrays: Any, file: IO[bytes]) -> None:
+    num_bytes = sum(member.file_size for member in arrays.zip.infolist())
+    refuse_bomb(num_bytes, file.seek(0, os.SEEK_END), FREE_ARRAYS)
 
 
 def _sparse_of_archive(file: IO[bytes]) -> Any:

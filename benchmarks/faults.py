@@ -1,0 +1,395 @@
+"""Kill, starve and disturb processes that write; compare what is left with an undisturbed run.
+
+    python benchmarks/faults.py --count 50 --workers 16 --out faults.json
+
+Three subjects: training into a run folder, solving a folder of graphs, evaluating into a file of
+records. Each is killed (SIGKILL) at random moments, sometimes twice, and started again: the results
+must be byte for byte those of a run that was left alone, and no file that has its final name may
+ever be incomplete. Then single faults: a full disk, a read-only folder, a clock that jumps, two
+processes in one folder. A small tmpfs serves where it can be mounted; elsewhere a limit on the size
+of files stands in for the full disk, and read-only folders are left to the tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import augury
+
+TINY = [
+    "data.train_graphs=8", "data.validation_graphs=3", "data.side=4", "network.hidden=8",
+    "training.max_epochs=8", "training.patience=8", "training.execution_graphs=2",
+    "training.execution_scales=(1,)",
+]  # fmt: skip
+"""Settings with which an epoch takes a tenth of a second."""
+GRAPHS = 400
+"""Graphs in the folder that is solved."""
+PATIENCE = 300
+"""Seconds after which a process counts as hanging."""
+
+SOURCE = str(Path(augury.__file__).parents[1])
+"""Processes work in other folders, where a relative path would lead nowhere."""
+
+Bytes = dict[str, bytes]
+
+
+class Failure(Exception):
+    """A promise is broken."""
+
+
+class Subject(NamedTuple):
+    """A command that writes: its arguments, and which of the files that it leaves are results."""
+
+    arguments: Callable[[Path], list[str]]
+    results: Callable[[Path], Bytes]
+    has_begun: Callable[[Path], bool]
+    """Whether something is on disk that a kill could damage."""
+
+
+def train_arguments(place: Path) -> list[str]:
+    """Train, or go on with a run that there is."""
+    settings = [part for setting in TINY for part in ("--set", setting)]
+    resume = ["--resume"] if (place / "run" / "config.json").exists() else []
+    seeds = ["--seeds", "0,1", "--device", "cpu"]
+    return ["train", "discrete", *seeds, "--out", str(place / "run"), *settings, *resume]
+
+
+def trained(place: Path) -> Bytes:
+    """Return every checkpoint of the run, and the histories without their seconds."""
+    found = {
+        str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*.safetensors")
+    }
+    found.pop("run/resume.safetensors", None)  # holds the seconds of each epoch too
+    for path in place.rglob("history.csv"):
+        rows = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
+        found[str(path.relative_to(place))] = "\n".join(rows).encode()
+    return found
+
+
+def solve_arguments(place: Path) -> list[str]:
+    """Solve all graphs into the folder `answers`."""
+    (place / "answers").mkdir(exist_ok=True)
+    return ["solve", "graphs", "--executor", "classical", "--output", str(place / "answers")]
+
+
+def solved(place: Path) -> Bytes:
+    """Return every answer; a temporary file has no ending that anybody reads."""
+    return {path.name: path.read_bytes() for path in (place / "answers").glob("*.json")}
+
+
+def evaluate_arguments(place: Path) -> list[str]:
+    """Evaluate, or go on with the records that there are."""
+    extent = ["--scales", "1,2,3,4", "--p", "1/4,1/2", "--graphs", "6", "--runs", "2"]
+    return ["evaluate", "classical", *extent, "--out", str(place / "records.jsonl")]
+
+
+def evaluated(place: Path) -> Bytes:
+    """Return the file of records."""
+    return {"records.jsonl": (place / "records.jsonl").read_bytes()}
+
+
+SUBJECTS: dict[str, Subject] = {
+    "train": Subject(train_arguments, trained, lambda place: (place / "run").exists()),
+    "solve": Subject(solve_arguments, solved, lambda place: any((place / "answers").iterdir())),
+    "evaluate": Subject(
+        evaluate_arguments, evaluated, lambda place: (place / "records.jsonl").exists()
+    ),
+}
+
+RUN = "from augury.apps.cli import main; main()"
+JUMPING = """
+import time
+jumps = iter(range(10**9))
+begin = time.time()
+time.time = lambda: begin + (-1) ** (n := next(jumps)) * (n % 30) * 1e5
+time.time_ns = lambda: int(time.time() * 1e9)
+"""
+"""The wall clock leaps back and forth by up to a month."""
+
+
+def start(
+    arguments: list[str], folder: Path, code: str = RUN, limit: int = 0
+) -> subprocess.Popen[str]:
+    """Start the command in a process of its own, with files of at most `limit` bytes if given."""
+
+    def confine() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": SOURCE},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=confine if limit else None,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for the end; returns exit code and what stands on standard error."""
+    _, told = process.communicate(timeout=PATIENCE)
+    return process.returncode, told
+
+
+def complete(subject: Subject, place: Path, folder: Path) -> Bytes:
+    """Run a subject to its end and return its results."""
+    code, told = finish(start(subject.arguments(place), folder))
+    if code:
+        raise Failure(f"exit code {code}: {told[-500:]}")
+    return subject.results(place)
+
+
+def refusal(code: int, told: str, words: str = "") -> str:
+    """Check that a command ended with one sentence."""
+    lines = [line for line in told.splitlines() if line.strip()]
+    if code != 2 or len(lines) != 1 or not lines[0].startswith("augury: ") or words not in lines[0]:
+        raise Failure(f"exit code {code}, expected one sentence with {words!r}: {told[-500:]}")
+    return lines[0]
+
+
+# ------------------------------------------------------------------ kill -9
+
+
+def kill(name: str, number: int, seed: int, folder: Path, expected: Bytes) -> dict[str, Any]:
+    """Kill a subject once or twice at random moments, run it to its end, and compare."""
+    subject = SUBJECTS[name]
+    rng = np.random.default_rng([seed, list(SUBJECTS).index(name), number])
+    place = folder / f"{name}-{number}"
+    place.mkdir()
+    moments = []
+    for _ in range(int(rng.integers(1, 3))):
+        process = start(subject.arguments(place), folder)
+        # Half of the kills come as soon as something is on disk, where they do the most harm.
+        wait, begun = float(rng.uniform(0, 1.5)), time.monotonic()
+        if rng.random() < 0.9:
+            while process.poll() is None and not subject.has_begun(place):
+                time.sleep(0.002)
+        time.sleep(wait if name == "train" else wait / 10)
+        process.kill()
+        _, told = process.communicate()
+        if process.returncode not in (0, -signal.SIGKILL):
+            raise Failure(f"exit code {process.returncode} before the kill: {told[-500:]}")
+        moments.append(round(time.monotonic() - begun, 2) if process.returncode else None)
+        if name == "solve":
+            damaged = [key for key, data in solved(place).items() if data != expected[key]]
+            if damaged:
+                raise Failure(f"half-written: {damaged[:3]}")
+    found = complete(subject, place, folder)
+    if found != expected:
+        differ = [
+            key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key)
+        ]
+        raise Failure(f"other bytes than an undisturbed run: {sorted(differ)[:5]}")
+    shutil.rmtree(place)
+    return {"killed_after": moments}
+
+
+# ------------------------------------------------------------------ single faults
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path | None]:
+    """Mount a small file system; None where that is not allowed."""
+    place = folder / f"disk-{size}"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        yield None
+        return
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def full_disk(name: str, folder: Path, expected: Bytes) -> str:
+    """Run into a full disk; then make room and go on."""
+    subject = SUBJECTS[name]
+    with small_disk(folder, "64k" if name == "solve" else "40k") as disk:
+        place = disk or folder / f"full-{name}"
+        place.mkdir(exist_ok=True)
+        limit = 0 if disk else 3000 if name == "train" else 200
+        told = refusal(*finish(start(subject.arguments(place), folder, limit=limit)))
+        if name == "solve" and any(expected[key] != data for key, data in solved(place).items()):
+            raise Failure("half-written answers on a full disk")
+        if list(place.rglob(".augury-*")):
+            raise Failure("a temporary file is left on a full disk")
+        if disk:
+            subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        if complete(subject, place, folder) != expected:
+            raise Failure("other bytes once there is room")
+    return f"{'tmpfs' if disk else 'limited files'}: {told}"
+
+
+def read_only(name: str, folder: Path, expected: Bytes) -> str:
+    """Try to write into a folder that cannot be written."""
+    with small_disk(folder, "1m") as disk:
+        if disk is None:
+            return "not tried: nothing can be mounted here"
+        arguments = SUBJECTS[name].arguments(disk)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        told = refusal(*finish(start(arguments, folder)), "read-only")
+        return f"tmpfs: {told}"
+
+
+def jumping_clock(name: str, folder: Path, expected: Bytes) -> str:
+    """Run while the wall clock jumps."""
+    subject, place = SUBJECTS[name], folder / f"clock-{name}"
+    place.mkdir()
+    code, told = finish(start(subject.arguments(place), folder, JUMPING + RUN))
+    if code or subject.results(place) != expected:
+        raise Failure(f"a jumping clock changes the result, exit code {code}: {told[-500:]}")
+    return "the same bytes"
+
+
+def two_at_once(name: str, folder: Path, expected: Bytes) -> str:
+    """Start a second process where the first is at work: it refuses, and harms nothing."""
+    subject, place = SUBJECTS[name], folder / f"two-{name}"
+    place.mkdir()
+    lock = place / "run" / "lock" if name == "train" else place / ".records.jsonl.lock"
+    first = start(subject.arguments(place), folder)
+    while first.poll() is None and not lock.exists():
+        time.sleep(0.002)
+    os.kill(first.pid, signal.SIGSTOP)  # so that it surely still works when the second comes
+    config = place / "run" / "config.json"
+    if name == "train" and not config.exists():
+        config.write_text("{}")
+        second = finish(start([*subject.arguments(place)], folder))
+        config.unlink()
+    else:
+        second = finish(start(subject.arguments(place), folder))
+    os.kill(first.pid, signal.SIGCONT)
+    told = refusal(*second, "another process")
+    code, error = finish(first)
+    if code or subject.results(place) != expected:
+        raise Failure(f"the first process was disturbed, exit code {code}: {error[-500:]}")
+    return told
+
+
+FAULTS: list[tuple[str, str, Callable[[str, Path, Bytes], str]]] = [
+    ("full disk", "train", full_disk),
+    ("full disk", "solve", full_disk),
+    ("read-only folder", "train", read_only),
+    ("read-only folder", "solve", read_only),
+    ("read-only folder", "evaluate", read_only),
+    ("jumping clock", "train", jumping_clock),
+    ("jumping clock", "solve", jumping_clock),
+    ("jumping clock", "evaluate", jumping_clock),
+    ("two at once", "train", two_at_once),
+    ("two at once", "evaluate", two_at_once),
+]
+
+
+def tried(work: Callable[..., Any], *given: Any) -> dict[str, Any]:
+    """Return what came of it: the promise was kept, or how it was broken."""
+    try:
+        return {"kept": True, "told": work(*given)}
+    except (Failure, subprocess.TimeoutExpired) as failure:
+        return {"kept": False, "told": str(failure)}
+
+
+def campaign(count: int, seed: int, workers: int, names: list[str]) -> dict[str, Any]:
+    """Kill each subject `count` times, then try the single faults."""
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(workers) as pool:
+        folder = Path(made)
+        make = [
+            "generate",
+            "uniform",
+            "--n",
+            "5",
+            "--count",
+            str(GRAPHS),
+            "--output",
+            "graphs/{}.csv",
+        ]
+        if finish(start(make, folder))[0]:
+            raise Failure("the graphs could not be made")
+        expected: dict[str, Bytes] = {}
+        for name in names:
+            (folder / name).mkdir()
+            expected[name] = complete(SUBJECTS[name], folder / name, folder)
+        kills = {
+            name: [
+                pool.submit(tried, kill, name, k, seed, folder, expected[name])
+                for k in range(count)
+            ]
+            for name in names
+        }
+        told: dict[str, Any] = {
+            name: [future.result() for future in futures] for name, futures in kills.items()
+        }
+        singles = [
+            (what, name, pool.submit(tried, work, name, folder / f"{what}-{name}", expected[name]))
+            for what, name, work in FAULTS
+            if name in names and _made(folder, f"{what}-{name}")
+        ]
+        told["single"] = [
+            {"fault": what, "of": name} | future.result() for what, name, future in singles
+        ]
+    return told
+
+
+def _made(folder: Path, name: str) -> bool:
+    (folder / name).mkdir()
+    (folder / name / "graphs").symlink_to(folder / "graphs")
+    return True
+
+
+def main() -> None:
+    """Run the campaign, print what came of it, and exit with 1 if a promise was broken."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=50, help="kills of each subject")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="write what came of it here, as JSON")
+    parser.add_argument(
+        "--only", action="append", choices=SUBJECTS, help="some subjects; repeatable"
+    )
+    options = parser.parse_args()
+    begun = time.perf_counter()
+    told = campaign(options.count, options.seed, options.workers, options.only or list(SUBJECTS))
+    broken = 0
+    for name in options.only or list(SUBJECTS):
+        lost = [entry["told"] for entry in told[name] if not entry["kept"]]
+        moments = [
+            m for entry in told[name] if entry["kept"] for m in entry["told"]["killed_after"]
+        ]
+        dead = [moment for moment in moments if moment is not None]
+        print(
+            f"{name:10}{len(dead):5} kills, {len(told[name]) - len(lost)} of {len(told[name])} kept"
+        )
+        print("".join(f"    {text}\n" for text in lost[:5]), end="")
+        broken += len(lost)
+    for entry in told["single"]:
+        print(
+            f"{entry['fault']}, {entry['of']}: {'' if entry['kept'] else 'BROKEN: '}{entry['told']}"
+        )
+        broken += not entry["kept"]
+    print(f"{time.perf_counter() - begun:.0f} s with {options.workers} workers")
+    if options.out:
+        options.out.write_text(json.dumps(told, indent=1) + "\n")
+    sys.exit(broken > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Nothing here can run code from a file, and the shipped checkpoints are the ones listed."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from augury.classical.graph import InputError
+from augury.neural.checkpoint import DIGESTS, MODELS, find, load
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src" / "augury").rglob("*.py"))
+
+BANNED_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+"""Reading any of these runs code."""
+
+
+def dangers(tree: ast.AST) -> Iterator[str]:
+    """Yield every way in which a file could be made to run code from data."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (x.name for x in node.names if x.name.split(".")[0] in BANNED_MODULES)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in BANNED_MODULES:
+            yield str(node.module)
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            given = {word.arg: ast.unparse(word.value) for word in node.keywords}
+            if (
+                name in ("torch.load", "load_from_checkpoint")
+                and given.get("weights_only") != "True"
+            ):
+                yield f"{name} without weights_only=True"
+            if name in ("np.load", "numpy.load") and given.get("allow_pickle") != "False":
+                yield f"{name} without allow_pickle=False"
+            if name in ("eval", "exec", "yaml.load", "torch.hub.load"):
+                yield name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_file_is_read_in_a_way_that_runs_code(path: Path) -> None:
+    assert list(dangers(ast.parse(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import torch\ntorch.load('x')",
+        "torch.load('x', weights_only=False)",
+        "np.load('x')",
+        "np.load('x', allow_pickle=True)",
+        "eval('1')",
+    ],
+)
+def test_each_danger_is_recognised(code: str) -> None:
+    assert len(list(dangers(ast.parse(code)))) == 1
+
+
+def test_every_shipped_checkpoint_is_listed_with_its_digest() -> None:
+    found = {
+        path.stem: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in MODELS.glob("*.safetensors")
+    }
+    assert found == DIGESTS
+
+
+def test_every_shipped_checkpoint_loads() -> None:
+    for name in DIGESTS:
+        assert load(find(name)).provenance["commit"]
+
+
+def test_an_exchanged_checkpoint_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "discrete.safetensors").write_bytes(find("paper-mpnn").read_bytes())
+    monkeypatch.setattr("augury.neural.checkpoint.MODELS", tmp_path)
+    with pytest.raises(InputError, match="not the checkpoint that came with Augury"):
+        load(find("discrete"))
