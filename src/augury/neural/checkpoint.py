@@ -153,9 +153,9 @@ def load(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     tensors, metadata = read_tensors(path)
-    if path.parent == MODELS and path.stem in DIGESTS:
-        if hashlib.sha256(path.read_bytes()).hexdigest() != DIGESTS[path.stem]:
-            raise InputError(f"{path}: this is not the checkpoint that came with Augury")
+    known = DIGESTS.get(path.stem) if path.parent == MODELS else None
+    if known not in (None, hashlib.sha256(path.read_bytes()).hexdigest()):
+        raise InputError(f"{path}: this is not the checkpoint that came with Augury")
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path}: this safetensors file is not an Augury checkpoint")
     version = metadata.get("format_version", "")

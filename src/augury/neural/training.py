@@ -374,7 +374,7 @@ def train(  # noqa: PLR0913  # what, where, and three ways to look on
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / "lock", folder):
         _prepare_folder(folder, config, seeds, device, resume)
-        return _train(config, seeds, folder, device, resume, say)
+        return _train(config, seeds, folder, device, resume, (say, pause))
 
 
 def _train(
@@ -383,14 +383,14 @@ def _train(
     folder: Path,
     device: str,
     resume: bool,
-    say: Callable[[str], None],
+    told: tuple[Callable[[str], None], Callable[[], bool]],
 ) -> list[Progress]:
     training = config.training
     # Only the paper's network has distances; their width is that of its integers.
     bits = config.network.bits if config.network.kind == "paper" else 8
     data = training_data(config.data, training.execution_scales, training.execution_graphs, bits)
     module = Ensemble(config, seeds, data)
-    callbacks: list[pl.Callback] = [KeepEverything(folder, say, pause)]
+    callbacks: list[pl.Callback] = [KeepEverything(folder, *told)]
     state = folder / "resume.safetensors"
     if resume and state.exists():
         resumed = Resume(state)
