@@ -26,6 +26,7 @@ from augury.experiments.evaluate import Cell, load_models
 from augury.neural import reduce
 from augury.neural.batch import training_data
 from augury.neural.checkpoint import MODELS
+from augury.neural.engines import fast
 from augury.neural.processors import Processor
 from augury.neural.training import Ensemble, Epoch
 
@@ -39,7 +40,8 @@ GRAPHS = 50
 def plain() -> Generator[None]:
     """Switch every processor to the form that the paper writes, and the compiled loops off."""
     kinds = [Processor, *Processor.__subclasses__()]
-    with patch.object(reduce, "_kernels", lambda: None), _patched(kinds):
+    no_engine = patch.object(fast, "is_available", lambda network, device: False)
+    with no_engine, patch.object(reduce, "_kernels", lambda: None), _patched(kinds):
         yield
 
 

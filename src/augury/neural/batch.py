@@ -42,6 +42,10 @@ class Rows:
     """(graph of `wiring`,): whether the graph takes part in the next step as well."""
     links: tuple[int, ...]
     """How many links each step has; they are the first ones."""
+    counts: Tensor | None = None
+    """(row,): which rows count; None for all."""
+    graph_counts: Tensor | None = None
+    """(graph of `wiring`,): which of these count; None for all."""
 
     @classmethod
     def of(cls, wiring: Wiring, running: Sequence[int]) -> Rows:
@@ -69,7 +73,7 @@ class Rows:
             return self
         return replace(
             self,
-            wiring=self.wiring.to(device),
+            wiring=self.wiring.with_tables().to(device),
             place=self.place.to(device),
             last=self.last.to(device),
             goes_on=self.goes_on.to(device),
@@ -77,6 +81,9 @@ class Rows:
 
     def of_links(self, values: Tensor) -> Tensor:
         """(…, link, k) → (…, link of `wiring`, k)."""
+        if len(set(self.links)) == 1:  # a sum over steps is the gradient, in a fixed order
+            copies = values.unsqueeze(-3).expand(*values.shape[:-2], len(self.links), -1, -1)
+            return copies.flatten(-3, -2)
         return torch.cat([values[..., :count, :] for count in self.links], dim=-2)
 
 
@@ -97,6 +104,8 @@ class SearchBatch:
     """How many graphs take part in each step."""
     rows: Rows
     walks: Walks
+    walk_counts: Tensor | None = None
+    """(walk,): which walks count; None for all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,8 +297,8 @@ def _columns(links: _Links, predecessor: npt.NDArray[np.int32]) -> WideArray:
     return np.where(predecessor >= 0, column, -1)
 
 
-def _joined(parts: Sequence[_Links]) -> Wiring:
-    """Lay the wirings side by side."""
+def _joined(parts: Sequence[_Links], width: int | None = None) -> Wiring:
+    """Lay the wirings side by side; the tables may be wider than the largest degree."""
     sizes = np.array([part.num_nodes for part in parts])
     node_start = np.concatenate([[0], np.cumsum(sizes)])
     num_links = np.array([len(part.sender) for part in parts])
@@ -305,7 +314,7 @@ def _joined(parts: Sequence[_Links]) -> Wiring:
         node_start,
         np.array([part.source for part in parts]) + node_start[:-1],
     )
-    return Wiring.from_arrays(*arrays).with_tables()
+    return Wiring.from_arrays(*arrays).with_tables(width)
 
 
 def _rows(
@@ -335,7 +344,10 @@ def _walks(
 ) -> Walks:
     """Walk backwards from each sink along random arcs, with random capacities on them."""
     sender, start = wiring.sender.numpy(), wiring.start.numpy()
-    node = np.array([sample.links.sink for sample in samples]) + wiring.node_start.numpy()[:-1]
+    node = (
+        np.array([sample.links.sink for sample in samples])
+        + wiring.node_start.numpy()[: len(samples)]
+    )
     taken: list[WideArray] = []
     for _ in range(config.walk_length):
         degree = start[node + 1] - start[node] - 1  # a node's last link is its self loop

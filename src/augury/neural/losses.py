@@ -85,7 +85,7 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
     state, along = unroll_search(network, batch)
     logits = network.distance_logits(state)
     column = batch.column.flatten()[rows.place]
-    is_reached = column >= 0
+    is_reached = column >= 0 if rows.counts is None else (column >= 0) & rows.counts
     bits = to_bits(batch.distance.flatten()[rows.place], network.bits).expand_as(logits)
     losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
     right = (logits > 0) == (bits > 0)
@@ -95,7 +95,8 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
     tally.add("predecessor", losses, right, is_reached)
     right = right.index_select(-1, rows.last)
     tally.add("last_predecessor", torch.zeros_like(right.float()), right, is_reached[rows.last])
-    _add_bits(tally, "termination", network.search_continues(state, rows.wiring), rows.goes_on)
+    goes_on = network.search_continues(state, rows.wiring)
+    _add_bits(tally, "termination", goes_on, rows.goes_on, rows.graph_counts)
     _walk_losses(network, batch, state.latent.index_select(-2, rows.last), tally)
 
 
@@ -116,22 +117,24 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
     # Several arcs may tie: probability on any of them is right.
     log_share = logits.log_softmax(-1).masked_fill(~is_smallest, -torch.inf).logsumexp(-1)
     chosen = is_smallest.expand_as(logits).gather(-1, logits.argmax(-1, keepdim=True)).squeeze(-1)
-    tally.add("bottleneck", -log_share, chosen)
-    has_zero = smallest == 0
+    counts = batch.walk_counts
+    tally.add("bottleneck", -log_share, chosen, counts)
+    has_zero = smallest == 0 if counts is None else (smallest == 0) & counts
     tally.add("bottleneck_true_negative", torch.zeros_like(log_share), chosen, has_zero)
     kept = (walks.capacities - smallest[:, None]).reshape(-1)
-    _add_classes(
-        tally, "augmentation", network.augmentation_logits(messages, smallest, walks), kept
-    )
+    logits = network.augmentation_logits(messages, smallest, walks)
+    if counts is not None:
+        counts = counts.repeat_interleave(walks.capacities.shape[1])
+    _add_classes(tally, "augmentation", logits, kept, counts)
 
 
 def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None:
     """Run breadth-first search of every round for as long as the true one runs."""
     state = unroll_reach(network, batch)
     rows, logits = batch.rows, network.reached_logits(state)
-    _add_bits(tally, "reachability", logits, batch.reached.flatten()[rows.place])
+    _add_bits(tally, "reachability", logits, batch.reached.flatten()[rows.place], rows.counts)
     goes_on = network.reach_continues(state, rows.wiring)
-    _add_bits(tally, "reach_termination", goes_on, rows.goes_on)
+    _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts)
 
 
 def discrete_losses(network: DiscreteNetwork, batch: ReachBatch, tally: Tally) -> None:
@@ -158,10 +161,12 @@ def discrete_losses(network: DiscreteNetwork, batch: ReachBatch, tally: Tally) -
         is_reached = after
 
 
-def _add_bits(tally: Tally, name: str, logits: Tensor, target: Tensor) -> None:
+def _add_bits(
+    tally: Tally, name: str, logits: Tensor, target: Tensor, counts: Tensor | None = None
+) -> None:
     expected = target.to(logits.dtype).expand_as(logits)
     losses = F.binary_cross_entropy_with_logits(logits, expected, reduction="none")
-    tally.add(name, losses, (logits > 0) == target)
+    tally.add(name, losses, (logits > 0) == target, counts)
 
 
 def _add_predecessors(

@@ -21,7 +21,7 @@ from augury.config import ConfigError, NetworkConfig
 from augury.neural.features import to_bits
 from augury.neural.layers import Linear, TransformerLayer
 from augury.neural.processors import PROCESSORS
-from augury.neural.reduce import best_links, gather_senders, pad_incoming
+from augury.neural.reduce import best_links, gather_nodes, gather_senders, pad_incoming
 from augury.neural.wiring import Wiring
 
 
@@ -170,8 +170,8 @@ class PaperNetwork(nn.Module):
     def walk_messages(self, latent: Tensor, walks: Walks) -> Tensor:
         """(…, walk * place, K): the messages along walks, from the last latents of a search."""
         links = self.encode_search_links(walks.weights.reshape(-1), walks.capacities.reshape(-1))
-        receiver = latent.index_select(-2, walks.receiver.reshape(-1))
-        sender = latent.index_select(-2, walks.sender.reshape(-1))
+        receiver = gather_nodes(latent, walks.receiver.reshape(-1))
+        sender = gather_nodes(latent, walks.sender.reshape(-1))
         return self.processor.messages(receiver, sender, links)
 
     def bottleneck_logits(self, messages: Tensor, walks: Walks) -> Tensor:

@@ -59,6 +59,11 @@ def gather_senders(nodes: Tensor, wiring: Wiring) -> Tensor:
     return _GatherSenders.apply(nodes, wiring)
 
 
+def gather_nodes(nodes: Tensor, index: Tensor) -> Tensor:
+    """(…, node, k) → (…, entry, k): what some nodes hold, each perhaps more than once."""
+    return _GatherNodes.apply(nodes, index) if nodes.is_cuda else nodes.index_select(-2, index)
+
+
 def pad_incoming(links: Tensor, wiring: Wiring, fill: float) -> Tensor:
     """(…, link, k) → (…, node, width, k): the links into each node, rows filled up with `fill`."""
     return _PadIncoming.apply(links, wiring, fill)
@@ -95,6 +100,20 @@ class _GatherSenders(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         return _rows(grads[0], ctx.wiring.outgoing, 0.0).sum(-2), None
+
+
+class _GatherNodes(torch.autograd.Function):
+    """A gather whose gradient is a product with zeros and ones: its sums repeat bit for bit."""
+
+    @staticmethod
+    def forward(ctx: Any, nodes: Tensor, index: Tensor) -> Tensor:
+        ctx.index, ctx.num_nodes = index, nodes.shape[-2]
+        return nodes.index_select(-2, index)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        nodes = torch.arange(ctx.num_nodes, device=ctx.index.device)
+        return (nodes[:, None] == ctx.index).to(grads[0].dtype) @ grads[0], None
 
 
 class _PadIncoming(torch.autograd.Function):

@@ -18,18 +18,23 @@ import csv
 import io
 import json
 import logging
+import multiprocessing
+import os
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
 import numpy as np
+import numpy.typing as npt
 import torch
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 from torch import Tensor
@@ -41,11 +46,13 @@ from augury.classical.graph import InputError
 from augury.classical.simulate import maximum_values, simulate
 from augury.config import Config, to_dict
 from augury.neural import checkpoint
-from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
+from augury.neural.batch import TrainingData, moved, training_data
 from augury.neural.kinds import executor_of, make_network
 from augury.neural.layers import stack, unstack
 from augury.neural.losses import WEIGHTS, Tally, learn
+from augury.neural.padded import PaddedBatch, Padding
 from augury.neural.provenance import provenance
+from augury.neural.recorded import Recorder
 
 METRICS = (
     "last_predecessor",
@@ -81,7 +88,7 @@ class Progress:
         return is_best
 
 
-class Epoch(Dataset[tuple[SearchBatch, ReachBatch, ReachBatch | None]]):
+class Epoch(Dataset[Any]):
     """The batches of one epoch; which rounds and which walks follows from seed, epoch and place."""
 
     def __init__(self, data: TrainingData, config: Config, number: int) -> None:
@@ -94,21 +101,42 @@ class Epoch(Dataset[tuple[SearchBatch, ReachBatch, ReachBatch | None]]):
     def __len__(self) -> int:
         return -(-len(self.order) // self.size)
 
-    def __getitem__(self, place: int) -> tuple[SearchBatch, ReachBatch, ReachBatch | None]:
+    def __getitem__(self, place: int) -> Any:
         chosen = self.order[place * self.size : (place + 1) * self.size].tolist()
         rng = np.random.default_rng([*self.key, place])
         share = np.array_split(self.extra, len(self))[place].tolist()
+        return self.batch(chosen, share, rng)
+
+    def batch(self, chosen: list[int], share: list[int], rng: np.random.Generator) -> Any:
+        """Put the rounds of a batch together."""
         extra = self.data.extra.reach_batch(share) if self.data.extra and share else None
         train = self.data.train
         return train.search_batch(chosen, rng), train.reach_batch(chosen), extra
 
 
+class PaddedEpoch(Epoch):
+    """The same batches in one shape, for `recorded`."""
+
+    @cached_property
+    def padding(self) -> Padding:
+        """What they are filled up to; the same in every epoch."""
+        return Padding(self.data, self.size, len(self))
+
+    def batch(self, chosen: list[int], share: list[int], rng: np.random.Generator) -> Any:  # noqa: D102
+        return self.padding.batch(chosen, share, rng)
+
+
 class Ensemble(pl.LightningModule):
     """One network, or several with stacked weights, learning from the same batches."""
 
-    def __init__(self, config: Config, seeds: Sequence[int], data: TrainingData) -> None:
+    def __init__(
+        self, config: Config, seeds: Sequence[int], data: TrainingData, is_recorded: bool = False
+    ) -> None:
         super().__init__()
         self.config, self.data = config, data
+        self.is_recorded = is_recorded
+        self.automatic_optimization = not is_recorded
+        self.recorder: Recorder | None = None
         self.progress = [Progress(seed) for seed in seeds]
         networks = [initial_network(config, data, seed) for seed in seeds]
         self.network = networks[0]
@@ -116,21 +144,31 @@ class Ensemble(pl.LightningModule):
             self.network = initial_network(config, data, seeds[0])
             stack(networks, self.network)
         self.tally = Tally()
-        self.maxima = {scale: maximum_values(graphs) for scale, graphs in data.execution.items()}
+        self.workers: ProcessPoolExecutor | None = None
 
     def train_dataloader(self) -> DataLoader[Any]:
         """Return the batches of the coming epoch."""
-        epoch = Epoch(self.data, self.config, self.current_epoch)
+        kind = PaddedEpoch if self.is_recorded else Epoch
+        epoch = kind(self.data, self.config, self.current_epoch)
         return DataLoader(epoch, batch_size=None, shuffle=False)
 
     def transfer_batch_to_device(
         self, batch: Any, device: torch.device, dataloader_idx: int
     ) -> Any:
-        """Move a batch."""
+        """Move a batch; one of the recorded shape is packed on the host first."""
+        if isinstance(batch, PaddedBatch):
+            return batch
         return tuple(part if part is None else moved(part, device) for part in batch)
 
-    def training_step(self, batch: Any, place: int) -> Tensor:
-        """Return the sum of all networks' losses."""
+    def training_step(self, batch: Any, place: int) -> Any:
+        """Return the sum of all networks' losses; a recorded update needs nothing further."""
+        if isinstance(batch, PaddedBatch):
+            if self.recorder is None:
+                optimizer = self.optimizers(use_pl_optimizer=False)
+                assert isinstance(optimizer, torch.optim.Optimizer)
+                self.recorder = Recorder(self.network, optimizer)
+            self.recorder.update(batch)
+            return None
         search, reach, extra = batch
         tally = Tally()
         learn(self.network, search, [reach] if extra is None else [reach, extra], tally)
@@ -140,7 +178,15 @@ class Ensemble(pl.LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam, as in the paper."""
         rate = self.config.training.learning_rate
-        return torch.optim.Adam(self.network.parameters(), lr=rate, foreach=True)
+        on_gpu = self.is_recorded and self.device.type == "cuda"
+        return torch.optim.Adam(self.network.parameters(), lr=rate, foreach=True, capturable=on_gpu)
+
+    def taken_tally(self) -> Tally:
+        """Return what the epoch's updates told, and start a new one."""
+        if self.recorder is not None:
+            return self.recorder.taken()
+        tally, self.tally = self.tally, Tally()
+        return tally
 
     def members(self) -> list[dict[str, Tensor]]:
         """Return the state of each network by itself."""
@@ -162,21 +208,67 @@ class Ensemble(pl.LightningModule):
             learn(self.network, search, [reach], tally)
         return tally
 
-    def executed(self, state: dict[str, Tensor] | None) -> dict[str, float]:
-        """Execute the validation graphs of each scale with one network, all subroutines neural."""
-        if state is None:
-            return {f"execution_{scale}x": 0.0 for scale in self.data.execution}
-        network = initial_network(self.config, self.data, 0).to(self.device)
-        network.load_state_dict(state)
-        subroutines = executor_of(network, self.device).subroutines()
-        found: dict[str, float] = {}
-        for scale, graphs in self.data.execution.items():
-            rngs = np.random.default_rng([self.config.data.seed, scale]).spawn(len(graphs))
-            runs = simulate(graphs, subroutines, rngs, maxima=self.maxima[scale])
-            # A run that merely gave up in the right place does not count: BFS must know the end.
-            right = sum(run.is_right and run.ending == Verdict.DONE for run in runs)
-            found[f"execution_{scale}x"] = right / max(len(runs), 1)
-        return found
+    def executed(self, states: Sequence[dict[str, Tensor] | None]) -> list[dict[str, float]]:
+        """Execute the validation graphs with each of these networks; nothing is right for None.
+
+        On the CPU, where a search is one compiled loop: a GPU would wait for every step. The
+        networks of a GPU's ensemble are executed side by side by processes of their own.
+        """
+        nothing = {f"execution_{scale}x": 0.0 for scale in self.data.execution}
+        given = [
+            {key: value.cpu().numpy() for key, value in state.items()}
+            for state in states
+            if state is not None
+        ]
+        if self.device.type == "cuda" and len(given) > 1:
+            self.workers = self.workers or _workers(len(self.progress))
+            found = self.workers.map(_executed, [self.config] * len(given), given)
+        else:
+            found = map(partial(_executed, self.config, data=self.data), given)
+        remaining = iter(found)
+        return [nothing if state is None else next(remaining) for state in states]
+
+
+def _executed(
+    config: Config, state: dict[str, npt.NDArray[Any]], data: TrainingData | None = None
+) -> dict[str, float]:
+    """Execute the validation graphs of each scale with one network, all subroutines neural."""
+    data = data or training_data_of(config)
+    network = initial_network(config, data, 0)
+    network.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
+    subroutines = executor_of(network).subroutines()
+    found: dict[str, float] = {}
+    for scale, graphs in data.execution.items():
+        rngs = np.random.default_rng([config.data.seed, scale]).spawn(len(graphs))
+        runs = simulate(graphs, subroutines, rngs, maxima=_maxima(config, scale, data))
+        # A run that merely gave up in the right place does not count: BFS must know the end.
+        right = sum(run.is_right and run.ending == Verdict.DONE for run in runs)
+        found[f"execution_{scale}x"] = right / max(len(runs), 1)
+    return found
+
+
+_MAXIMA: dict[tuple[Config, int], list[int]] = {}
+
+
+def _maxima(config: Config, scale: int, data: TrainingData) -> list[int]:
+    """Return the maximum flows of the validation graphs; found once."""
+    if (config, scale) not in _MAXIMA:
+        _MAXIMA[config, scale] = maximum_values(data.execution[scale])
+    return _MAXIMA[config, scale]
+
+
+def _workers(count: int) -> ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")  # a GPU's context does not survive a fork
+    count = min(count, os.cpu_count() or 1)
+    return ProcessPoolExecutor(count, context, torch.set_num_threads, (1,))
+
+
+def training_data_of(config: Config) -> TrainingData:
+    """Make the data of a configuration."""
+    training = config.training
+    # Only the paper's network has distances; their width is that of its integers.
+    bits = config.network.bits if config.network.kind == "paper" else 8
+    return training_data(config.data, training.execution_scales, training.execution_graphs, bits)
 
 
 def initial_network(config: Config, data: TrainingData, seed: int) -> Any:
@@ -205,13 +297,11 @@ class KeepEverything(pl.Callback):
 
     def _finish_epoch(self, trainer: pl.Trainer, pl_module: Ensemble) -> None:
         seconds = time.perf_counter() - self.started
-        train, pl_module.tally = pl_module.tally, Tally()
-        tallies = {"train": train, "validation": pl_module.validated()}
-        for place, state in enumerate(pl_module.members()):
-            progress = pl_module.progress[place]
-            if progress.is_finished:
-                continue
-            row = _row(pl_module, tallies, place, state)
+        tallies = {"train": pl_module.taken_tally(), "validation": pl_module.validated()}
+        places = [n for n, seed in enumerate(pl_module.progress) if not seed.is_finished]
+        members = pl_module.members()
+        for place, row in zip(places, _scored(pl_module, tallies, places, members), strict=True):
+            progress, state = pl_module.progress[place], members[place]
             row["seconds"] = round(seconds, 3)
             self._keep(pl_module, progress, state, row)
             for logger in trainer.loggers:
@@ -254,30 +344,45 @@ def _interrupts_held() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _row(
-    module: Ensemble, tallies: dict[str, Tally], place: int, state: dict[str, Tensor]
-) -> dict[str, float]:
-    """Collect an epoch's figures of one network and score it."""
-
-    def of(value: Tensor) -> float:
-        return round(float(value if value.ndim == 0 else value[place]), 6)
-
-    row: dict[str, float] = {}
-    for part, tally in tallies.items():
-        means = tally.means()
-        row |= {f"{part}_{name}_loss": of(means[name]) for name in WEIGHTS if name in means}
-        row[f"{part}_loss"] = of(tally.total())
-        accuracies = tally.accuracies()
-        row |= {f"{part}_{name}": of(accuracies[name]) for name in METRICS if name in accuracies}
+def _scored(
+    module: Ensemble,
+    tallies: dict[str, Tally],
+    places: Sequence[int],
+    members: Sequence[dict[str, Tensor]],
+) -> list[dict[str, float]]:
+    """Collect an epoch's figures of the networks at these places, and score them."""
+    rows = _rows(tallies, places)
     if module.config.training.select == "paper":
-        return row | {"score": row["validation_last_predecessor"]}
-    hopeless = row["validation_last_predecessor"] < 0.8 or row["validation_reachability"] < 0.9
+        return [row | {"score": row["validation_last_predecessor"]} for row in rows]
     # Steps this wrong never add up to an execution, and failing takes the longest.
-    executed = module.executed(None if hopeless else state)
-    # Among equal executions the lower loss decides; bounded so as never to outweigh one graph.
-    tie_break = 1e-4 / (1 + row["validation_loss"])
-    score = sum(executed.values()) / max(len(executed), 1) + tie_break
-    return row | executed | {"score": score}
+    hopeless = [
+        row["validation_last_predecessor"] < 0.8 or row["validation_reachability"] < 0.9
+        for row in rows
+    ]
+    states = [
+        None if none else members[place] for place, none in zip(places, hopeless, strict=True)
+    ]
+    scored: list[dict[str, float]] = []
+    for row, executed in zip(rows, module.executed(states), strict=True):
+        # Among equal executions the lower loss decides; bounded so as never to outweigh one graph.
+        tie_break = 1e-4 / (1 + row["validation_loss"])
+        score = sum(executed.values()) / max(len(executed), 1) + tie_break
+        scored.append(row | executed | {"score": score})
+    return scored
+
+
+def _rows(tallies: dict[str, Tally], places: Sequence[int]) -> list[dict[str, float]]:
+    """Return losses and accuracies of the networks at these places."""
+    figures: dict[str, list[float]] = {}
+    for part, tally in tallies.items():
+        means, accuracies = tally.means(), tally.accuracies()
+        found = {f"{part}_{name}_loss": means[name] for name in WEIGHTS if name in means}
+        found[f"{part}_loss"] = tally.total()
+        found |= {f"{part}_{name}": accuracies[name] for name in METRICS if name in accuracies}
+        # One wait for the device, not one for each figure.
+        joined = torch.stack([value.detach().reshape(-1) for value in found.values()]).tolist()
+        figures |= dict(zip(found, joined, strict=True))
+    return [{name: round(values[place], 6) for name, values in figures.items()} for place in places]
 
 
 SHOWN = {
@@ -361,6 +466,7 @@ def train(  # noqa: PLR0913  # what, where, and three ways to look on
     """Train a network for each seed in one run folder; returns how each went.
 
     `pause` is asked after each epoch; where it says so the call ends, and `resume` goes on.
+    On a GPU the updates of the paper's networks are recorded as CUDA graphs (see `recorded`).
 
     Raises:
         InputError: the folder holds another run, there is nothing to resume, or another process
@@ -385,11 +491,8 @@ def _train(
     resume: bool,
     told: tuple[Callable[[str], None], Callable[[], bool]],
 ) -> list[Progress]:
-    training = config.training
-    # Only the paper's network has distances; their width is that of its integers.
-    bits = config.network.bits if config.network.kind == "paper" else 8
-    data = training_data(config.data, training.execution_scales, training.execution_graphs, bits)
-    module = Ensemble(config, seeds, data)
+    is_recorded = device.startswith("cuda") and config.network.kind == "paper"
+    module = Ensemble(config, seeds, training_data_of(config), is_recorded)
     callbacks: list[pl.Callback] = [KeepEverything(folder, *told)]
     state = folder / "resume.safetensors"
     if resume and state.exists():
@@ -397,7 +500,11 @@ def _train(
         if all(progress.is_finished for progress in resumed.progress):
             return resumed.progress
         callbacks.append(resumed)
-    _fit(_trainer(config, folder, device, callbacks), module)
+    try:
+        _fit(_trainer(config, folder, device, callbacks), module)
+    finally:
+        if module.workers is not None:
+            module.workers.shutdown(cancel_futures=True)
     return module.progress
 
 

@@ -77,8 +77,17 @@ class Wiring:
                 moved.__dict__[name] = getattr(self, name).to(device)
         return moved
 
-    def with_tables(self) -> Wiring:
-        """Make the padded tables now, where that takes no wait for a device."""
+    def with_tables(self, width: int | None = None) -> Wiring:
+        """Make the padded tables now, where that takes no wait for a device.
+
+        Args:
+            width: of the tables, if they are to be wider than the largest degree.
+        """
+        if width is not None:
+            links = torch.arange(self.num_links, device=self.sender.device)
+            self.__dict__["incoming"] = _table(self.start, links, width)
+            links = torch.argsort(self.sender, stable=True)
+            self.__dict__["outgoing"] = _table(self.start, links, width)
         for name in TABLES:
             getattr(self, name)
         return self
@@ -193,14 +202,19 @@ class Wiring:
 
     def mean_of_graphs(self, nodes: Tensor) -> Tensor:
         """(…, node, k) → (…, graph, k): the mean over each graph's nodes."""
+        if nodes.is_cuda:  # where adding to places in any order would not repeat
+            rows = nodes.movedim(-2, 0).contiguous()
+            total = torch.segment_reduce(rows, "sum", offsets=self.node_start, axis=0)
+            return total.movedim(0, -2) / self.node_start.diff().unsqueeze(-1)
         total = nodes.new_zeros(*nodes.shape[:-2], self.num_graphs, nodes.shape[-1])
         total = total.index_add(-2, self.node_graph, nodes)
         return total / self.node_start.diff().unsqueeze(-1)
 
 
-def _table(start: Tensor, links: Tensor) -> Tensor:
+def _table(start: Tensor, links: Tensor, width: int | None = None) -> Tensor:
     degree = start.diff()
-    width = int(degree.max()) if len(degree) else 0
+    if width is None:
+        width = int(degree.max()) if len(degree) else 0
     column = torch.arange(width, device=start.device)
     place = (start[:-1, None] + column).clamp(max=max(len(links) - 1, 0))
     padding = torch.full_like(place, len(links))

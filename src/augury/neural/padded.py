@@ -1,0 +1,321 @@
+"""Rounds become batches of one shape, for a device that runs a recorded sequence of kernels.
+
+A batch is filled up with nothing new: a missing round is another one's copy that does not count,
+missing nodes and links form further graphs of nodes that hear themselves alone, and every graph
+runs as many steps as the longest, of which those beyond its own do not count. So losses and
+gradients are those of the batch as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+
+from augury.classical.graph import WideArray
+from augury.neural.batch import (
+    ReachBatch,
+    Rows,
+    Samples,
+    SearchBatch,
+    TrainingData,
+    _joined,
+    _Links,
+    _rows,
+    _Sample,
+    _walks,
+)
+from augury.neural.wiring import TABLES, Wiring
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of all batches of some samples."""
+
+    rounds: int
+    """Rounds of a batch."""
+    nodes: int
+    links: int
+    width: int
+    """The largest degree."""
+    fillers: int
+    """Graphs that only fill up."""
+
+    @classmethod
+    def of(cls, samples: Samples, rounds: int) -> Shape:
+        """Find a shape that every choice of so many rounds can be filled up to."""
+        nodes = [sample.links.num_nodes for sample in samples.samples]
+        links = [len(sample.links.sender) for sample in samples.samples]
+        width = max(2, max(int(np.diff(s.links.start).max()) for s in samples.samples))
+        # Filling nodes have 1 to `width` links, and must take what the smallest rounds leave.
+        missing = rounds * (max(links) - min(links) + max(nodes) - min(nodes))
+        filling = max(1, -(-missing // (width - 1)))
+        num_nodes = rounds * max(nodes) + filling
+        num_links = rounds * max(links) + num_nodes - rounds * min(nodes)
+        return cls(rounds, num_nodes, num_links, width, -(-filling // max(nodes)))
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Rounds and what fills them up."""
+
+    samples: list[_Sample]
+    """The rounds; missing ones repeat the first."""
+    links: list[_Links]
+    """Their wiring, then that of the fillers."""
+    num_real: int
+
+    @classmethod
+    def of(cls, samples: Sequence[_Sample], shape: Shape) -> Filled:
+        """Fill the rounds up."""
+        rounds = [*samples, *[samples[0]] * (shape.rounds - len(samples))]
+        nodes = shape.nodes - sum(sample.links.num_nodes for sample in rounds)
+        links = shape.links - sum(len(sample.links.sender) for sample in rounds)
+        degrees = np.full(nodes, links // nodes)
+        degrees[: links % nodes] += 1
+        fillers = [_filler(part) for part in np.array_split(degrees, shape.fillers)]
+        return cls(rounds, [*(sample.links for sample in rounds), *fillers], len(samples))
+
+    def on_links(self, parts: Sequence[WideArray], shape: Shape) -> torch.Tensor:
+        """Join values of the rounds' links; those of the fillers are 0."""
+        joined = np.concatenate(parts)
+        filling = np.zeros(shape.links - len(joined), joined.dtype)
+        return torch.from_numpy(np.concatenate([joined, filling]))
+
+    def steps(self, of_rounds: Sequence[int]) -> torch.Tensor:
+        """(graph,): how many steps of each graph count."""
+        steps = np.zeros(len(self.links), np.int64)
+        steps[: self.num_real] = of_rounds[: self.num_real]
+        return torch.from_numpy(steps)
+
+    def targets(self, parts: list[np.ndarray], shape: Shape, num_steps: int) -> torch.Tensor:
+        """(step, node): the targets; those of the fillers are 0, and their last change stays."""
+        rows = _rows(parts, [num_steps] * len(parts))
+        filling = np.zeros((num_steps, shape.nodes - rows.shape[1]), rows.dtype)
+        return torch.from_numpy(np.concatenate([rows, filling], axis=1))
+
+
+def _filler(degrees: WideArray) -> _Links:
+    nodes = np.arange(len(degrees))
+    own = np.repeat(nodes, degrees)
+    start = np.concatenate([[0], np.cumsum(degrees)])
+    return _Links(own, own, start, np.full(len(own), -1), len(nodes), 0, 0)
+
+
+def padded_search(
+    samples: Samples, chosen: Sequence[int], rng: np.random.Generator, shape: Shape, num_steps: int
+) -> tuple[SearchBatch, torch.Tensor]:
+    """Put rounds together as `Samples.search_batch` does, in this shape; also how long each runs.
+
+    The batch has no rows yet: `with_rows` makes them, on the device if need be.
+    """
+    own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.search_steps)
+    filled = Filled.of(own, shape)
+    rounds = filled.samples
+    wiring = _joined(filled.links, shape.width)
+    weights = filled.on_links([sample.weights for sample in rounds], shape)
+    counts = torch.arange(len(rounds)) < filled.num_real
+    # The walks of the real rounds first, so that they are those of a batch without filling.
+    walks = _walks(own, wiring, weights.numpy(), samples.config, rng)
+    missing = len(rounds) - len(own)
+    walks = type(walks)(*(torch.cat([part, part[:1].expand(missing, -1)]) for part in walks))
+    batch = SearchBatch(
+        wiring,
+        weights,
+        filled.on_links([sample.capacities for sample in rounds], shape),
+        filled.targets([sample.distance for sample in rounds], shape, num_steps),
+        filled.targets([sample.column for sample in rounds], shape, num_steps),
+        (wiring.num_graphs,) * num_steps,
+        NO_ROWS,
+        walks,
+        counts,
+    )
+    return batch, filled.steps([sample.search_steps for sample in rounds])
+
+
+def padded_reach(
+    samples: Samples, chosen: Sequence[int], shape: Shape, num_steps: int
+) -> tuple[ReachBatch, torch.Tensor]:
+    """Put rounds together as `Samples.reach_batch` does, in this shape; also how long each runs."""
+    own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.reach_steps)
+    filled = Filled.of(own, shape)
+    rounds = filled.samples
+    wiring = _joined(filled.links, shape.width)
+    batch = ReachBatch(
+        wiring,
+        filled.on_links([sample.capacities for sample in rounds], shape) > 0,
+        filled.on_links([sample.weights for sample in rounds], shape),
+        filled.targets([sample.reached for sample in rounds], shape, num_steps),
+        (wiring.num_graphs,) * num_steps,
+        NO_ROWS,
+    )
+    return batch, filled.steps([sample.reach_steps for sample in rounds])
+
+
+NOTHING = torch.zeros(0, dtype=torch.int64)
+NO_ROWS = Rows(
+    Wiring(*[NOTHING] * 7, offsets=np.zeros((1, 2), np.int64)), NOTHING, NOTHING, NOTHING, ()
+)
+
+
+def with_rows(batch: SearchBatch | ReachBatch, steps: torch.Tensor) -> SearchBatch | ReachBatch:
+    """Add the rows; all shapes are known, so that a device need not wait for the host."""
+    wiring, num_steps = batch.wiring, len(batch.running)
+    nodes, graphs = wiring.num_nodes, wiring.num_graphs
+    step = torch.arange(num_steps, device=steps.device).unsqueeze(-1)
+    runs = step < steps
+    node = torch.arange(nodes, device=steps.device)
+    last = (steps[wiring.node_graph] - 1).clamp(min=0) * nodes + node
+    rows = Rows(
+        _repeated(wiring, num_steps, step),
+        torch.arange(num_steps * nodes, device=steps.device),
+        last,
+        (step + 1 < steps).flatten(),
+        (wiring.num_links,) * num_steps,
+        runs[:, wiring.node_graph].flatten(),
+        runs.flatten(),
+    )
+    assert len(rows.goes_on) == num_steps * graphs
+    return replace(batch, rows=rows)
+
+
+def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
+    """Return `wiring.repeated((num_graphs,) * num_steps)`, made where the wiring lies."""
+    nodes, links, graphs = wiring.num_nodes, wiring.num_links, wiring.num_graphs
+
+    def shifted(values: torch.Tensor, by: int) -> torch.Tensor:
+        return (values + by * step).flatten()
+
+    def table(values: torch.Tensor) -> torch.Tensor:
+        moved = torch.where(values < links, values + links * step.unsqueeze(-1), num_steps * links)
+        return moved.flatten(0, 1)
+
+    def starts(values: torch.Tensor, by: int) -> torch.Tensor:
+        return torch.cat([shifted(values[:-1], by), values[-1:] + by * (num_steps - 1)])
+
+    made = Wiring(
+        shifted(wiring.sender, nodes),
+        shifted(wiring.receiver, nodes),
+        starts(wiring.start, links),
+        shifted(wiring.arc, 0),
+        shifted(wiring.node_graph, graphs),
+        starts(wiring.node_start, nodes),
+        shifted(wiring.source, nodes),
+        offsets=np.zeros((1, 2), np.int64),  # on the host, and nobody asks for prefixes of rows
+    )
+    made.__dict__["incoming"] = table(wiring.incoming)
+    made.__dict__["outgoing"] = table(wiring.outgoing)
+    made.__dict__["slot"] = shifted(wiring.slot, nodes * wiring.incoming.shape[1])
+    made.__dict__["degree"] = shifted(wiring.degree, 0)
+    return made
+
+
+class PaddedBatch(NamedTuple):
+    """A training batch in one shape: what it holds, and how many steps of each graph count."""
+
+    num_steps: int
+    search: tuple[SearchBatch, torch.Tensor]
+    reach: tuple[ReachBatch, torch.Tensor]
+    extra: tuple[ReachBatch, torch.Tensor] | None
+
+    def packed(self) -> torch.Tensor:
+        """Return all tensors as one array of bytes, so that one copy moves them."""
+        return torch.cat([_bytes(tensor) for tensor in self._tensors()])
+
+    def unpacked(self, buffer: torch.Tensor) -> PaddedBatch:
+        """Return the batch with views into an array of bytes in place of its tensors."""
+        views, first = [], 0
+        for tensor in self._tensors():
+            size = tensor.numel() * tensor.element_size()
+            views.append(buffer[first : first + size].view(tensor.dtype).view(tensor.shape))
+            first += len(_bytes(tensor))
+        parts = iter(views)
+        return PaddedBatch(
+            self.num_steps,
+            _with_tensors(self.search, parts),
+            _with_tensors(self.reach, parts),
+            self.extra and _with_tensors(self.extra, parts),
+        )
+
+    def with_rows(self) -> tuple[SearchBatch, list[ReachBatch]]:
+        """Return what a network learns from."""
+        reach = [self.reach] if self.extra is None else [self.reach, self.extra]
+        found = [with_rows(*part) for part in (self.search, *reach)]
+        return found[0], found[1:]  # pyright: ignore[reportReturnType] – kinds are kept in order
+
+    def _tensors(self) -> list[torch.Tensor]:
+        parts = [self.search, self.reach, *([self.extra] if self.extra else [])]
+        return [tensor for part in parts for tensor in _tensors_of(part)]
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor's bytes, filled up to whole words of 8."""
+    flat = tensor.contiguous().view(-1).view(torch.uint8)
+    return torch.nn.functional.pad(flat, (0, -len(flat) % 8))
+
+
+Part = TypeVar("Part", SearchBatch, ReachBatch)
+
+
+def _tensors_of(part: tuple[SearchBatch | ReachBatch, torch.Tensor]) -> list[torch.Tensor]:
+    batch, steps = part
+    wiring = batch.wiring
+    found = [steps, *wiring._tensors(), *(getattr(wiring, name) for name in TABLES)]
+    if isinstance(batch, ReachBatch):
+        return [*found, batch.is_usable, batch.weights, batch.reached]
+    assert batch.walk_counts is not None
+    targets = batch.weights, batch.capacities, batch.distance, batch.column
+    return [*found, *targets, batch.walk_counts, *batch.walks]
+
+
+def _with_tensors(
+    part: tuple[Part, torch.Tensor], tensors: Iterator[torch.Tensor]
+) -> tuple[Part, torch.Tensor]:
+    """Put tensors in the places of `_tensors_of`."""
+    batch, _ = part
+    steps = next(tensors)
+    wiring = Wiring(*(next(tensors) for _ in range(7)), offsets=batch.wiring.offsets)
+    for name in TABLES:
+        wiring.__dict__[name] = next(tensors)
+    names = ("is_usable", "weights", "reached")
+    if isinstance(batch, SearchBatch):
+        names = ("weights", "capacities", "distance", "column", "walk_counts")
+    changed: dict[str, Any] = {name: next(tensors) for name in names}
+    if isinstance(batch, SearchBatch):
+        changed["walks"] = type(batch.walks)(*(next(tensors) for _ in batch.walks))
+    return replace(batch, wiring=wiring, **changed), steps
+
+
+STEPS = 4
+"""Numbers of steps are rounded up to multiples of this, so that few recordings serve all."""
+
+
+class Padding:
+    """Makes batches of one shape from the rounds of a training set."""
+
+    def __init__(self, data: TrainingData, rounds: int, num_batches: int) -> None:
+        self.data, self.shape = data, Shape.of(data.train, rounds)
+        share = -(-len(data.extra) // num_batches) if data.extra else 0
+        self.extra_shape = Shape.of(data.extra, share) if data.extra else None
+
+    def batch(
+        self, chosen: Sequence[int], extra: Sequence[int], rng: np.random.Generator
+    ) -> PaddedBatch:
+        """Put rounds together; `extra` are of the further ones, for reachability."""
+        train, more = self.data.train, self.data.extra
+        steps = [max(train.samples[i].search_steps, train.samples[i].reach_steps) for i in chosen]
+        if more is not None:
+            steps += [more.samples[i].reach_steps for i in extra]
+        num_steps = -(-max(steps) // STEPS) * STEPS
+        further = None
+        if more is not None and self.extra_shape is not None and len(extra):
+            further = padded_reach(more, extra, self.extra_shape, num_steps)
+        return PaddedBatch(
+            num_steps,
+            padded_search(train, chosen, rng, self.shape, num_steps),
+            padded_reach(train, chosen, self.shape, num_steps),
+            further,
+        )
