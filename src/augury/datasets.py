@@ -182,10 +182,10 @@ class Traces(InMemoryDataset):
         rounds = [data for trace in enumerate(traces) for data in _rounds(*trace, max_steps)]
         data, slices = self.collate(rounds)
         tables = data.to_dict()
-        tensors = {f"slices.{name}": bounds for name, bounds in slices.items()}
-        # What has no slices are the numbers of nodes: their list, and their sum.
-        tensors |= {f"data.{name}": tables[name] for name in slices}
-        tensors["num_nodes"] = torch.tensor(tables["_num_nodes"])
+        # A single round is not sliced; what is no tensor are the numbers of nodes and their sum.
+        tensors = {f"slices.{name}": bounds for name, bounds in (slices or {}).items()}
+        tensors |= {f"data.{name}": x for name, x in tables.items() if isinstance(x, Tensor)}
+        tensors["num_nodes"] = torch.tensor(tables.get("_num_nodes", [tables["num_nodes"]]))
         path.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(path, tensors, {})
 
@@ -197,8 +197,9 @@ class Traces(InMemoryDataset):
             for key, tensor in tensors.items():
                 part, _, name = key.partition(".")
                 parts[part][name] = tensor
-            self.slices = parts["slices"]
-            tables = parts["data"] | {"num_nodes": sum(sizes), "_num_nodes": sizes}
+            tables = parts["data"] | {"num_nodes": sum(sizes)}
+            if parts["slices"]:
+                self.slices, tables["_num_nodes"] = parts["slices"], sizes
             self.data = RoundData.from_dict(tables)
         except (RuntimeError, LookupError, ValueError, TypeError):
             raise InputError(
