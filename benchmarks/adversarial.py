@@ -311,7 +311,7 @@ SHAPES: dict[str, tuple[str, Callable[[np.random.Generator], Graph]]] = {
     "isolated nodes, 10^4 + 10^4": ("discrete", lambda rng: BipartiteGraph(10**4, 10**4, [7], [9])),
     "star, 10^4 leaves": ("discrete", lambda rng: generate.complete(rng, 1, 10**4)),
     "complete, 200 + 200": ("discrete", lambda rng: generate.complete(rng, 200)),
-    "ladder, 1,000 + 1,000": ("discrete", lambda rng: generate.ladder(rng, 1000)),
+    "ladder, 500 + 500": ("discrete", lambda rng: generate.ladder(rng, 500)),
     "path, 500 + 500": ("discrete", lambda rng: generate.path(rng, 500)),
     "1,000 parts": ("discrete", lambda rng: disconnected(rng, 1000)),
     "capacities of 63 bits": ("discrete", wide_flow),
