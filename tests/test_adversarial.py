@@ -51,7 +51,11 @@ def test_scores_that_are_no_numbers_still_choose_a_link() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in adversarial.SHAPES if "10^" not in name and "000 + 1,000" not in name and "0,000" not in name],
+    [
+        name
+        for name in adversarial.SHAPES
+        if "10^" not in name and "000 + 1,000" not in name and "0,000" not in name
+    ],
 )
 def test_hard_graphs_are_solved_and_checked(name: str) -> None:
     told = adversarial.solve_shape((name, 0))
