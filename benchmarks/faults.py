@@ -357,7 +357,7 @@ def _made(folder: Path, name: str) -> bool:
 
 def main() -> None:
     """Run the campaign, print what came of it, and exit with 1 if a promise was broken."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=50, help="kills of each subject")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)

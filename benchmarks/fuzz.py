@@ -30,7 +30,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -335,7 +335,7 @@ def make_archive(rng: Rng) -> Case:
         data = _raw_zip(rng, arrays)
     else:
         file = io.BytesIO()
-        np.savez(file, **arrays)
+        np.savez(file, **cast("Any", arrays))
         data = file.getvalue()
     if rng.random() < 0.4:
         data = damaged(rng, data, 2)
@@ -480,7 +480,7 @@ def attempt_answer(case: Case, folder: Path) -> str:
 
     graph = [
         BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("eve", "sing")]),
-        BipartiteGraph(3, 2, [0, 1, 2], [0, 1, 1]),
+        BipartiteGraph(3, 2, np.array([0, 1, 2]), np.array([0, 1, 1])),
         FlowNetwork.from_labelled_arcs([("s", "a", 3), ("a", "t", 2)], "s", "t"),
     ][case.details]
     try:
@@ -551,7 +551,7 @@ def attempt_labels(case: Case, folder: Path) -> str:
             certify(graph, edges).to_dict()
             finder = LabelFinder(graph.left_labels or range(graph.num_left))
             finder.number(ends[0])
-    network = tried(lambda: FlowNetwork.from_labelled_arcs(arcs, *ends, fixed))
+    network = tried(lambda: FlowNetwork.from_labelled_arcs(arcs, ends[0], ends[1], fixed))
     if network is not None:
         certify_flow(network, arcs).to_dict()
     return outcomes[0]
@@ -768,7 +768,8 @@ VALUES = ["", "-", "0", "1", "-1", "2", "8", "3.5", "1/4", "1/0", "nan", "inf", 
           "../", "/", ".", "{}"]  # fmt: skip
 FLAGS: dict[str, list[str]] = {
     "solve": ["--executor", "--model", "--exact", "--no-exact", "--device", "--seed",
-              "--format", "--json", "--flow", "--header", "--no-header", "--source", "--sink", "--help", "--nonsense"],
+              "--format", "--json", "--flow", "--header", "--no-header", "--source", "--sink",
+              "--help", "--nonsense"],
     "certify": ["--json", "--flow", "--header", "--source", "--sink"],
     "generate": ["--seed", "--n", "--m", "--p", "--c", "--degree", "--mean-degree", "--exponent",
                  "--p-within", "--p-between", "--share", "--nodes", "--arcs", "--low", "--high"],
@@ -776,7 +777,8 @@ FLAGS: dict[str, list[str]] = {
 }  # fmt: skip
 SWITCHES = {"--exact", "--no-exact", "--json", "--flow", "--header", "--no-header", "--help"}
 FAMILIES = ["uniform", "sparse", "regular", "power-law", "complete", "communities", "path",
-            "ladder", "path-state", "ladder-state", "partly-matched", "flow", "nonsense"]  # fmt: skip
+            "ladder", "path-state", "ladder-state", "partly-matched",
+            "flow", "nonsense"]  # fmt: skip
 NUMBERS_GIVEN = [
     "0",
     "1",
@@ -982,7 +984,7 @@ def _work(share: Share, at: Any, results: Any) -> None:
     if "augury.solver" in target.imports:
         importlib.import_module("augury.solver").solve(np.ones((2, 2)))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE, used + ADDRESS_SPACE))
     with tempfile.TemporaryDirectory() as folder:
         if share.special and target.special:
             case = target.special(share.special)
@@ -1113,7 +1115,7 @@ def replay(name: str, seed: int, number: int) -> None:
 
 def main() -> None:
     """Run the campaign, print a line for each target, and exit with 1 if there is a fault."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=1000, help="inputs of each target")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
