@@ -52,8 +52,25 @@ def test_a_lock_is_held_by_one_process_and_dies_with_it(tmp_path: Path) -> None:
             pass
     holder.kill()
     holder.communicate()
+    assert lock.exists()
     with locked(lock, Path("run")):  # no stale lock: the file is there, but nobody holds it
         assert lock.exists()
+    assert not lock.exists()
+
+
+def test_a_lock_whose_file_was_taken_away_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between opening and locking, the process before may end and take the file with it."""
+    import fcntl
+
+    lock = tmp_path / "lock"
+    monkeypatch.setattr(fcntl, "flock", lambda *_: lock.unlink())
+    with pytest.raises(InputError, match="another process"), locked(lock, Path("run")):
+        pass
+    monkeypatch.setattr(fcntl, "flock", lambda *_: (lock.unlink(), lock.touch()))
+    with pytest.raises(InputError, match="another process"), locked(lock, Path("run")):
+        pass
 
 
 def test_a_lock_without_a_place_is_refused(tmp_path: Path) -> None:
