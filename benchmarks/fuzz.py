@@ -365,8 +365,10 @@ def options(rng: Rng) -> dict[str, Any]:
         "true",
         "2.0",
     ]
+    if rng.random() < 0.7:
+        labels = [None]
     return {
-        "flow": bool(rng.random() < 0.4),
+        "flow": bool(rng.random() < 0.3),
         "header": _one_of(rng, [None, None, None, True, False]),
         "source": _one_of(rng, labels),
         "sink": _one_of(rng, labels),
