@@ -2,9 +2,9 @@
 
 `Traces` draws graphs, runs classical Ford-Fulkerson on them and stores what `classical.trace`
 records. With the same settings, the train split holds the very rounds that `augury train` learns
-from, and the val split those that it validates on. The stored file holds tensors and plain
-containers, no code, and is read with `weights_only=True`. `docs/own_model.md` shows the whole way
-from here to an evaluation.
+from, and the val split those that it validates on. The stored file is a safetensors file:
+numbers and nothing that could run. `docs/own_model.md` shows the whole way from here to an
+evaluation.
 
 Names matter: when PyTorch Geometric joins graphs it adds node numbers to whatever has `index` in
 its name, and something else again to `batch`. So node pointers are called so, and nothing else.
@@ -12,11 +12,9 @@ its name, and something else again to `batch`. So node pointers are called so, a
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from pickle import PickleError
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +27,7 @@ from augury.classical.generate import uniform
 from augury.classical.graph import InputError, whole_number
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, record
-from augury.neural.checkpoint import write_bytes
+from augury.neural.checkpoint import read_tensors, write_tensors
 
 SIDE = 8
 """Nodes on a side at scale 1."""
@@ -48,7 +46,7 @@ STREAMS = {
 """Child of the seed that draws a split, by split and partly_matched. 0, 1 and 2 are those of
 `neural.batch.training_data`; 3 is left out, for there it draws the graphs that choose an epoch."""
 
-FORMAT = 1
+FORMAT = 2
 """Part of the file's name; raised when the fields or what they hold change."""
 
 
@@ -159,7 +157,7 @@ class Traces(InMemoryDataset):
         steps = f"-{self.max_steps}-steps" if self.max_steps else ""
         return (
             f"traces-{FORMAT}-{self.split}-{self.scale}x-p-{self.p!r}-{self.num_graphs}-graphs"
-            f"-seed-{self.seed}-{self.bits}-bits{state}{steps}.pt"
+            f"-seed-{self.seed}-{self.bits}-bits{state}{steps}.safetensors"
         )
 
     def traces(self) -> list[Trace]:
@@ -183,16 +181,27 @@ class Traces(InMemoryDataset):
             raise InputError(f"a search takes {longest} steps, more than the {max_steps} allowed")
         rounds = [data for trace in enumerate(traces) for data in _rounds(*trace, max_steps)]
         data, slices = self.collate(rounds)
-        buffer = io.BytesIO()
-        torch.save((data.to_dict(), slices), buffer)
+        tables = data.to_dict()
+        # A single round is not sliced; what is no tensor are the numbers of nodes and their sum.
+        tensors = {f"slices.{name}": bounds for name, bounds in (slices or {}).items()}
+        tensors |= {f"data.{name}": x for name, x in tables.items() if isinstance(x, Tensor)}
+        tensors["num_nodes"] = torch.tensor(tables.get("_num_nodes", [tables["num_nodes"]]))
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, buffer.getvalue())
+        write_tensors(path, tensors, {})
 
     def _read(self, path: Path) -> None:
         try:
-            tables, self.slices = torch.load(path, weights_only=True)
+            tensors, _ = read_tensors(path)
+            sizes = tensors.pop("num_nodes").tolist()
+            parts: dict[str, dict[str, Any]] = {"data": {}, "slices": {}}
+            for key, tensor in tensors.items():
+                part, _, name = key.partition(".")
+                parts[part][name] = tensor
+            tables = parts["data"] | {"num_nodes": sum(sizes)}
+            if parts["slices"]:
+                self.slices, tables["_num_nodes"] = parts["slices"], sizes
             self.data = RoundData.from_dict(tables)
-        except (OSError, RuntimeError, LookupError, ValueError, TypeError, EOFError, PickleError):
+        except (RuntimeError, LookupError, ValueError, TypeError):
             raise InputError(
                 f"{path}: this is not a whole file of traces; force_reload=True makes it anew"
             ) from None

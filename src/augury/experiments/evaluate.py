@@ -247,7 +247,7 @@ def evaluate_all(
     """
     if out is None:
         return _evaluate_all(models, cells, extent, None, progress)
-    with locked(out.with_name(f".{out.name}.lock"), out):
+    with locked(out.parent / f".{out.name}.lock", out):
         return _evaluate_all(models, cells, extent, out, progress)
 
 

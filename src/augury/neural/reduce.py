@@ -46,7 +46,11 @@ def reduce_links(
 
 
 def best_links(scores: Tensor, wiring: Wiring) -> Tensor:
-    """(link,) → (node,): the link with the highest score into each node, the first among equals."""
+    """(link,) → (node,): the link with the highest score into each node, the first among equals.
+
+    Weights may be finite and yet so large that a score is not a number; that is the lowest.
+    """
+    scores = torch.where(scores.isnan(), -torch.inf, scores)
     highest = torch.segment_reduce(scores, "max", offsets=wiring.start, axis=0)
     link = torch.arange(wiring.num_links, device=scores.device)
     link = torch.where(scores == highest[wiring.receiver], link, wiring.num_links)

@@ -182,8 +182,9 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
 def locked(path: Path, what: Path) -> Generator[None]:
     """Hold the lock file `path` while this process changes `what`, which no other may meanwhile.
 
-    The system lets go of the lock when the process ends, however it ends, so none is ever stale;
-    the empty file stays. Where the system has no such locks (Windows), nothing is locked.
+    The system lets go of the lock when the process ends, however it ends, so none is ever stale,
+    though a killed process leaves the empty file. Where the system has no such locks (Windows),
+    nothing is locked.
 
     Raises:
         InputError: another process holds it, or there is no place for the file.
@@ -198,9 +199,16 @@ def locked(path: Path, what: Path) -> Generator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{what}: another process is at work here") from None
-        yield
+            # Whoever held it before takes the file away: then this lock is of no use.
+            is_ours = os.path.samestat(os.fstat(file.fileno()), path.stat())
+        except (BlockingIOError, FileNotFoundError):
+            is_ours = False
+        if not is_ours:
+            raise InputError(f"{what}: another process is at work here")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
