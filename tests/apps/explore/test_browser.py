@@ -134,6 +134,8 @@ def test_every_frame_of_the_run_can_be_seen_and_the_matching_grows(page: Page) -
         page.keyboard.press("ArrowRight")
         matched.append(page.locator("#stage .line.carries:not(.outer)").count())
         told.append(sentence(page))
+        size = re.search(r"The matching has (\d) pair", told[-1])
+        assert size is None or int(size.group(1)) == matched[-1]
     assert matched == sorted(matched)
     assert matched[-1] == 5
     assert len(set(told)) == len(told)
@@ -330,6 +332,7 @@ def test_a_broken_file_is_explained_and_a_good_one_shown(
     expect(page.locator("#message")).to_have_text(
         "bad.csv, line 2: 1 columns where the first row has 2", timeout=PATIENCE_MS
     )
+    expect(page.locator("#message")).to_be_visible()
     assert page.locator("#message").get_attribute("role") == "alert"
     assert page.locator("#stage .node").count() == 14  # what was there stays
     page.set_input_files("#file", good)

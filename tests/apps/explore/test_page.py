@@ -21,7 +21,7 @@ from augury.classical.graph import BipartiteGraph, InputError
 from augury.watch import watch
 
 FOLDER = Path(page.__file__).parent
-HOSTILE = "</script><script>alert(1)</script><!--<script>&lt;\u2028\ud800'\"`"
+HOSTILE = "</script x></script><script>alert(1)</script><!--<script>&lt;\u2028\ud800'\"`"
 
 
 def told(edges: list[tuple[Any, Any]], model: str = "classical", seed: int = 0) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_labels_cannot_become_markup() -> None:
     text = page_of(story)
     plain, hostile = Parts(page_of(told([("a", "x"), ("b", "y")]))), Parts(text)
     assert hostile.tags == plain.tags
-    assert "alert(1)</script>" not in text
+    assert not set("<>&") & set(hostile.data)  # browsers see the end of a script in more places
     assert json.loads(hostile.data)["stories"][0] == json.loads(json.dumps(story))
 
 

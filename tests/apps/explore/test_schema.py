@@ -57,6 +57,6 @@ def test_answers_are_as_described(schema: Any, path: str) -> None:
     @LIMITS
     @given(case=operation.as_strategy())
     def check(case: schemathesis.Case) -> None:
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, timeout=120)  # its own limit is 10 seconds
 
     check()

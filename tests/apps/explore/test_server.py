@@ -190,6 +190,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     "negative seed": ({"graph": {"text": "a,b"}, "seed": -1}, 422, "body.seed: "),
     "half a seed": ({"graph": {"text": "a,b"}, "seed": 0.5}, 422, "body.seed: "),
     "not base64": ({"graph": {"data": "a!"}}, 422, '"data" is not base64'),
+    "not ASCII": ({"graph": {"data": "ä\u007f"}}, 422, '"data" is not base64'),
     "broken gzip": ({"graph": {"data": packed(BOMB[:40])}}, 422, "damaged or cut short"),
     "broken zip": ({"graph": {"data": packed(b"PK\3\4 and more")}}, 422, "not a whole .npz file"),
     "gzip bomb": ({"graph": {"data": packed(BOMB)}}, 413, "has more than 33,554,432 bytes"),

@@ -318,15 +318,16 @@ class Desk {
   async openLink() {
     const fragment = location.hash.slice(1);
     if (!fragment) return false;
+    let told;
     try {
-      const { graph, settings } = await unpacked(fragment);
-      useSettings(settings || {});
-      byId("example-about", HTMLElement).textContent = "";
-      await this.run(graph);
+      told = await unpacked(fragment);
     } catch {
       say("This link is damaged: there is no graph in it.");
       return false;
     }
+    useSettings(told.settings || {});
+    byId("example-about", HTMLElement).textContent = "";
+    await this.run(told.graph);
     return true;
   }
 }
@@ -359,4 +360,7 @@ function connectTabs(onShow) {
 }
 
 const desk = new Desk();
-desk.start().catch((error) => say(error instanceof Error ? error.message : String(error)));
+desk.start().catch((error) => {
+  if (!(error instanceof Refusal)) throw error; // a fault of ours: the console shall have it
+  say(error.message);
+});

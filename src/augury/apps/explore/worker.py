@@ -9,7 +9,6 @@ of HTTP, in front: four bytes more. Nothing that arrives is written to disk.
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import json
 import math
@@ -140,7 +139,7 @@ def graph_of(given: dict[str, Any], limits: Limits) -> Graph:
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one; letters beyond ASCII are another
         raise InputError('"data" is not base64') from None
 
 
