@@ -100,10 +100,17 @@ def test_simulated_warps_evaluate_the_network_as_it_decides(tmp_path: Path) -> N
     assert library.graph_bytes() == cuda.NODES_BYTES
     for shape, count in (((1, 1), 3), ((2, 5), 5), ((8, 8), 6), ((7, 4), 4), ((34, 36), 1)):
         adjacency = as_bytes(random_graphs(sum(shape), shape, count))
-        mates, rounds = evaluated(library, adjacency, proven())
-        expected = match_dense(adjacency)
-        np.testing.assert_array_equal(mates, expected.mates)
-        np.testing.assert_array_equal(rounds, expected.rounds)
+        assert_decides_as_compiled(library, adjacency)
+    # Sparse ones, in which paths of several lengths are open in the same round.
+    sparse = np.random.default_rng(4).random((12, 6, 6)) < 0.3
+    assert_decides_as_compiled(library, as_bytes(sparse))
+
+
+def assert_decides_as_compiled(library: ctypes.CDLL, adjacency: npt.NDArray[np.uint8]) -> None:
+    mates, rounds = evaluated(library, adjacency, proven())
+    expected = match_dense(adjacency)
+    np.testing.assert_array_equal(mates, expected.mates)
+    np.testing.assert_array_equal(rounds, expected.rounds)
 
 
 def test_a_network_that_decides_otherwise_gets_other_answers(tmp_path: Path) -> None:
