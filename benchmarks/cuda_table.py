@@ -5,6 +5,7 @@
 For each size and density: is every answer legal, of SciPy's size and the one that the CPU's table
 engine gives? Then graphs a second, by events on the device: with the graphs packed on the card, and
 with dense bytes on the card and packing included; all variants are measured, the best is shown.
+The engine `cuda`, which evaluates the network at each step, is timed from dense bytes on the card.
 SciPy is one block-diagonal call on at most 4,096 graphs, from the same dense bytes, CPU time.
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from augury.experiments.bench import check_matching, machine, scipy_blocks, seconds_of
-from augury.neural.engines import cuda, match_dense
+from augury.neural.engines import cuda, match_dense, shipped_network
 
 SIZES = (8, 16, 32, 64)
 DENSITIES = {"1/4": lambda n: 0.25, "3/n": lambda n: 3 / n}
@@ -64,6 +65,9 @@ def check(adjacency: Any) -> None:
         mates, rounds = cuda.match_packed(packed, variant)
         assert np.array_equal(mates.get(), expected.mates), f"{variant} differs from the CPU"
         assert np.array_equal(rounds.get(), expected.rounds), f"{variant} takes other rounds"
+    mates, rounds = cuda.evaluate_packed(cuda.pack(adjacency, 64), shipped_network())
+    assert np.array_equal(mates.get(), expected.mates), "the network differs from its table"
+    assert np.array_equal(rounds.get(), expected.rounds), "the network takes other rounds"
 
 
 def measure(n: int, density: str, batches: list[int]) -> list[dict[str, Any]]:
@@ -80,6 +84,9 @@ def measure(n: int, density: str, batches: list[int]) -> list[dict[str, Any]]:
             continue
         adjacency = random_on_device(2, batch, n, p)
         packed = cuda.pack(adjacency)
+        evaluated = device_seconds(
+            lambda a=adjacency: cuda.evaluate_packed(cuda.pack(a, 64), shipped_network()), 3
+        )
         for variant in cuda.variants(n, n):
             on_card = device_seconds(lambda v=variant, g=packed: cuda.match_packed(g, v))
             whole = device_seconds(
@@ -97,6 +104,8 @@ def measure(n: int, density: str, batches: list[int]) -> list[dict[str, Any]]:
                     "cpu_table_per_second": cpu,
                     "packed_ratio": batch / on_card / peer,
                     "dense_ratio": batch / whole / peer,
+                    "network_per_second": batch / evaluated,
+                    "network_ratio": batch / evaluated / peer,
                 }
             )
     return records
@@ -130,6 +139,7 @@ def main() -> None:
                     f"{n:4}  {density:4} {batch:8}  {best['lanes']:4}  "
                     f"{best['packed_per_second']:13,.0f} {best['packed_ratio']:6.0f}  "
                     f"{best['dense_per_second']:13,.0f} {best['dense_ratio']:6.0f}  "
+                    f"{best['network_per_second']:13,.0f} {best['network_ratio']:6.1f}  "
                     f"{best['scipy_per_second']:8,.0f} {best['cpu_table_per_second']:10,.0f}"
                     f"   ({others})",
                     flush=True,

@@ -5,14 +5,22 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+import torch
+import torch.nn.functional as F
 
 from augury.classical.graph import InputError
+from augury.experiments.bench import check_matching
+from augury.neural.discrete import DiscreteNetwork
 from augury.neural.engines import as_bytes, cuda, match_dense
+from augury.neural.engines.table import compile_table
+from proven import DISCRETE, proven, untrained
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
@@ -29,8 +37,19 @@ def simulated(folder: Path, source: str, lanes: int, size: int) -> ctypes.CDLL:
     library = folder / f"{source}-{lanes}-{size}.so"
     word = cuda.WORDS[size]
     command = [
-        *(COMPILER, "-std=c++17", "-O1", "-shared", "-fPIC", "-w", "-o", str(library)),
+        *(
+            COMPILER,
+            "-std=c++17",
+            "-O1",
+            "-U_FORTIFY_SOURCE",
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-o",
+            str(library),
+        ),
         *(f"-DLANES={lanes}", f"-DSIZE={size}", f"-DWORD={word}"),
+        *(("-DNETWORK",) if source == "network.cu" else ()),
         f'-DSOURCE="{cuda.FOLDER / source}"',
         str(HERE / "warps.cpp"),
     ]
@@ -61,6 +80,71 @@ def test_simulated_warps_match_as_the_cpu_does(tmp_path: Path, lanes: int, size:
         library.run_match(pointer(columns), pointer(mates), pointer(rounds), *sizes, 64)
         np.testing.assert_array_equal(mates, expected.mates)
         np.testing.assert_array_equal(rounds, expected.rounds)
+
+
+def evaluated(
+    library: ctypes.CDLL, adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    count, left, right = adjacency.shape
+    places = np.arange(left, dtype=np.uint64)[:, None]
+    columns = np.bitwise_or.reduce(adjacency.astype(np.uint64) << places, axis=1)
+    parameters = cuda.network_parameters(network)
+    mates, rounds = np.full((count, left), 7, np.int32), np.zeros(count, np.int32)
+    arrays = [pointer(array) for array in (columns, parameters, mates, rounds)]
+    library.run(*arrays, ctypes.c_longlong(count), left, right, 64)
+    return mates, rounds
+
+
+def test_simulated_warps_evaluate_the_network_as_it_decides(tmp_path: Path) -> None:
+    library = simulated(tmp_path, "network.cu", 32, 64)
+    assert library.graph_bytes() == cuda.NODES_BYTES
+    for shape, count in (((1, 1), 3), ((2, 5), 5), ((8, 8), 6), ((7, 4), 4), ((34, 36), 1)):
+        adjacency = as_bytes(random_graphs(sum(shape), shape, count))
+        assert_decides_as_compiled(library, adjacency)
+    # Sparse ones, in which paths of several lengths are open in the same round.
+    sparse = np.random.default_rng(4).random((12, 6, 6)) < 0.3
+    assert_decides_as_compiled(library, as_bytes(sparse))
+
+
+def assert_decides_as_compiled(library: ctypes.CDLL, adjacency: npt.NDArray[np.uint8]) -> None:
+    mates, rounds = evaluated(library, adjacency, proven())
+    expected = match_dense(adjacency)
+    np.testing.assert_array_equal(mates, expected.mates)
+    np.testing.assert_array_equal(rounds, expected.rounds)
+
+
+def test_a_network_that_decides_otherwise_gets_other_answers(tmp_path: Path) -> None:
+    """The kernel computes what it is given; and whatever that is, the result is a matching."""
+    library = simulated(tmp_path, "network.cu", 32, 64)
+    adjacency = as_bytes(random_graphs(3, (4, 5), 5))
+    expected, differs = match_dense(adjacency).mates, 0
+    for seed in range(3):
+        mates, _ = evaluated(library, adjacency, untrained(seed))
+        check_matching(adjacency, mates, mates)
+        differs += not np.array_equal(mates, expected)
+    assert differs == 3
+
+
+def test_the_parameters_are_those_of_the_network() -> None:
+    """One node that hears two kinds, by the parameters and by the network."""
+    network = proven()
+    parameters = torch.from_numpy(cuda.network_parameters(network))
+    parts = parameters.split([128, 64, 64, 1024, 32, 32, 2, 2, 64])
+    kinds, message, own_join = (part.reshape(-1, 32) for part in parts[:3])
+    joined = parts[3].reshape(32, 32)
+    table = compile_table(network)
+    for own, mask in product((0, 1), range(16)):
+        present = [k for k in range(4) if mask >> k & 1] + [2 * own]
+        heard = F.leaky_relu(message[own] + kinds[present].amax(0))
+        updated = F.leaky_relu(own_join[own] + heard @ joined)
+        assert (updated @ parts[4] + parts[6][own] > 0) == table.reached[own, mask]
+        assert (updated @ parts[5] + parts[7][own] > 0) == table.changed[own, mask]
+
+
+def test_a_network_of_another_width_is_refused() -> None:
+    other = DiscreteNetwork(replace(DISCRETE.network, hidden=16))
+    with pytest.raises(InputError, match="32 units, a lane each, not 16"):
+        cuda.network_parameters(other)
 
 
 @pytest.mark.parametrize("side", [1, 7, 8, 9, 16, 17, 32, 33, 64])
@@ -107,6 +191,9 @@ def test_every_variant_on_a_gpu_matches_as_the_cpu_does(shape: tuple[int, int]) 
         mates, rounds = cuda.match_packed(packed, variant)
         np.testing.assert_array_equal(mates.get(), expected.mates)
         np.testing.assert_array_equal(rounds.get(), expected.rounds)
+    mates, rounds = cuda.evaluate_packed(cuda.pack(cuda.on_device(adjacency), 64), proven())
+    np.testing.assert_array_equal(mates.get(), expected.mates)
+    np.testing.assert_array_equal(rounds.get(), expected.rounds)
 
 
 @pytest.mark.gpu
@@ -114,5 +201,6 @@ def test_empty_sides_and_batches_are_taken_by_a_gpu() -> None:
     if not has_gpu():
         pytest.skip("there is no GPU")
     for shape in ((0, 3, 3), (2, 0, 3), (2, 3, 0)):
-        found = match_dense(np.zeros(shape), engine="cuda-table")
-        assert found.mates.shape == shape[:2] and (found.mates == -1).all()
+        for engine in ("cuda", "cuda-table"):
+            found = match_dense(np.zeros(shape), engine=engine)
+            assert found.mates.shape == shape[:2] and (found.mates == -1).all()

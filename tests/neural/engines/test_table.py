@@ -210,6 +210,22 @@ def test_some_damaged_networks_do_decide_otherwise() -> None:
     assert any(not compile_table(damaged(seed)).is_exact for seed in range(3, 12))
 
 
+def test_a_search_ends_after_one_step_less_than_there_are_nodes() -> None:
+    """Here every node flips its bit in each step and says so: the last bits count the steps."""
+    table = compile_table(proven())
+    flips = np.repeat([[1], [0]], len(SETS), axis=1).astype(np.int8)
+    flipping = TableExecutor(replace(table, reached=flips, changed=np.ones_like(flips)))
+    for nodes in (2, 3, 4, 5):
+        path = range(nodes - 1)
+        network = FlowNetwork.from_arcs(
+            nodes, path, [k + 1 for k in path], [1] * (nodes - 1), source=0, sink=nodes - 1
+        )
+        batch = Batch.of([network])
+        tree = flipping.search(batch, batch.capacity, np.ones(batch.num_arcs, np.uint8))
+        steps = nodes - 1
+        assert tree.memory.tolist() == [1 - steps % 2] + [steps % 2] * (nodes - 1)
+
+
 def test_a_capacity_beyond_the_range_is_refused() -> None:
     table = replace(compile_table(proven()), bits=3)
     network = FlowNetwork.from_arcs(2, [0], [1], [8], source=0, sink=1)

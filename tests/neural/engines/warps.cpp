@@ -4,9 +4,11 @@
 // reads what another lane writes without waiting in between is not found out here. Compile with
 // -DSOURCE="<file.cu>" and what that file wants to have defined.
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -20,16 +22,26 @@ struct Place { int x; };
 static Place threadIdx, blockIdx, blockDim;
 WORD memory[1 << 16];
 
-static ucontext_t scheduler, lanes[32];
-static bool ended[32];
+static ucontext_t lanes[32];
+static jmp_buf scheduler, places[32];  // contexts only begin a lane: to jump costs no system call
+static bool begun[32], ended[32];
 static long arrived[32];
 static unsigned long long slot[32];
 static int running;
 
+static void resume(int lane) {
+    if (_setjmp(scheduler)) return;
+    if (begun[lane]) _longjmp(places[lane], 1);
+    begun[lane] = true;
+    setcontext(&lanes[lane]);
+}
+static void rest() {
+    if (!_setjmp(places[running])) _longjmp(scheduler, 1);
+}
 static void wait(unsigned int mask) {
     const long mine = ++arrived[running];
     for (int lane = 0; lane < 32; ++lane)
-        while ((mask >> lane & 1) && arrived[lane] < mine) swapcontext(&lanes[running], &scheduler);
+        while ((mask >> lane & 1) && arrived[lane] < mine) rest();
 }
 static void __syncwarp(unsigned int mask) { wait(mask); }
 template <typename Join>
@@ -45,6 +57,9 @@ static unsigned long long joined(unsigned int mask, unsigned long long value, Jo
 }
 static unsigned int __reduce_or_sync(unsigned int mask, unsigned int value) {
     return joined(mask, value, [](auto all, int, auto one) { return all | one; });
+}
+static unsigned int __reduce_min_sync(unsigned int mask, unsigned int value) {
+    return ~joined(mask, ~value, [](auto all, int, auto one) { return max(all, one); });
 }
 static bool __any_sync(unsigned int mask, bool value) {
     return joined(mask, value, [](auto all, int, auto one) { return all | one; });
@@ -79,7 +94,7 @@ static void start() {
     kernel();
     ended[running] = true;
     arrived[running] = 1L << 60;
-    swapcontext(&lanes[running], &scheduler);
+    _longjmp(scheduler, 1);
 }
 
 // Run a kernel over a grid, warp after warp.
@@ -94,7 +109,7 @@ static void launch(void (*body)(), long long blocks, int threads) {
                 getcontext(&lanes[lane]);
                 lanes[lane].uc_stack.ss_sp = &stacks[lane << 16];
                 lanes[lane].uc_stack.ss_size = 1 << 16;
-                ended[lane] = false;
+                begun[lane] = ended[lane] = false;
                 arrived[lane] = 0;
                 makecontext(&lanes[lane], start, 0);
             }
@@ -104,13 +119,11 @@ static void launch(void (*body)(), long long blocks, int threads) {
                     if (!ended[running]) {
                         threadIdx.x = warp + running;
                         goes_on = true;
-                        swapcontext(&scheduler, &lanes[running]);
+                        resume(running);
                     }
             }
         }
 }
-
-extern "C" int graph_bytes() { return (int)sizeof(Graph); }
 
 static const WORD* given;
 static const byte* bytes;
@@ -119,6 +132,18 @@ static int *found, *counted;
 static long long graphs;
 static int left, right;
 
+#ifdef NETWORK
+static const float* layers;
+extern "C" int graph_bytes() { return (int)sizeof(Nodes); }
+extern "C" void run(const WORD* columns, const float* parameters, int* mates, int* rounds,
+                    long long num_graphs, int num_left, int num_right, int threads) {
+    given = columns, layers = parameters, found = mates, counted = rounds;
+    graphs = num_graphs, left = num_left, right = num_right;
+    const long long blocks = (num_graphs * 32 + threads - 1) / threads;
+    launch([] { run_network(given, layers, found, counted, graphs, left, right); }, blocks, threads);
+}
+#else
+extern "C" int graph_bytes() { return (int)sizeof(Graph); }
 extern "C" void run_match(const WORD* columns, int* mates, int* rounds, long long num_graphs,
                           int num_left, int num_right, int threads) {
     given = columns, found = mates, counted = rounds;
@@ -136,3 +161,4 @@ extern "C" void run_pack(const byte* adjacency, WORD* columns, long long num_gra
     else
         launch([] { pack(bytes, packed, graphs, left, right); }, blocks, 64);
 }
+#endif

@@ -298,9 +298,27 @@ def _match_on_gpu(
     return Matched(mates.get(), rounds.get())
 
 
+def _evaluate_on_gpu(
+    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+) -> Matched:
+    """Evaluate the network on the GPU; there is no judge there, so only one that verifies may."""
+    from augury.neural.engines import cuda
+
+    exact_table(network)
+    packed = cuda.pack(cuda.on_device(adjacency), 64)
+    mates, rounds = cuda.evaluate_packed(packed, network or shipped_network())
+    return Matched(mates.get(), rounds.get())
+
+
 ENGINES: dict[str, Engine] = {
     "plain": Engine("the network, evaluated in PyTorch at each step", "cpu", True, _match_plain),
     "table": Engine("the compiled network, 64 nodes to a word", "cpu", False, _match_table),
+    "cuda": Engine(
+        "the network, evaluated on a GPU at each step, at most 64 nodes a side",
+        "cuda",
+        True,
+        _evaluate_on_gpu,
+    ),
     "cuda-table": Engine(
         "the compiled network on a GPU, at most 64 nodes a side", "cuda", False, _match_on_gpu
     ),

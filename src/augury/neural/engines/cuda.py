@@ -1,8 +1,9 @@
-"""Arrays on a GPU become matchings there: the compiled network, thousands of graphs at a time.
+"""Arrays on a GPU become matchings there, thousands of graphs at a time.
 
-`pack` turns dense bytes into words, one for each column; `match_packed` runs the kernel of
-`table.cu`. Nothing waits for the device, and nothing leaves it. The decisions are those of
-`cpu.match_words`, bit for bit. CuPy compiles the kernel when a variant is first used; it is the
+`pack` turns dense bytes into words, one for each column. `match_packed` runs the compiled network,
+the kernel of `table.cu`; `evaluate_packed` the one of `network.cu`, which evaluates the network for
+every node in every step. Nothing waits for the device, and nothing leaves it. The decisions are
+those of `cpu.match_words`, bit for bit. CuPy compiles a kernel when it is first used; it is the
 optional extra `cuda`.
 
 A variant is (lanes, size): how many lanes of a warp share a graph, and how many nodes a side it
@@ -16,8 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import torch
 
+from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.classical.graph import InputError
+from augury.neural.discrete import DiscreteNetwork
 
 FOLDER = Path(__file__).parent
 WORDS = {
@@ -34,6 +39,12 @@ THREADS = 128
 
 MOST_MEMORY = 48 * 1024
 """Bytes of shared memory that a block may take without asking for more."""
+
+UNITS = 32
+"""The width of a network that `network.cu` evaluates: the lanes of a warp."""
+
+NODES_BYTES = 64 * (2 * 8 + 4)
+"""Shared memory of one graph there: `Nodes` in network.cu."""
 
 
 class Packed(NamedTuple):
@@ -94,10 +105,10 @@ def graph_bytes(size: int) -> int:
 
 
 @cache
-def kernel(name: str, lanes: int, size: int) -> Any:
-    """Compile a kernel of table.cu for one variant."""
+def kernel(name: str, lanes: int, size: int, source: str = "table.cu") -> Any:
+    """Compile a kernel for one variant."""
     head = f"typedef {WORDS[size]} word;\n#define LANES {lanes}\n#define SIZE {size}\n"
-    code = head + (FOLDER / "table.cu").read_text(encoding="utf-8")
+    code = head + (FOLDER / source).read_text(encoding="utf-8")
     return cupy().RawModule(code=code, options=("--std=c++17",)).get_function(name)
 
 
@@ -115,11 +126,16 @@ def on_device(adjacency: Any) -> Any:
     return module.ascontiguousarray(array != 0).view(module.uint8)
 
 
-def pack(adjacency: Any) -> Packed:
-    """(graph, left, right) bytes of 0 and 1 on the device → one word for each column."""
+def pack(adjacency: Any, size: int | None = None) -> Packed:
+    """(graph, left, right) bytes of 0 and 1 on the device → one word for each column.
+
+    Args:
+        adjacency: the graphs.
+        size: a key of `WORDS`, by default the smallest that holds them; the network's is 64.
+    """
     module = cupy()
     count, num_left, num_right = adjacency.shape
-    size = size_for(num_left, num_right)
+    size = size or size_for(num_left, num_right)
     dtype = module.uint64 if size > 32 else module.uint32
     columns = module.zeros((count, num_right), dtype)
     if columns.size and num_left:
@@ -150,4 +166,57 @@ def match_packed(packed: Packed, variant: tuple[int, int] | None = None) -> tupl
         sizes = np.int64(count), np.int32(num_left), np.int32(num_right)
         blocks, memory = -(-count // graphs), graph_bytes(size) * graphs
         run((blocks,), (THREADS,), (columns, mates, rounds, *sizes), shared_mem=memory)
+    return mates, rounds
+
+
+@torch.inference_mode()
+def network_parameters(network: DiscreteNetwork) -> npt.NDArray[np.float32]:
+    """Return what `network.cu` wants of a network, by the network's own layers, flat.
+
+    In order: the message of each kind (4, K), what a node's own bit adds to it (2, K) and to the
+    join (2, K), the join's weights by input (K, K), the weights of "reached" and "changed" (2, K),
+    what the own bit adds to these (2, 2), and the scores of links (2, 2, 16).
+    """
+    hidden = network.hidden
+    if hidden != UNITS:
+        raise InputError(f"on a GPU a network has {UNITS} units, a lane each, not {hidden}")
+    bits = torch.arange(2, device=network.score.weight.device)
+    nodes = network.encode_nodes(bits)
+    message, join = network.processor.message, network.processor.join
+    links = network.processor.prepare(network.encode_links(bits))
+    kinds = message.part(nodes, 1)[:, None] + links
+    heads = [network.reached, network.changed]
+    # Nothing is updated yet, so this is what the own bit and the bias add up to.
+    nothing = torch.zeros_like(nodes)
+    constants = [head(torch.cat([nodes, nothing], dim=-1)) for head in heads]
+    weights = torch.arange(MAX_WEIGHT + 1, device=bits.device)
+    grid = torch.cartesian_prod(bits, bits, weights)
+    parts = [
+        kinds,
+        message.part(nodes, 0),
+        join.part(nodes, 0),
+        join.weight[:, hidden:].T,
+        *(head.weight[0, hidden:] for head in heads),
+        *constants,
+        network.scores(grid[:, 0], grid[:, 1], grid[:, 2]),
+    ]
+    return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy().astype(np.float32)
+
+
+def evaluate_packed(packed: Packed, network: DiscreteNetwork) -> tuple[Any, Any]:
+    """As `match_packed`, with the network evaluated at each step; `packed` has words of 64 bits."""
+    module = cupy()
+    columns, num_left = packed
+    if columns.dtype != module.uint64:
+        raise InputError("the network takes graphs that were packed with size=64")
+    count, num_right = columns.shape
+    mates = module.full((count, num_left), -1, module.int32)
+    rounds = module.zeros(count, module.int32)
+    if columns.size and num_left:
+        parameters = module.asarray(network_parameters(network))
+        graphs = THREADS // 32
+        run = kernel("run_network", 32, 64, "network.cu")
+        sizes = np.int64(count), np.int32(num_left), np.int32(num_right)
+        arguments = columns, parameters, mates, rounds, *sizes
+        run((-(-count // graphs),), (THREADS,), arguments, shared_mem=NODES_BYTES * graphs)
     return mates, rounds
