@@ -22,7 +22,10 @@ SAMPLES = Samples(record(NETWORKS, np.random.default_rng(0)), DataConfig())
 SHAPE = Shape.of(SAMPLES, 9)
 
 
-def learnt(network: PaperNetwork, chosen: list[int], extra_steps: int | None) -> tuple[Tally, ...]:
+Learnt = tuple[Tally, list[Tensor]]
+
+
+def learnt(network: PaperNetwork, chosen: list[int], extra_steps: int | None) -> Learnt:
     """Return the tally and the gradients, with a batch as it is or filled up."""
     rng, tally = np.random.default_rng(1), Tally()
     network.zero_grad()
@@ -41,7 +44,7 @@ def learnt(network: PaperNetwork, chosen: list[int], extra_steps: int | None) ->
     return tally, gradients
 
 
-def check_same(one: tuple[Tally, list[Tensor]], other: tuple[Tally, list[Tensor]]) -> None:
+def check_same(one: Learnt, other: Learnt) -> None:
     for kind in ("loss", "right", "count"):
         for name, value in getattr(one[0], kind).items():
             torch.testing.assert_close(

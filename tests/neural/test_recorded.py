@@ -37,6 +37,12 @@ def trained(
     return [p.detach().cpu() for p in module.network.parameters()], losses
 
 
+def check_close(one: list[torch.Tensor], other: list[torch.Tensor]) -> None:
+    # Adam divides by the gradient's size: where that is nothing but rounding, so is the update.
+    apart = torch.cat([(a - b).abs().flatten() for a, b in zip(one, other, strict=True)])
+    assert float(apart.median()) < 1e-6 and float(apart.quantile(0.95)) < 1e-4
+
+
 @pytest.mark.parametrize("preset", ["paper-mpnn", "paper-pna-nostd"])
 @pytest.mark.parametrize("seeds", [[0], [0, 4]])
 def test_two_epochs_of_recorded_updates_are_two_epochs(preset: str, seeds: list[int]) -> None:
@@ -46,9 +52,7 @@ def test_two_epochs_of_recorded_updates_are_two_epochs(preset: str, seeds: list[
     assert losses.keys() == other_losses.keys()
     for name, value in losses.items():
         np.testing.assert_allclose(other_losses[name], value, rtol=1e-3, err_msg=name)
-    for one, other in zip(weights, others, strict=True):
-        # Adam divides by the gradient's size: where that is rounding, so is the update.
-        assert float((one - other).abs().median()) < 1e-5
+    check_close(weights, others)
 
 
 def test_what_is_taken_starts_again_at_zero() -> None:
@@ -71,5 +75,4 @@ def test_recorded_kernels_do_what_plain_ones_do_and_repeat() -> None:
     assert all(torch.equal(one, other) for one, other in zip(once, again, strict=True))
     for name, value in losses.items():
         np.testing.assert_allclose(recorded_losses[name], value, rtol=1e-2, err_msg=name)
-    for one, other in zip(plain, once, strict=True):
-        assert float((one - other).abs().median()) < 1e-4
+    check_close(plain, once)

@@ -161,7 +161,10 @@ NO_ROWS = Rows(
 )
 
 
-def with_rows(batch: SearchBatch | ReachBatch, steps: torch.Tensor) -> SearchBatch | ReachBatch:
+Part = TypeVar("Part", SearchBatch, ReachBatch)
+
+
+def with_rows(batch: Part, steps: torch.Tensor) -> Part:
     """Add the rows; all shapes are known, so that a device need not wait for the host."""
     wiring, num_steps = batch.wiring, len(batch.running)
     nodes, graphs = wiring.num_nodes, wiring.num_graphs
@@ -243,8 +246,7 @@ class PaddedBatch(NamedTuple):
     def with_rows(self) -> tuple[SearchBatch, list[ReachBatch]]:
         """Return what a network learns from."""
         reach = [self.reach] if self.extra is None else [self.reach, self.extra]
-        found = [with_rows(*part) for part in (self.search, *reach)]
-        return found[0], found[1:]  # pyright: ignore[reportReturnType] – kinds are kept in order
+        return with_rows(*self.search), [with_rows(*part) for part in reach]
 
     def _tensors(self) -> list[torch.Tensor]:
         parts = [self.search, self.reach, *([self.extra] if self.extra else [])]
@@ -255,9 +257,6 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor's bytes, filled up to whole words of 8."""
     flat = tensor.contiguous().view(-1).view(torch.uint8)
     return torch.nn.functional.pad(flat, (0, -len(flat) % 8))
-
-
-Part = TypeVar("Part", SearchBatch, ReachBatch)
 
 
 def _tensors_of(part: tuple[SearchBatch | ReachBatch, torch.Tensor]) -> list[torch.Tensor]:

@@ -8,6 +8,7 @@ CPU the same update runs without recording; that is how it is tested.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -72,14 +73,15 @@ class Recorder:
         before = [(tensor, tensor.clone()) for tensor in self._state()]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
+        with torch.cuda.stream(stream), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Adam says that it could be recorded, but is not yet
             for _ in range(WARM_UP):
                 self._update(batch)
         torch.cuda.current_stream().wait_stream(stream)
         self._put_back(before)
         self.optimizer.zero_grad(set_to_none=True)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=stream):
             self._update(batch)
         return graph.replay
 

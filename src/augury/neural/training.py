@@ -46,7 +46,7 @@ from augury.classical.graph import InputError
 from augury.classical.simulate import maximum_values, simulate
 from augury.config import Config, to_dict
 from augury.neural import checkpoint
-from augury.neural.batch import TrainingData, moved, training_data
+from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
 from augury.neural.kinds import executor_of, make_network
 from augury.neural.layers import stack, unstack
 from augury.neural.losses import WEIGHTS, Tally, learn
@@ -144,6 +144,7 @@ class Ensemble(pl.LightningModule):
             self.network = initial_network(config, data, seeds[0])
             stack(networks, self.network)
         self.tally = Tally()
+        self.validation: list[tuple[SearchBatch, ReachBatch]] = []
         self.workers: ProcessPoolExecutor | None = None
 
     def train_dataloader(self) -> DataLoader[Any]:
@@ -199,12 +200,15 @@ class Ensemble(pl.LightningModule):
     @torch.no_grad()
     def validated(self) -> Tally:
         """Run the validation rounds; their walks are always the same."""
-        tally, samples = Tally(), self.data.validation
-        for first in range(0, len(samples), 128):
-            chosen = range(first, min(first + 128, len(samples)))
-            rng = np.random.default_rng([self.config.data.seed, first])
-            search = moved(samples.search_batch(chosen, rng), self.device)
-            reach = moved(samples.reach_batch(chosen), self.device)
+        if not self.validation:  # the batches are the same after every epoch
+            samples = self.data.validation
+            for first in range(0, len(samples), 128):
+                chosen = range(first, min(first + 128, len(samples)))
+                rng = np.random.default_rng([self.config.data.seed, first])
+                search = moved(samples.search_batch(chosen, rng), self.device)
+                self.validation.append((search, moved(samples.reach_batch(chosen), self.device)))
+        tally = Tally()
+        for search, reach in self.validation:
             learn(self.network, search, [reach], tally)
         return tally
 

@@ -17,6 +17,8 @@ from augury.neural.engines import fast
 from augury.neural.execute import NeuralExecutor
 from augury.neural.networks import PaperNetwork
 from augury.neural.processors import PROCESSORS
+from augury.neural.reduce import best_links
+from augury.neural.wiring import Wiring
 from graphs import NO_ARCS
 from tiny import UNEQUAL, bipartite, neural
 
@@ -129,3 +131,12 @@ def test_capacities_far_apart_share_rows() -> None:
     wide.distance.weight.data = torch.randn(18, 16, generator=torch.Generator().manual_seed(1))
     (plain, _), (compiled, _) = both(wide, Batch.of([network]), 0)
     torch.testing.assert_close(compiled.memory.latent, plain.memory.latent, atol=1e-4, rtol=1e-4)
+
+
+def test_the_first_of_equal_links_is_the_best() -> None:
+    wiring = Wiring.of(Batch.of([bipartite(5)]))
+    row = torch.arange(wiring.num_links) % 2
+    for scores in ([0.0, 0.0], [0.0, 1.0]):
+        along = torch.tensor(scores)[:, None]
+        found = fast.best_links(torch.zeros(wiring.num_nodes, 1), along, row, wiring)
+        assert torch.equal(found, best_links(along[row, 0], wiring))

@@ -7,7 +7,13 @@ import pytest
 import torch
 
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import Settings, Tree, draw_weights, ford_fulkerson
+from augury.classical.ford_fulkerson import (
+    BREADTH_FIRST,
+    Settings,
+    Tree,
+    draw_weights,
+    ford_fulkerson,
+)
 from augury.classical.generate import flow, ladder_state, sparse
 from augury.classical.network import FlowNetwork
 from augury.config import NetworkConfig
@@ -77,3 +83,16 @@ def test_without_numba_the_plain_form_runs(monkeypatch: pytest.MonkeyPatch) -> N
     expected, _ = searches(proven(), batch, batch.capacity)
     monkeypatch.setattr(discrete, "_frontier", lambda: None)
     check_same(expected, searches(proven(), batch, batch.capacity)[1])
+
+
+def test_searching_on_behind_the_sink_costs_no_rounds() -> None:
+    """A subtree's longer paths must not hide its shortest ones, which alone are applied."""
+    graphs = [
+        FlowNetwork.from_bipartite(sparse(np.random.default_rng(n), 120, 3.0)) for n in (0, 1)
+    ]
+    rounds = []
+    for parts in (BREADTH_FIRST, DiscreteExecutor(proven()).subroutines()):
+        rngs = np.random.default_rng(0).spawn(len(graphs))
+        run = ford_fulkerson(Batch.of(graphs), parts, rngs, Settings(many_paths=True))
+        rounds.append([sorted(round_.paths.arcs.tolist()) for round_ in run])
+    assert rounds[0] == rounds[1]
