@@ -39,6 +39,9 @@ REFUSED = {
 SLOW = {
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_gl1": "762 rounds",
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_wlm3": "621 rounds",
+    "tests/test_gomory_hu.py::TestGomoryHuTree::test_default_flow_function_karate_club_graph": (
+        "the same as test_karate_club_graph, for the default is ours too"
+    ),
 }
 """Tests that run only with `--runslow`, the option of NetworkX's own tests."""
 
