@@ -109,7 +109,7 @@ def test_a_wrong_answer_fails_the_tests_of_every_module(suite: Suite, tmp_path: 
 
 @pytest.mark.slow
 def test_the_peers_large_networks_pass(tmp_path: Path) -> None:
-    report = run(SUITES["networkx flows"], tmp_path, "--runslow", "-k", "LargeGraph or miserables")
+    report = run(SUITES["networkx flows"], tmp_path, "--patient", "-k", "LargeGraph or miserables")
     assert failures(report) == []
     assert sum(test["searches"] for test in report.values()) > 2_000
     assert sum(test["classical_rounds"] for test in report.values()) == 0
