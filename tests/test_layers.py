@@ -27,6 +27,7 @@ LAYERS = {
     "networkx_backend": 3,
     "datasets": 3,
     "watch": 3,
+    "page": 3,
     "experiments": 4,
     "apps": 5,
 }
@@ -57,6 +58,7 @@ UNIMPORTED = [
     ("augury.neural.processors*", ("augury.classical*",), "processors know no algorithm"),
     ("augury.experiments.plot*", ("augury.neural*",), "plots read records"),
     ("augury.apps.explore*", ("augury.neural*",), "pages read events"),
+    ("augury.page*", ("augury.neural*", "augury.classical*"), "pages read events"),
 ]
 """(modules, what they do not import themselves, why)."""
 

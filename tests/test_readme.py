@@ -26,9 +26,11 @@ class Command(NamedTuple):
 
     @property
     def takes_long(self) -> bool:
-        """Trainings, and evaluations of what they leave."""
+        """Trainings, evaluations of what they leave, measurements, and a server that stays."""
         name = self.words[1] if self.words[0] == "augury" else ""
-        return name == "train" or (name == "evaluate" and self.words[2] != "classical")
+        if name == "evaluate":
+            return self.words[2] != "classical"
+        return name in ("train", "reproduce", "bench", "explore")
 
 
 def commands() -> list[Command]:
@@ -67,7 +69,7 @@ def test_the_python_runs_and_prints_what_it_says(
     assert flow.startswith("[(1, 2, 12), (1, 3, 11), ")
     assert "maximum" in last
     assert space["solution"].is_maximum
-    [(_, code)] = blocks(README, "python")
+    (_, code), *_ = blocks(README, "python")
     statements = [line for line in code.splitlines() if line and "import" not in line]
     assert len(statements) <= 10
 

@@ -195,6 +195,29 @@ def test_a_batch_is_run_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatc
     assert [now.size for now in told] == sorted(now.size for now in told)
 
 
+@pytest.mark.parametrize("model", [None, "paper-mpnn", "classical"])
+def test_a_solution_tells_its_own_run_and_shows_it_in_a_notebook(model: str | None) -> None:
+    for graph in (generate.sparse(np.random.default_rng(3), 12), JOBS, BRIDGE):
+        solution = solve(graph, model=model, seed=5)
+        story = solution.story()
+        told = json.loads(json.dumps(solution.to_dict()))
+        assert story["solution"] == told
+        assert solve_batch([graph], model=model, seed=5)[0].story() == story
+        page = solution._repr_html_()
+        assert page is not None
+        assert page.startswith("<iframe")
+    assert "Content-Security-Policy" in page
+
+
+def test_a_run_that_cannot_be_told_is_shown_as_text() -> None:
+    own = solve(JOBS, model=BREADTH_FIRST)
+    with pytest.raises(InputError, match="the executor 'own' shows no steps"):
+        own.story()
+    assert own._repr_html_() is None
+    large = solve(generate.sparse(np.random.default_rng(0), 20_000), model="classical")
+    assert large._repr_html_() is None
+
+
 def test_a_checkpoint_is_loaded_anew_when_its_file_has_changed(tmp_path: Path) -> None:
     path = tmp_path / "mine.safetensors"
     path.write_bytes(find("discrete").read_bytes())

@@ -8,7 +8,7 @@ the classical search, and the solution says how many rounds were whose.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -91,6 +91,8 @@ class Solution:
     """Matched (left, right) pairs; None for a flow."""
     flow: list[tuple[Label, Label, int]] | None = None
     """(tail, head, amount) for each arc that carries flow; None for a matching."""
+    retell: Callable[[], dict[str, Any]] | None = field(default=None, compare=False)
+    """Run again, with every step told; None where the executor shows none."""
 
     @property
     def size(self) -> int:
@@ -121,6 +123,25 @@ class Solution:
             "ending": self.ending,
             "certificate": self.certificate.to_dict(),
         }
+
+    def story(self) -> dict[str, Any]:
+        """Run again and return every round and step; see `augury.watch`.
+
+        Raises:
+            InputError: the executor shows no steps, or the run is too long to be told.
+        """
+        if self.retell is None:
+            raise InputError(f"the executor {self.executor!r} shows no steps")
+        return self.retell()
+
+    def _repr_html_(self) -> str | None:
+        """Show the run in a notebook, or nothing but the text where it cannot be told."""
+        from augury.page import frame_of
+
+        try:
+            return frame_of(self.story())
+        except InputError:
+            return None
 
     def __repr__(self) -> str:
         what = "flow" if self.matching is None else "matching"
@@ -168,7 +189,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     name, subroutines = subroutines_of(model, device)
     read = as_graph(graph, source, sink)
     [solution] = _solved([read], name, subroutines, (exact, seed, progress))
-    return solution
+    return replace(solution, retell=_teller(read, model, exact, device, seed))
 
 
 def solve_batch(
@@ -202,8 +223,28 @@ def solve_batch(
     for chunk in _chunks(as_graphs(graphs)):
         before, size = len(solutions), sum(solution.size for solution in solutions)
         report = progress and _shifted(progress, before, size)
-        solutions += _solved(chunk, name, subroutines, (exact, seed, report))
+        solved = _solved(chunk, name, subroutines, (exact, seed, report))
+        solutions += [
+            replace(solution, retell=_teller(graph, model, exact, device, seed))
+            for graph, solution in zip(chunk, solved, strict=True)
+        ]
     return solutions
+
+
+def _teller(
+    graph: Graph, model: Any, exact: bool, device: Any, seed: int
+) -> Callable[[], dict[str, Any]] | None:
+    """Return what tells a run of `solve` step by step, for models that are known by name."""
+    if not isinstance(model, str | Path | None):
+        return None
+
+    def tell() -> dict[str, Any]:
+        from augury.watch import watch
+
+        how = {"model": model, "exact": exact, "seed": seed, "device": str(device or "cpu")}
+        return watch(graph, **how, many_paths=True)
+
+    return tell
 
 
 def run(

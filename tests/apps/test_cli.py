@@ -318,6 +318,18 @@ def test_another_network_may_solve_and_need_not_be_finished_classically(augury: 
     assert "\npaper-mpnn executor, 0 rounds, gave up\nlegal, but 1 short of the maximum\n" in out
 
 
+def test_the_run_is_written_as_json_and_as_a_page(augury: Augury) -> None:
+    done = augury("solve", "jobs.csv", "--trace", "run.json", "--html", "run.html")
+    assert done.out.endswith("written to run.json\nwritten to run.html\n")
+    story = json.loads(Path("run.json").read_text())
+    assert (story["format"], story["version"]) == ("augury-trace", 1)
+    assert story["solution"]["size"] == 2
+    assert "<script" in Path("run.html").read_text()
+    answer = json.loads(augury("solve", "jobs.csv", "--trace", "again.json", "--json").out)
+    assert answer["size"] == 2
+    assert json.loads(Path("again.json").read_text()) == story
+
+
 def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
     Path("empty").mkdir()
     for arguments, message in {
@@ -325,6 +337,8 @@ def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
         ("jobs.csv", "--model", "discrete", "--executor", "classical"): "but --executor is class",
         ("jobs.csv", "--device", "moon"): "the device is 'moon'",
         ("jobs.csv", "pipes.max", "--trace", "t.json"): "--trace writes the run on one graph",
+        ("jobs.csv", "pipes.max", "--html", "t.html"): "--html writes the run on one graph",
+        ("jobs.csv", "--html", "nowhere/t.html"): "nowhere: there is no such folder",
         ("jobs.csv", "pipes.max", "--output", "nowhere"): "nowhere: there is no such folder",
         ("jobs.csv", "jobs.csv", "--output", "empty"): "both answers would be empty/jobs.csv.json",
         ("empty",): "empty: no file in this folder ends in .csv, ",

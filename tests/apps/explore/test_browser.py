@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from augury.apps.explore.page import frame_of, page_of
 from augury.classical.formats import read_graph
 from augury.classical.graph import BipartiteGraph
+from augury.page import frame_of, page_of
 from augury.watch import watch
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

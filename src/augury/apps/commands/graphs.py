@@ -118,6 +118,9 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     trace: Annotated[
         Path | None, typer.Option(help="Write every round and step here, as JSON.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the run here as a page that works without a server.")
+    ] = None,
     flow: Flow = False,
     header: Header = None,
     source: Source = None,
@@ -131,10 +134,11 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         raise InputError(f"--model names a network, but --executor is {executor.value}")
     names = _files_in(files)
     several = len(names) > 1 or os.path.isdir(files[0])
-    if several and trace is not None:
-        raise InputError(f"--trace writes the run on one graph, not on {len(names)}")
+    told = {"--trace": trace, "--html": html}
+    for option in (name for name, path in told.items() if several and path is not None):
+        raise InputError(f"{option} writes the run on one graph, not on {len(names)}")
     outputs = _outputs(output, names, format) if several else [output]
-    _refuse_missing_folders([*outputs, trace])
+    _refuse_missing_folders([*outputs, *told.values()])
     graphs = [_read(name, flow, header, source, sink) for name in names]
     how: dict[str, Any] = {"model": model, "exact": exact, "seed": seed}
     if executor is Executor.NEURAL:
@@ -146,8 +150,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
         for name, solution in zip(names, solutions, strict=True)
     ]
-    if trace is not None:
-        _write_trace(trace, graphs[0], **how)
+    _write_story(solutions[0], trace, html)
     for path, answer in zip(outputs, answers, strict=True):
         if path is not None:
             write_text(path, answer_text(answer, (format or _format_of(path)).value))
@@ -156,7 +159,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     elif several:
         _print_solutions(graphs, answers, output)
     else:
-        _print_solution(graphs[0], answers[0], [path for path in (output, trace) if path])
+        _print_solution(graphs[0], answers[0], [path for path in (output, trace, html) if path])
 
 
 def certify(  # noqa: PLR0913  # one parameter for each option
@@ -326,13 +329,21 @@ def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any
         return solve_batch(graphs, **how, progress=progress)
 
 
-def _write_trace(path: Path, graph: BipartiteGraph | FlowNetwork, **how: Any) -> None:
+def _write_story(solution: Any, trace: Path | None, html: Path | None) -> None:
+    """Write the run step by step, as JSON and as a page; whichever is asked for."""
     import json
 
     from augury.classical.formats import write_text
-    from augury.watch import watch
 
-    write_text(path, json.dumps(watch(graph, **how, many_paths=True)) + "\n")
+    if trace is None and html is None:
+        return
+    story = solution.story()
+    if trace is not None:
+        write_text(trace, json.dumps(story) + "\n")
+    if html is not None:
+        from augury.page import page_of
+
+        write_text(html, page_of(story))
 
 
 def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) -> None:

@@ -39,9 +39,9 @@ from starlette.responses import Response
 from augury import __version__
 from augury.apps.explore.guard import HEADERS, Guard, problem
 from augury.apps.explore.limits import Limits
-from augury.apps.explore.page import SERVED, asset, served_page
 from augury.apps.explore.workers import Busy, Workers
 from augury.classical.generate import FAMILIES
+from augury.page import SERVED, asset, served_page
 
 CLASSICAL = {
     "classical": "breadth-first search, without a network",

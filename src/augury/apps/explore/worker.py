@@ -24,12 +24,12 @@ from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any
 
 from augury.apps.explore.limits import Limits
-from augury.apps.explore.page import shown
 from augury.classical.formats import ReadOptions, parse_graph
 from augury.classical.formats.json_graph import write_json
 from augury.classical.generate import generate
 from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
+from augury.page import shown
 
 if TYPE_CHECKING:
     Graph = BipartiteGraph | FlowNetwork

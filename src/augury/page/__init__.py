@@ -32,7 +32,7 @@ DRAWABLE = 64
 
 def asset(name: str) -> str:
     """Return a file of the page as text."""
-    return (files("augury.apps.explore") / name).read_text(encoding="utf-8")
+    return (files("augury.page") / name).read_text(encoding="utf-8")
 
 
 def shown(stories: Sequence[Story]) -> dict[str, Any]:

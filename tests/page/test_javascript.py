@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from augury.apps.explore import page
+from augury import page
 
 FOLDER = Path(page.__file__).parent
 TSC = shutil.which("tsc")

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from augury.apps.explore import page
-from augury.apps.explore.page import VIEWER, frame_of, page_of, served_page, summarised
+from augury import page
 from augury.classical.generate import generate
 from augury.classical.graph import BipartiteGraph, InputError
+from augury.page import VIEWER, frame_of, page_of, served_page, summarised
 from augury.watch import watch
 
 FOLDER = Path(page.__file__).parent
@@ -158,7 +158,7 @@ def test_the_served_page_has_no_inline_code() -> None:
 def test_every_file_of_the_page_is_part_of_the_package() -> None:
     import tomllib
 
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     with (root / "pyproject.toml").open("rb") as file:
         patterns = tomllib.load(file)["tool"]["setuptools"]["package-data"]["augury"]
     kept = {path for pattern in patterns for path in (root / "src" / "augury").glob(pattern)}
