@@ -200,9 +200,9 @@ def test_stopped_for_time_and_tidied_up_it_ends_with_the_same_report(
     assert not Path("run/report.md").exists()
     stops = 0
     while not Path("run/report.md").exists():
-        done = augury(*run, "--stop-after", "1.5")
+        done = augury(*run, "--stop-after", "0.2")
         assert done.code == 0, done.err
-        if "stopped after 1.5 s; the same command goes on" in done.out:
+        if "stopped after 0.2 s; the same command goes on" in done.out:
             stops += 1
         assert stops < 100
     assert stops

@@ -470,3 +470,12 @@ def test_subtrees_are_left_by_their_nearest_way_to_the_sink() -> None:
     )
     assert len(rounds[0].paths.arcs) == 3
     assert batch.receiver[rounds[0].paths.arcs[1]] == 1 + 3 + 2
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (70, 70)])
+def test_more_threads_than_graphs_are_no_fault(shape: tuple[int, int]) -> None:
+    graphs = np.random.default_rng(0).random((3, *shape)) < 0.2
+    alone = match_dense(graphs)
+    for count in (0, 1, 3):
+        shared = match_dense(graphs[:count], threads=8)
+        np.testing.assert_array_equal(shared.mates, alone.mates[:count])

@@ -216,7 +216,8 @@ def _match_table(
         else:
             mates[some], rounds[some] = _match_large(adjacency[some])
 
-    if threads == 1:
+    threads = min(threads, count)
+    if threads <= 1:
         match((0, count))
     else:
         parts = pairwise(np.linspace(0, count, threads + 1).astype(int).tolist())
@@ -245,7 +246,7 @@ def _match_large(adjacency: npt.NDArray[np.uint8]) -> Matched:
     count, num_left, num_right = adjacency.shape
     if num_right % 8:  # lists are made eight bytes at a time
         adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
-    rows = adjacency.reshape(count * num_left, -1)
+    rows = adjacency.reshape(count * num_left, adjacency.shape[2])
     indptr = np.zeros(len(rows) + 1, np.int64)
     cpu.count_edges(rows, indptr[1:])
     np.cumsum(indptr, out=indptr)
