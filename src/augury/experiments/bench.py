@@ -163,6 +163,7 @@ def _engine(name: str, threads: int = 1) -> Callable[[Adjacency], Sizes]:
 CONTESTANTS: dict[str, Contestant] = {
     "table": Contestant(_engine("table"), "table"),
     "table, 2 threads": Contestant(_engine("table", 2), "table", threads=2),
+    "fast": Contestant(_engine("fast"), "network"),
     "plain": Contestant(_engine("plain"), "network"),
     REFERENCE: Contestant(lambda adjacency: (scipy_blocks(adjacency) >= 0).sum(-1), "peer"),
     "SciPy, one by one": Contestant(_scipy_one_by_one, "peer"),

@@ -21,16 +21,25 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
 
     densities = list(dict.fromkeys(record["density"] for record in batches))
     figure, panels = plt.subplots(
-        1, len(densities) + bool(growth), figsize=(4.6 * (len(densities) + 1), 4), squeeze=False
+        1,
+        len(densities) + bool(growth),
+        figsize=(4.6 * (len(densities) + 1), 4.8),
+        squeeze=False,
+        layout="constrained",
     )
+    colours = plt.get_cmap("tab20").colors  # type: ignore[reportAttributeAccessIssue]
     for panel, density in zip(panels[0], densities, strict=False):
-        for name in dict.fromkeys(record["name"] for record in batches):
+        for colour, name in enumerate(dict.fromkeys(record["name"] for record in batches)):
             rows = [r for r in batches if r["name"] == name and r["density"] == density]
             sizes, speeds = [r["n"] for r in rows], [r["per_second"] for r in rows]
-            panel.loglog(sizes, speeds, STYLES[rows[0]["kind"]], marker=".", label=name)
+            style = STYLES[rows[0]["kind"]]
+            panel.loglog(sizes, speeds, style, marker=".", label=name, color=colours[colour])
+            panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
+            panel.set_xticks([], minor=True)
         panel.set(title=f"p = {density}", xlabel="nodes a side", ylabel="graphs a second")
     if batches:
-        panels[0][0].legend(fontsize="x-small")
+        lines, names = panels[0][0].get_legend_handles_labels()
+        figure.legend(lines, names, loc="outside lower center", ncols=6, fontsize="small")
     if growth:
         edges = [record["edges"] for record in growth]
         last = panels[0][-1]
@@ -38,7 +47,6 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
         last.loglog(edges, [r["scipy_seconds"] for r in growth], ":", marker=".", label="SciPy")
         last.set(title="one sparse graph", xlabel="edges", ylabel="CPU seconds")
         last.legend(fontsize="x-small")
-    figure.tight_layout()
     with atomic_file(path) as file:
         figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=120)
     plt.close(figure)

@@ -35,7 +35,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     """Time our engines beside SciPy, NetworkX, igraph and OR-Tools on the same dense arrays.
 
     Graphs a second end to end, by CPU time, all answers checked; ratios are to SciPy's one
-    block-diagonal call. "table" is the compiled network, "plain" evaluates it at each step.
+    block-diagonal call. "table" is the compiled network, "fast" and "plain" evaluate it.
     """
     from augury.classical.formats import write_text
     from augury.experiments.bench import machine, measure_batches, measure_growth

@@ -1,6 +1,6 @@
 """Arrays become matchings and flows, by whichever form of the network is quickest.
 
-An engine is a form of the same function: `plain` evaluates the network in PyTorch at each step,
+An engine is a form of the same function: `plain` and `fast` evaluate the network at each step,
 `table` is the verified network compiled to its own transition table and run bit-parallel, and
 `cuda` and `cuda-table` are these two on a GPU, for many graphs of at most 64 nodes a side. All make
 the same decisions, round for round, with the weights of `ties`: the tests compare them. Only a
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -257,8 +257,8 @@ def _match_large(adjacency: npt.NDArray[np.uint8]) -> Matched:
     return Matched(mates.reshape(count, num_left), rounds)
 
 
-def _match_plain(
-    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+def _match_evaluated(
+    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int, engine: str
 ) -> Matched:
     """Evaluate the network at each step, in the rounds of `ford_fulkerson`."""
     from augury.classical.ford_fulkerson import Settings, ford_fulkerson
@@ -270,7 +270,7 @@ def _match_plain(
     count, num_left, num_right = adjacency.shape
     graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
     batch = Batch.of([FlowNetwork.from_bipartite(graph) for graph in graphs])
-    executor = DiscreteExecutor(network or shipped_network()).subroutines()
+    executor = DiscreteExecutor(network or shipped_network(), engine=engine).subroutines()
     mates = np.full((count, num_left), -1, np.int32)
     rounds = np.zeros(count, np.int32)
     settings = Settings(many_paths=True, weights=turning_weights)
@@ -312,7 +312,18 @@ def _evaluate_on_gpu(
 
 
 ENGINES: dict[str, Engine] = {
-    "plain": Engine("the network, evaluated in PyTorch at each step", "cpu", True, _match_plain),
+    "plain": Engine(
+        "the network, evaluated in PyTorch at each step",
+        "cpu",
+        True,
+        partial(_match_evaluated, engine="plain"),
+    ),
+    "fast": Engine(
+        "the network, evaluated at each step where something changed",
+        "cpu",
+        True,
+        partial(_match_evaluated, engine="fast"),
+    ),
     "table": Engine("the compiled network, 64 nodes to a word", "cpu", False, _match_table),
     "cuda": Engine(
         "the network, evaluated on a GPU at each step, at most 64 nodes a side",
