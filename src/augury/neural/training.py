@@ -531,18 +531,21 @@ def _trainer(config: Config, folder: Path, device: str, callbacks: list[pl.Callb
         TensorBoardLogger(folder, name="logs", version="tensorboard"),
     ]
     kind, _, number = device.partition(":")
-    return pl.Trainer(
-        accelerator="gpu" if kind == "cuda" else kind,
-        devices=[int(number)] if number else 1,
-        max_epochs=config.training.max_epochs,
-        reload_dataloaders_every_n_epochs=1,
-        enable_checkpointing=False,
-        enable_model_summary=False,
-        enable_progress_bar=False,
-        logger=loggers,
-        callbacks=callbacks,
-        num_sanity_val_steps=0,
-    )
+    with warnings.catch_warnings():
+        # Lightning advises against the CPU wherever there is a GPU; it is a choice here.
+        warnings.filterwarnings("ignore", "GPU available but not used")
+        return pl.Trainer(
+            accelerator="gpu" if kind == "cuda" else kind,
+            devices=[int(number)] if number else 1,
+            max_epochs=config.training.max_epochs,
+            reload_dataloaders_every_n_epochs=1,
+            enable_checkpointing=False,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+            logger=loggers,
+            callbacks=callbacks,
+            num_sanity_val_steps=0,
+        )
 
 
 def _prepare_folder(
