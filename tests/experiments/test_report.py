@@ -168,8 +168,8 @@ def test_the_page_of_times_adds_up() -> None:
     machine = {"processor": "abacus", "cores": "10"}
     training = {"what": "training", "network": "discrete", "epochs": 3, "seconds": 6.0}
     part = {"what": "part", "network": "discrete", "scale": 16, "p": "1/4", "seconds": 3.5}
-    session = {"what": "session", "ended": "done", "slots": 2, "tasks": 3, "seconds": 90.0}
-    times = [told | {"machine": machine} for told in (training, part, training, session)]
+    sitting = {"what": "sitting", "ended": "done", "slots": 2, "tasks": 3, "seconds": 90.0}
+    times = [told | {"machine": machine} for told in (training, part, training, sitting)]
     lines = times_text(times).splitlines()
     assert "- processor abacus, cores 10: 3 tasks" in lines
     assert "| training | discrete | – | 2 | 6 | 12.0 |" in lines

@@ -88,7 +88,7 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
         assert (whole / "reproduction" / image).exists()
     assert not list(whole.rglob("*.tmp"))
     times = (whole / "times.jsonl").read_text().splitlines()
-    assert {json.loads(line)["what"] for line in times} == {"training", "part", "session"}
+    assert {json.loads(line)["what"] for line in times} == {"training", "part", "sitting"}
 
 
 def test_killed_at_any_moment_it_goes_on_and_ends_the_same(

@@ -592,13 +592,13 @@ def times_text(times: Sequence[dict[str, Any]]) -> str:
     """Return the page that says on what and how long everything ran, as it was written down."""
     machines: dict[tuple[Any, ...], int] = {}
     sums: dict[tuple[bool, str, str, int], list[float]] = {}
-    sessions: list[list[str]] = []
+    sittings: list[list[str]] = []
     for told in times:
         machine = tuple(told["machine"].items())
-        if told["what"] == "session":
+        if told["what"] == "sitting":
             seconds = told["seconds"]
-            sessions.append(
-                [str(len(sessions) + 1), told["ended"], str(told["slots"]), str(told["tasks"]),
+            sittings.append(
+                [str(len(sittings) + 1), told["ended"], str(told["slots"]), str(told["tasks"]),
                  f"{seconds / 60:.1f}"]
             )  # fmt: skip
             continue
@@ -623,8 +623,8 @@ def times_text(times: Sequence[dict[str, Any]]) -> str:
     lines += markdown(["what", "network", "graphs", "tasks", "epochs", "seconds"], body)
     total = sum(found[2] for found in sums.values())
     lines += ["", f"All tasks: {total:,.0f} s, that is {total / 3600:.2f} hours of one core."]
-    lines += ["", "Wall time of each session; one that was killed left no line.", ""]
-    lines += markdown(["session", "ended", "side by side", "tasks", "minutes"], sessions)
+    lines += ["", "Wall time of each sitting; one that was killed left no line.", ""]
+    lines += markdown(["sitting", "ended", "side by side", "tasks", "minutes"], sittings)
     return "\n".join(lines) + "\n"
 
 

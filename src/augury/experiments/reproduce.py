@@ -75,7 +75,7 @@ class Clock:
 
     def add(self, told: dict[str, Any]) -> None:
         """Take a line of times.jsonl."""
-        if told["what"] == "session":
+        if told["what"] == "sitting":
             return
         amount = "epochs" if told["what"] == "training" else "cost"
         for key in (
@@ -285,7 +285,7 @@ def run_plan(
         finally:
             driver.workers.close()
             folder.note(
-                what="session",
+                what="sitting",
                 ended=how,
                 slots=driver.workers.slots,
                 tasks=driver.num_done,
