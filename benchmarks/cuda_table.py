@@ -145,7 +145,7 @@ def main() -> None:
                     flush=True,
                 )
     if options.json:
-        options.json.write_text(json.dumps({"machine": about, "records": records}, indent=1))
+        options.json.write_text(json.dumps({"machine": about, "records": records}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
