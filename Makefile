@@ -24,6 +24,7 @@ slow: .venv/for-test
 	$(BIN)/pytest -m slow
 
 bench: .venv/for-test
+	$(BIN)/augury bench
 	$(BIN)/python benchmarks/classical.py
 	$(BIN)/python benchmarks/paper.py
 

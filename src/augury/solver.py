@@ -390,7 +390,7 @@ def _run(
     if subroutines in CLASSICAL.values():
         rounds, completed = completed, rounds + completed
     return [
-        Outcome(residual[start:end], int(neural), int(classical), _words(ending))
+        Outcome(residual[start:end], int(neural), int(classical), ending.words)
         for start, end, neural, classical, ending in zip(
             batch.arc_start[:-1], batch.arc_start[1:], rounds, completed, endings, strict=True
         )
@@ -421,10 +421,6 @@ def _rounds(
         if progress is not None:
             progress(Progress(finished, round_.number + 1, size))
     return residual, rounds, endings
-
-
-def _words(ending: Verdict) -> str:
-    return ending.name.lower().replace("_", " ")
 
 
 def _matched_pairs(graph: Any, residual: WideArray) -> WideArray:

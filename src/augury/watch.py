@@ -298,12 +298,8 @@ def _round(round_: Round, actor: _Actor, recorder: _Recorder) -> dict[str, Any]:
         "paths": list(_paths(round_, recorder)),
         "after": round_.after.tolist(),
         "value": network.value(round_.after),
-        "verdict": _words(verdict),
+        "verdict": verdict.words,
     }
-
-
-def _words(verdict: Verdict) -> str:
-    return verdict.name.lower().replace("_", " ")
 
 
 def _start(batch: Batch, at_source: int, elsewhere: int) -> _Step:

@@ -124,6 +124,11 @@ class Verdict(IntEnum):
     WRONG_BOTTLENECK = 3
     WRONG_AUGMENTATION = 4
 
+    @property
+    def words(self) -> str:
+        """The verdict as people read it: "gave up"."""
+        return self.name.lower().replace("_", " ")
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -16,10 +16,8 @@ that will be cut off; so the process may be killed whenever anyone likes.
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from augury.classical.formats import named, write_text
-from augury.classical.formats.files import atomic_file
+from augury.classical.formats.files import atomic_file, locked
 from augury.classical.graph import InputError
 from augury.config import Config, to_dict
 from augury.experiments.parts import Outcome, Part, PartsFile, whole_lines
@@ -139,7 +137,7 @@ class Results:
 
 
 class RunFolder:
-    """The folder of one reproduction, open for writing; `locked` makes one."""
+    """The folder of one reproduction, open for writing; `opened` makes one."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
@@ -217,29 +215,15 @@ class RunFolder:
 
 
 @contextmanager
-def locked(path: Path, plan: Plan) -> Iterator[RunFolder]:
+def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
     """Open a folder, made if need be, for this process alone.
-
-    The system lets go of the lock when the process ends, however it ends.
 
     Raises:
         InputError: another process works in the folder, or what it holds is another run.
     """
     with named(path):
         path.mkdir(parents=True, exist_ok=True)
-        file = (path / "lock").open("a+", encoding="utf-8")
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            raise InputError(
-                f"{path}: {owner} is at work in this folder; wait until it is done, or end it"
-            ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()}\n")
-        file.flush()
+    with locked(path / "lock", path):
         for left in path.rglob(".augury-*.tmp"):
             left.unlink()  # files that a killed process had not finished
         yield RunFolder(path, plan)

@@ -192,10 +192,10 @@ def _workers(count: int | None, ray: str | None, device: str) -> Workers:
 
 def _run(plan: Plan, out: Path, options: Options, workers: Callable[[], Workers]) -> None:
     from augury.experiments.reproduce import run_plan
-    from augury.experiments.run_folder import locked
+    from augury.experiments.run_folder import opened
 
     try:
-        with locked(out, plan) as folder, _progress() as progress:
+        with opened(out, plan) as folder, _progress() as progress:
             is_done = run_plan(folder, workers, options, progress)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the same command goes on with {out}") from None
