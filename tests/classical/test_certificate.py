@@ -94,6 +94,9 @@ def test_of_many_matchings_each_illegal_one_is_told_by_its_own_graph() -> None:
     told = certify_all([JOBS] * len(matchings), matchings)
     assert told == [certify_pairs(JOBS, pairs) for pairs in matchings]
     assert [one.is_legal for one in told] == [True, False, False, False, True]
+    # Both ends beyond: side by side, this is an edge of the next graph.
+    told = certify_all([JOBS, JOBS], [np.array([[2, 2]]), np.zeros((0, 2), np.int64)])
+    assert [one.is_legal for one in told] == [False, True]
 
 
 @given(bipartite_graphs())
