@@ -455,3 +455,16 @@ def test_a_gpu_trains_to_nearly_the_same_weights(whole: Path, tmp_path: Path) ->
     train(CONFIG, [0], tmp_path / "gpu", device="cuda", say=silent)
     for key, value in weights(whole).items():
         torch.testing.assert_close(weights(tmp_path / "gpu")[key], value, rtol=0, atol=1e-2)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_gpu_ahead_of_its_executions_leaves_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "HOPELESS", {})
+    config = tiny_config("paper-mpnn", "training.max_epochs=5", "training.execution_graphs=4")
+    for ahead in (0, 3):
+        monkeypatch.setattr(training, "EPOCHS_AHEAD", {"cuda": ahead})
+        train(config, [0, 1], tmp_path / f"{ahead}", device="cuda", say=silent)
+    assert contents(tmp_path / "0") == contents(tmp_path / "3")

@@ -25,7 +25,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -353,7 +353,7 @@ class KeepEverything(pl.Callback):
                 for later in self.under_way:
                     if place in later.executions:
                         later.executions[place].cancel()
-        progress = json.dumps([asdict(progress) for progress in module.progress])
+        progress = json.dumps([vars(progress) for progress in module.progress])
         metadata = {"progress": progress, "epochs": str(epoch.number + 1)}
         # Weights, moments and progress are one file, so that they always fit together.
         checkpoint.write_tensors(self.folder / "resume.safetensors", epoch.state, metadata)
@@ -367,9 +367,10 @@ class KeepEverything(pl.Callback):
         # Seconds are not of the network: with them, equal networks would be different files.
         scores = {name: value for name, value in row.items() if name != "seconds"}
         told = {"seed": progress.seed, "epoch": epoch, "scores": scores} | self.provenance
-        checkpoint.save(folder / f"epoch-{epoch:03d}.safetensors", state, config, told)
+        path = folder / f"epoch-{epoch:03d}.safetensors"
+        checkpoint.save(path, state, config, told)
         if is_best:
-            checkpoint.save(folder / "best.safetensors", state, config, told)
+            checkpoint.write_bytes(folder / "best.safetensors", path.read_bytes())
         checkpoint.write_bytes(folder / "history.csv", _csv(progress.history).encode())
         self.look.say(_line(progress, row, is_best))
 
@@ -576,7 +577,8 @@ def _trainer(config: Config, folder: Path, device: str, callbacks: list[pl.Callb
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     loggers: list[Logger] = [
         CSVLogger(folder, name="logs", version="csv"),
-        TensorBoardLogger(folder, name="logs", version="tensorboard"),
+        # Room for an epoch of many seeds: training would wait for the thread that writes.
+        TensorBoardLogger(folder, name="logs", version="tensorboard", max_queue=1000),
     ]
     kind, _, number = device.partition(":")
     with warnings.catch_warnings():
