@@ -60,6 +60,18 @@ def test_processes_find_what_this_one_finds(two: Executions) -> None:
     assert expected[2] == exam().nothing and expected[1] != expected[0]
 
 
+def test_processes_have_one_thread_each(two: Executions, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert two.pool is not None
+    names = executions.LIBRARIES
+    assert [two.pool.submit(os.getenv, name).result() for name in names] == ["1"] * len(names)
+    assert two.pool.submit(torch.get_num_threads).result() == 1
+    monkeypatch.setenv(names[0], "3")
+    monkeypatch.delenv(names[1], raising=False)
+    with executions._inheritance():
+        assert os.environ[names[0]] == os.environ[names[1]] == "1"
+    assert os.environ[names[0]] == "3" and names[1] not in os.environ
+
+
 def test_randomness_of_the_caller_is_left_alone() -> None:
     weights, before = networks()[0], torch.get_rng_state()
     with Executions(exam(), 0) as here:

@@ -141,7 +141,7 @@ class Executions:
         arguments = self.exam, self.lifeline[0]
         self.pool = ProcessPoolExecutor(num_processes, context, _begin, arguments)
         try:
-            with _interrupts_blocked():
+            with _inheritance():
                 for _ in range(num_processes):  # each finds none idle, so that another is started
                     self.pool.submit(_nothing)
         except OSError:  # no room for so many: this one has to do
@@ -166,9 +166,18 @@ PROCESSES_PER_NETWORK = 4
 """Executions of one network take about as long as so many epochs on a GPU."""
 
 
+LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""How libraries are told their number of threads; they read it when they are loaded."""
+
+
 @contextmanager
-def _interrupts_blocked() -> Generator[None]:
-    """Let the processes that start meanwhile never see Ctrl-C: it concerns the first one alone."""
+def _inheritance() -> Generator[None]:
+    """Give the processes that start meanwhile one thread each, and let them never see Ctrl-C.
+
+    It reaches every process of a terminal, but concerns the first one alone.
+    """
+    given = {name: os.environ.get(name) for name in LIBRARIES}
+    os.environ.update(dict.fromkeys(LIBRARIES, "1"))
     mask = getattr(signal, "pthread_sigmask", None)  # not on every system
     before = mask(signal.SIG_BLOCK, {signal.SIGINT}) if mask else None
     try:
@@ -176,6 +185,10 @@ def _interrupts_blocked() -> Generator[None]:
     finally:
         if mask:
             mask(signal.SIG_SETMASK, before)
+        for name, value in given.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 _EXAMS: list[Exam] = []
