@@ -1,11 +1,14 @@
 """Train ensembles on a GPU with recorded updates and with plain ones; print and write the figures.
 
     python benchmarks/gpu_training.py [--preset paper-mpnn] [--seeds 10] [--limit 180] [--out FILE]
+                                      [--only-training]
 
 1. Two epochs both ways from the same weights: their losses must agree to rounding, and recorded
    updates must repeat bit for bit.
 2. Seconds an epoch takes both ways, without validation.
-3. All seeds to early stopping, as `augury train` does it; no epoch starts after --limit seconds.
+3. All seeds to early stopping, as `augury train` does it; no epoch is kept after --limit seconds.
+   Then where the seconds went: the updates, the figures of an epoch with the copying of its
+   weights, the waiting for executions on the CPU, and the keeping of epochs.
 
 Without a GPU, or with `--device cpu`, nothing is recorded; that only shows that the file works.
 """
@@ -16,6 +19,7 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,6 +84,51 @@ def compare(config: Config, seeds: list[int], device: str) -> Result:
     }
 
 
+def parts(config: Config, seeds: list[int], device: str) -> Result:
+    """Time what an update and the end of an epoch consist of, in milliseconds."""
+    data = training_data_of(config)
+    module = Ensemble(config, seeds, data, True).to(device)
+    recorder = Recorder(module.network, module.configure_optimizers())
+    epoch = PaddedEpoch(data, config, 0)
+    batches = [epoch[place] for place in range(len(epoch))]
+    for batch in batches:  # everything is recorded and warm
+        recorder.update(batch)
+
+    def updates() -> None:
+        for batch in batches:
+            recorder.update(batch)
+
+    keys = [(batch.num_steps, batch.extra is None, len(batch.packed())) for batch in batches]
+
+    def replays() -> None:
+        for key in keys:
+            recorder.recordings[key][1]()
+
+    count = len(batches)
+    todo: dict[str, tuple[Callable[[], object], int]] = {
+        "make a batch": (lambda: [epoch[place] for place in range(count)], count),
+        "pack a batch": (lambda: [batch.packed() for batch in batches], count),
+        "update by batches that are made": (updates, count),
+        "update by what is on the device": (replays, count),
+        "validate": (module.validated, 1),
+    }
+    found: dict[str, float] = {}
+    for name, (do, times) in todo.items():
+        do()
+        _wait(device)
+        started = time.perf_counter()
+        do()
+        _wait(device)
+        found[name] = 1000 * (time.perf_counter() - started) / times
+        print(f"{name:32s} {found[name]:8.2f} ms", flush=True)
+    return {"milliseconds": found}
+
+
+def _wait(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
 class OutOfTime(Exception):
     """The limit has passed."""
 
@@ -87,11 +136,10 @@ class OutOfTime(Exception):
 def train_all(config: Config, seeds: list[int], device: str, limit: float) -> Result:
     """Train to early stopping, or to the limit; return how it went."""
     started = time.perf_counter()
-    lines: list[str] = []
+    timeline: list[dict[str, float]] = []
 
     def say(line: str) -> None:
         seconds = time.perf_counter() - started
-        lines.append(line)
         print(f"{seconds:6.1f} s  {line}", flush=True)
         if seconds > limit:
             raise OutOfTime
@@ -100,7 +148,7 @@ def train_all(config: Config, seeds: list[int], device: str, limit: float) -> Re
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
         try:
-            train(config, seeds, folder, device, say=say)
+            train(config, seeds, folder, device, say=say, timeline=timeline)
         except OutOfTime:
             is_complete = False
         seconds = time.perf_counter() - started
@@ -112,7 +160,18 @@ def train_all(config: Config, seeds: list[int], device: str, limit: float) -> Re
     epochs_run = {seed: len(rows) - 1 for seed, rows in histories.items()}
     print(f"{'all seeds stopped' if is_complete else 'out of time'} after {seconds:.1f} s; "
           f"epochs {sorted(epochs_run.values())}")  # fmt: skip
-    return {"complete": is_complete, "seconds": seconds, "epochs": epochs_run, "history": histories}
+    spent = {name: sum(row[name] for row in timeline) for name in timeline[0]} if timeline else {}
+    spent["start, end, and epochs thrown away"] = seconds - sum(spent.values())
+    for name, value in spent.items():
+        print(f"{name:36s} {value:6.1f} s {value / seconds:5.0%}")
+    return {
+        "complete": is_complete,
+        "seconds": seconds,
+        "spent": spent,
+        "timeline": timeline,
+        "epochs": epochs_run,
+        "history": histories,
+    }
 
 
 def main() -> None:
@@ -123,6 +182,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for the training")
     parser.add_argument("--graphs", type=int, help="training graphs, fewer than the preset's")
+    parser.add_argument("--only-training", action="store_true", help="leave out the comparison")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
     config = preset(options.preset)
@@ -130,7 +190,9 @@ def main() -> None:
         config = replace(config, data=replace(config.data, train_graphs=options.graphs))
     seeds = list(range(options.seeds))
     found: Result = {"preset": options.preset, "seeds": seeds, **provenance(options.device)}
-    found |= {"torch": torch.__version__, **compare(config, seeds, options.device)}
+    if not options.only_training:
+        found |= compare(config, seeds, options.device)
+    found |= parts(config, seeds, options.device)
     found["training"] = train_all(config, seeds, options.device, options.limit)
     if options.out:
         options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

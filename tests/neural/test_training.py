@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from augury.classical.graph import InputError
 from augury.config import Config, ConfigError, from_dict
-from augury.neural import checkpoint
+from augury.neural import checkpoint, training
 from augury.neural.batch import training_data
+from augury.neural.executions import Exam, Execution, Executions
 from augury.neural.losses import WEIGHTS
 from augury.neural.training import METRICS, Epoch, Progress, initial_network, train
 from tiny import tiny_config
@@ -271,9 +275,196 @@ def test_an_epoch_has_every_round_once_and_its_own_order() -> None:
     assert not torch.equal(one[0].walks.capacities, other[0].walks.capacities)
 
 
+EVENTS = "events.out.tfevents"
+SCATTER = 35
+"""Small enough that rounding does not matter to scores by chance."""
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Return all that a training wrote, but seconds, the lock, and TensorBoard's file of them."""
+    found: dict[str, object] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.suffix == ".csv":
+            with path.open() as stream:
+                rows = list(csv.DictReader(stream))
+            found[name] = [
+                {k: v for k, v in row.items() if not k.endswith("seconds")} for row in rows
+            ]
+        elif path.name == "resume.safetensors":
+            tensors, told = checkpoint.read_tensors(path)
+            progress = json.loads(told.pop("progress"))
+            for row in (row for seed in progress for row in seed["history"]):
+                del row["seconds"]
+            numbers = {key: value.numpy().tobytes() for key, value in tensors.items()}
+            found[name] = numbers, told, progress
+        elif path.is_file() and EVENTS not in path.name:
+            found[name] = path.read_bytes()
+    return found
+
+
+class Ahead:
+    """Trains with epochs ahead of the executions, which are made to be late or early."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.patch = monkeypatch
+        monkeypatch.setattr(training, "HOPELESS", {})
+        # A score that differs from epoch to epoch, however little the network has learnt.
+        monkeypatch.setattr(Exam, "taken", scored_by_chance)
+        monkeypatch.setattr(training, "processes_for", lambda _: 0)
+
+    def set(self, ahead: int, is_back: bool = False) -> None:
+        self.patch.setattr(training, "EPOCHS_AHEAD", {"cpu": ahead})
+        self.patch.setattr(Execution, "is_back", is_back)
+
+
+def scored_by_chance(_: Exam, state: dict[str, NDArray[np.float32]]) -> dict[str, float]:
+    total = sum(float(np.abs(value).sum(dtype=np.float64)) for value in state.values())
+    return {"execution_1x": total * SCATTER % 1}
+
+
+@pytest.fixture
+def epochs_ahead(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    return Ahead(monkeypatch)
+
+
+STOPPING = tiny_config("paper-mpnn", "training.max_epochs=12", "training.patience=2")
+"""With scores by chance the seeds 0 and 1 stop early, at different epochs."""
+
+
+@pytest.fixture(scope="module")
+def in_turn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a training whose executions are never under way."""
+    folder = tmp_path_factory.mktemp("runs") / "in_turn"
+    with pytest.MonkeyPatch.context() as patch:
+        Ahead(patch).set(0)
+        one, other = train(STOPPING, [0, 1], folder, say=silent)
+    assert one.is_finished and other.is_finished
+    assert len(one.history) != len(other.history) and max(one.best_epoch, other.best_epoch) > 0
+    assert max(len(one.history), len(other.history)) < 9
+    return folder
+
+
+@pytest.mark.parametrize("ahead", [1, 3, 20])
+@pytest.mark.parametrize("is_back", [False, True])
+def test_epochs_ahead_leave_the_same_files(
+    ahead: int, is_back: bool, in_turn: Path, tmp_path: Path, epochs_ahead: Ahead
+) -> None:
+    epochs_ahead.set(ahead, is_back)
+    timeline: list[dict[str, float]] = []
+    told = train(STOPPING, [0, 1], tmp_path / "run", say=silent, timeline=timeline)
+    assert contents(tmp_path / "run") == contents(in_turn)
+    assert len(timeline) == max(len(progress.history) for progress in told)
+    assert all(row.keys() == {"updates", "figures", "waiting", "keeping"} for row in timeline)
+
+
+@pytest.mark.parametrize("line", [1, 2, 5])
+@pytest.mark.parametrize("ahead", [0, 3])
+def test_what_was_interrupted_with_epochs_ahead_goes_on_to_the_same_files(
+    line: int, ahead: int, in_turn: Path, tmp_path: Path, epochs_ahead: Ahead
+) -> None:
+    epochs_ahead.set(3)
+    with pytest.raises(KeyboardInterrupt):
+        train(STOPPING, [0, 1], tmp_path / "run", say=interrupted_at(line))
+    epochs_ahead.set(ahead)
+    train(STOPPING, [0, 1], tmp_path / "run", resume=True, say=silent)
+    found, expected = contents(tmp_path / "run"), contents(in_turn)
+    logs = "logs/csv/metrics.csv"  # Lightning starts this one anew
+    assert found | {logs: None} == expected | {logs: None}
+
+
+@pytest.mark.parametrize("ahead", [0, 3])
+def test_a_pause_leaves_what_was_asked_about_and_nothing_ahead(
+    ahead: int, in_turn: Path, tmp_path: Path, epochs_ahead: Ahead
+) -> None:
+    epochs_ahead.set(ahead)
+    folder, asked, lengths = tmp_path / "run", 0, list[int]()
+
+    def pause() -> bool:
+        nonlocal asked
+        asked += 1
+        lengths.append(len(history(folder)))
+        return asked in (2, 3)
+
+    for count in (2, 3):
+        train(STOPPING, [0, 1], folder, resume=count > 2, say=silent, pause=pause)
+        assert lengths == list(range(1, count + 1))
+        state = checkpoint.read_tensors(folder / "resume.safetensors")[0]
+        for seed in (0, 1):
+            own = weights(folder, seed, f"epoch-{count - 1:03d}")
+            assert all(torch.equal(state[f"network.{key}"][seed], own[key]) for key in own)
+        assert not (folder / "seed-0" / f"epoch-{count:03d}.safetensors").exists()
+    train(STOPPING, [0, 1], folder, resume=True, say=silent)
+    found, expected = contents(folder), contents(in_turn)
+    logs = "logs/csv/metrics.csv"
+    assert found | {logs: None} == expected | {logs: None}
+
+
+def test_the_last_epochs_are_waited_for(tmp_path: Path, epochs_ahead: Ahead) -> None:
+    config = tiny_config("paper-mpnn", "training.max_epochs=3")
+    for ahead in (0, 5):
+        epochs_ahead.set(ahead)
+        [progress] = train(config, [0], tmp_path / f"{ahead}", say=silent)
+        assert len(progress.history) == 3 and not progress.is_finished
+    assert contents(tmp_path / "0") == contents(tmp_path / "5")
+
+
+def test_the_papers_rule_needs_no_executions_and_is_never_ahead(
+    tmp_path: Path, epochs_ahead: Ahead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("paper-mpnn", "training.select=paper")
+    monkeypatch.setattr(Executions, "submit", None)
+    monkeypatch.setattr(training, "processes_for", None)
+    for ahead in (0, 5):
+        epochs_ahead.set(ahead)
+        train(config, [0, 1], tmp_path / f"{ahead}", say=silent)
+    assert contents(tmp_path / "0") == contents(tmp_path / "5")
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_processes_of_their_own_find_the_same_and_may_die(
+    is_killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "HOPELESS", {})
+    settings = "data.train_graphs=16", "training.max_epochs=4", "training.execution_graphs=4"
+    config = tiny_config("paper-mpnn", *settings)
+    train(config, [0, 1], tmp_path / "in_turn", say=silent)
+    monkeypatch.setattr(training, "EPOCHS_AHEAD", {"cpu": 2})
+    lines: list[str] = []
+    before = set(multiprocessing.active_children())
+    started: set[BaseProcess] = set()
+
+    def say(line: str) -> None:
+        started.update(set(multiprocessing.active_children()) - before)
+        if is_killed and not lines:
+            for process in started:
+                process.kill()
+        lines.append(line)
+
+    train(config, [0, 1], tmp_path / "run", say=say)
+    assert contents(tmp_path / "run") == contents(tmp_path / "in_turn")
+    assert started and not any(process.is_alive() for process in started)
+    assert len([line for line in lines if line.startswith("seed")]) == 8
+    died = [line for line in lines if not line.startswith("seed")]
+    assert len(died) == is_killed and all("this one goes on alone" in line for line in died)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_gpu_trains_to_nearly_the_same_weights(whole: Path, tmp_path: Path) -> None:
     train(CONFIG, [0], tmp_path / "gpu", device="cuda", say=silent)
     for key, value in weights(whole).items():
         torch.testing.assert_close(weights(tmp_path / "gpu")[key], value, rtol=0, atol=1e-2)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_gpu_ahead_of_its_executions_leaves_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "HOPELESS", {})
+    config = tiny_config("paper-mpnn", "training.max_epochs=5", "training.execution_graphs=4")
+    for ahead in (0, 3):
+        monkeypatch.setattr(training, "EPOCHS_AHEAD", {"cuda": ahead})
+        train(config, [0, 1], tmp_path / f"{ahead}", device="cuda", say=silent)
+    assert contents(tmp_path / "0") == contents(tmp_path / "3")

@@ -18,37 +18,33 @@ import csv
 import io
 import json
 import logging
-import multiprocessing
-import os
 import signal
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
 import numpy as np
-import numpy.typing as npt
 import torch
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from augury.classical.ford_fulkerson import Verdict
 from augury.classical.formats.files import locked
 from augury.classical.graph import InputError
-from augury.classical.simulate import maximum_values, simulate
 from augury.config import Config, to_dict
 from augury.neural import checkpoint
 from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
-from augury.neural.kinds import executor_of, make_network
-from augury.neural.layers import stack, unstack
+from augury.neural.executions import Exam, Execution, Executions, processes_for
+from augury.neural.kinds import make_network
+from augury.neural.layers import stack
 from augury.neural.losses import WEIGHTS, Tally, learn
 from augury.neural.padded import PaddedBatch, Padding
 from augury.neural.provenance import provenance
@@ -145,7 +141,6 @@ class Ensemble(pl.LightningModule):
             stack(networks, self.network)
         self.tally = Tally()
         self.validation: list[tuple[SearchBatch, ReachBatch]] = []
-        self.workers: ProcessPoolExecutor | None = None
 
     def train_dataloader(self) -> DataLoader[Any]:
         """Return the batches of the coming epoch."""
@@ -189,13 +184,15 @@ class Ensemble(pl.LightningModule):
         tally, self.tally = self.tally, Tally()
         return tally
 
-    def members(self) -> list[dict[str, Tensor]]:
-        """Return the state of each network by itself."""
+    def members(self, weights: dict[str, Tensor]) -> list[dict[str, Tensor]]:
+        """Return the weights of each network by itself, of those of all."""
         if len(self.progress) == 1:
-            return [
-                {key: value.detach().clone() for key, value in self.network.state_dict().items()}
-            ]
-        return [unstack(self.network, place) for place in range(len(self.progress))]
+            return [weights]
+        stacked = {key for key, _ in self.network.named_parameters()}
+        return [
+            {key: value[place] if key in stacked else value for key, value in weights.items()}
+            for place in range(len(self.progress))
+        ]
 
     @torch.no_grad()
     def validated(self) -> Tally:
@@ -211,60 +208,6 @@ class Ensemble(pl.LightningModule):
         for search, reach in self.validation:
             learn(self.network, search, [reach], tally)
         return tally
-
-    def executed(self, states: Sequence[dict[str, Tensor] | None]) -> list[dict[str, float]]:
-        """Execute the validation graphs with each of these networks; nothing is right for None.
-
-        On the CPU, where a search is one compiled loop: a GPU would wait for every step. The
-        networks of a GPU's ensemble are executed side by side by processes of their own.
-        """
-        nothing = {f"execution_{scale}x": 0.0 for scale in self.data.execution}
-        given = [
-            {key: value.cpu().numpy() for key, value in state.items()}
-            for state in states
-            if state is not None
-        ]
-        if self.device.type == "cuda" and len(given) > 1:
-            self.workers = self.workers or _workers(len(self.progress))
-            found = self.workers.map(_executed, [self.config] * len(given), given)
-        else:
-            found = map(partial(_executed, self.config, data=self.data), given)
-        remaining = iter(found)
-        return [nothing if state is None else next(remaining) for state in states]
-
-
-def _executed(
-    config: Config, state: dict[str, npt.NDArray[Any]], data: TrainingData | None = None
-) -> dict[str, float]:
-    """Execute the validation graphs of each scale with one network, all subroutines neural."""
-    data = data or training_data_of(config)
-    network = initial_network(config, data, 0)
-    network.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
-    subroutines = executor_of(network).subroutines()
-    found: dict[str, float] = {}
-    for scale, graphs in data.execution.items():
-        rngs = np.random.default_rng([config.data.seed, scale]).spawn(len(graphs))
-        runs = simulate(graphs, subroutines, rngs, maxima=_maxima(config, scale, data))
-        # A run that merely gave up in the right place does not count: BFS must know the end.
-        right = sum(run.is_right and run.ending == Verdict.DONE for run in runs)
-        found[f"execution_{scale}x"] = right / max(len(runs), 1)
-    return found
-
-
-_MAXIMA: dict[tuple[Config, int], list[int]] = {}
-
-
-def _maxima(config: Config, scale: int, data: TrainingData) -> list[int]:
-    """Return the maximum flows of the validation graphs; found once."""
-    if (config, scale) not in _MAXIMA:
-        _MAXIMA[config, scale] = maximum_values(data.execution[scale])
-    return _MAXIMA[config, scale]
-
-
-def _workers(count: int) -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("spawn")  # a GPU's context does not survive a fork
-    count = min(count, os.cpu_count() or 1)
-    return ProcessPoolExecutor(count, context, torch.set_num_threads, (1,))
 
 
 def training_data_of(config: Config) -> TrainingData:
@@ -282,54 +225,181 @@ def initial_network(config: Config, data: TrainingData, seed: int) -> Any:
         return make_network(config.network, data.train.mean_log_degree)
 
 
+EPOCHS_AHEAD = {"cuda": 6}
+"""How many epochs the updates on a device may be ahead of the executions, which take longer."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnderWay:
+    """An epoch whose updates are done; it is finished once its executions are back."""
+
+    number: int
+    rows: list[dict[str, float]]
+    """Losses and accuracies of each network."""
+    state: dict[str, Tensor]
+    """What the resume file will hold, as it was then."""
+    members: list[dict[str, Tensor]]
+    """The weights of each network."""
+    executions: dict[int, Execution]
+    """By the network's place; one that is finished or hopeless has none."""
+    spent: dict[str, float]
+    """Seconds by what they were spent on."""
+
+    @property
+    def is_back(self) -> bool:
+        """Whether there is nothing to wait for."""
+        return all(execution.is_back for execution in self.executions.values())
+
+
 class KeepEverything(pl.Callback):
-    """After each epoch: score every network, keep it, write the history and the state to resume."""
+    """After each epoch: score every network, keep it, write the history and the state to resume.
+
+    Epochs are kept in order, each once its executions are back; meanwhile the updates of up to
+    `ahead` more may be done. What is written is the same whatever `ahead` is: updates that ran
+    beyond the last epoch are forgotten.
+    """
 
     def __init__(
-        self, folder: Path, say: Callable[[str], None], pause: Callable[[], bool] = lambda: False
+        self, folder: Path, executions: Executions, ahead: int, device: str, look: Look
     ) -> None:
-        self.folder, self.say, self.pause = folder, say, pause
+        self.folder, self.executions, self.ahead, self.look = folder, executions, ahead, look
+        self.provenance = provenance(device)
         self.started = time.perf_counter()
+        self.under_way: deque[UnderWay] = deque()
+        self.is_over = False
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: D102
         self.started = time.perf_counter()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: D102
         assert isinstance(pl_module, Ensemble)
-        with _interrupts_held():
-            self._finish_epoch(trainer, pl_module)
+        self.under_way.append(self._begun(trainer, pl_module))
+        self._finish(trainer, pl_module, self.ahead)
 
-    def _finish_epoch(self, trainer: pl.Trainer, pl_module: Ensemble) -> None:
-        seconds = time.perf_counter() - self.started
-        tallies = {"train": pl_module.taken_tally(), "validation": pl_module.validated()}
-        places = [n for n, seed in enumerate(pl_module.progress) if not seed.is_finished]
-        members = pl_module.members()
-        for place, row in zip(places, _scored(pl_module, tallies, places, members), strict=True):
-            progress, state = pl_module.progress[place], members[place]
-            row["seconds"] = round(seconds, 3)
-            self._keep(pl_module, progress, state, row)
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: D102
+        assert isinstance(pl_module, Ensemble)
+        self._finish(trainer, pl_module, 0)
+
+    def _begun(self, trainer: pl.Trainer, module: Ensemble) -> UnderWay:
+        """Take down all of the epoch, and have its networks executed."""
+        updated = time.perf_counter()
+        tallies = {"train": module.taken_tally(), "validation": module.validated()}
+        rows = _rows(tallies, len(module.progress))
+        state = _on_host(_resumable(trainer, module))
+        members = module.members(_weights(state))
+        executions = {
+            place: self.executions.submit(members[place])
+            for place, row in enumerate(rows)
+            if not module.progress[place].is_finished
+            and module.config.training.select == "execution"
+            and not _is_hopeless(row)
+        }
+        spent = {"updates": updated - self.started, "figures": time.perf_counter() - updated}
+        return UnderWay(trainer.current_epoch, rows, state, members, executions, spent)
+
+    def _finish(self, trainer: pl.Trainer, module: Ensemble, ahead: int) -> None:
+        """Keep the epochs that are back, and wait until no more than so many are left."""
+        while (
+            self.under_way
+            and not self.is_over
+            and (len(self.under_way) > ahead or self.under_way[0].is_back)
+        ):
+            epoch = self.under_way.popleft()
+            started = time.perf_counter()
+            rows = self._scored(epoch, module)  # Ctrl-C may cut this short
+            epoch.spent["waiting"] = time.perf_counter() - started
+            with _interrupts_held():
+                self._keep_all(epoch, rows, trainer, module)
+                epoch.spent["keeping"] = time.perf_counter() - started - epoch.spent["waiting"]
+                self.look.timeline.append(epoch.spent)
+                is_finished = all(progress.is_finished for progress in module.progress)
+                self.is_over = is_finished or self.look.pause()
+            trainer.should_stop = trainer.should_stop or self.is_over
+
+    def _scored(self, epoch: UnderWay, module: Ensemble) -> dict[int, dict[str, float]]:
+        """Score the networks that are not finished."""
+        places = [n for n, progress in enumerate(module.progress) if not progress.is_finished]
+        rows = {place: epoch.rows[place] for place in places}
+        if module.config.training.select == "paper":
+            return {
+                n: row | {"score": row["validation_last_predecessor"]} for n, row in rows.items()
+            }
+        scored: dict[int, dict[str, float]] = {}
+        for place, row in rows.items():
+            executed = self.executions.exam.nothing
+            if place in epoch.executions:
+                executed = self.executions.result(epoch.executions[place])
+            # Among equal executions the lower loss decides; never so much as to outweigh one graph.
+            tie_break = 1e-4 / (1 + row["validation_loss"])
+            score = sum(executed.values()) / max(len(executed), 1) + tie_break
+            scored[place] = row | executed | {"score": score}
+        return scored
+
+    def _keep_all(
+        self,
+        epoch: UnderWay,
+        rows: dict[int, dict[str, float]],
+        trainer: pl.Trainer,
+        module: Ensemble,
+    ) -> None:
+        for place, row in rows.items():
+            progress = module.progress[place]
+            row["seconds"] = round(epoch.spent["updates"], 3)
+            self._keep(module.config, progress, epoch.members[place], row)
             for logger in trainer.loggers:
                 numbered = {f"seed_{progress.seed}/{name}": value for name, value in row.items()}
-                logger.log_metrics(numbered, step=trainer.current_epoch)
-        _write_resume(self.folder, trainer, pl_module)
-        if all(progress.is_finished for progress in pl_module.progress) or self.pause():
-            trainer.should_stop = True
+                logger.log_metrics(numbered, step=epoch.number)
+            if progress.is_finished:
+                for later in self.under_way:
+                    if place in later.executions:
+                        later.executions[place].cancel()
+        progress = json.dumps([vars(progress) for progress in module.progress])
+        metadata = {"progress": progress, "epochs": str(epoch.number + 1)}
+        # Weights, moments and progress are one file, so that they always fit together.
+        checkpoint.write_tensors(self.folder / "resume.safetensors", epoch.state, metadata)
 
     def _keep(
-        self, module: Ensemble, progress: Progress, state: dict[str, Tensor], row: dict[str, float]
+        self, config: Config, progress: Progress, state: dict[str, Tensor], row: dict[str, float]
     ) -> None:
         epoch = len(progress.history)
-        is_best = progress.add(row, module.config.training.patience)
+        is_best = progress.add(row, config.training.patience)
         folder = self.folder / f"seed-{progress.seed}"
         # Seconds are not of the network: with them, equal networks would be different files.
         scores = {name: value for name, value in row.items() if name != "seconds"}
-        told = {"seed": progress.seed, "epoch": epoch, "scores": scores}
-        told |= provenance(str(module.device))
-        checkpoint.save(folder / f"epoch-{epoch:03d}.safetensors", state, module.config, told)
+        told = {"seed": progress.seed, "epoch": epoch, "scores": scores} | self.provenance
+        path = folder / f"epoch-{epoch:03d}.safetensors"
+        checkpoint.save(path, state, config, told)
         if is_best:
-            checkpoint.save(folder / "best.safetensors", state, module.config, told)
+            checkpoint.write_bytes(folder / "best.safetensors", path.read_bytes())
         checkpoint.write_bytes(folder / "history.csv", _csv(progress.history).encode())
-        self.say(_line(progress, row, is_best))
+        self.look.say(_line(progress, row, is_best))
+
+
+def _resumable(trainer: pl.Trainer, module: Ensemble) -> dict[str, Tensor]:
+    """Return the weights and Adam's moments by the names that they have in the resume file."""
+    tensors = {f"network.{key}": value for key, value in module.network.state_dict().items()}
+    for number, state in trainer.optimizers[0].state_dict()["state"].items():
+        tensors |= {f"adam.{number}.{key}": torch.as_tensor(value) for key, value in state.items()}
+    return tensors
+
+
+def _weights(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights of what `_resumable` returned."""
+    return {key[8:]: value for key, value in state.items() if key[:8] == "network."}
+
+
+def _on_host(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Copy tensors to the host; those of a kind in one transfer, since each one waits."""
+    kinds: dict[tuple[torch.device, torch.dtype], list[str]] = {}
+    for name, tensor in tensors.items():
+        kinds.setdefault((tensor.device, tensor.dtype), []).append(name)
+    copied: dict[str, Tensor] = {}
+    for names in kinds.values():
+        joined = torch.cat([tensors[name].detach().reshape(-1) for name in names]).cpu()
+        parts = joined.split([tensors[name].numel() for name in names])
+        for name, part in zip(names, parts, strict=True):
+            copied[name] = part.view(tensors[name].shape)
+    return copied
 
 
 @contextmanager
@@ -348,45 +418,28 @@ def _interrupts_held() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _scored(
-    module: Ensemble,
-    tallies: dict[str, Tally],
-    places: Sequence[int],
-    members: Sequence[dict[str, Tensor]],
-) -> list[dict[str, float]]:
-    """Collect an epoch's figures of the networks at these places, and score them."""
-    rows = _rows(tallies, places)
-    if module.config.training.select == "paper":
-        return [row | {"score": row["validation_last_predecessor"]} for row in rows]
-    # Steps this wrong never add up to an execution, and failing takes the longest.
-    hopeless = [
-        row["validation_last_predecessor"] < 0.8 or row["validation_reachability"] < 0.9
-        for row in rows
-    ]
-    states = [
-        None if none else members[place] for place, none in zip(places, hopeless, strict=True)
-    ]
-    scored: list[dict[str, float]] = []
-    for row, executed in zip(rows, module.executed(states), strict=True):
-        # Among equal executions the lower loss decides; bounded so as never to outweigh one graph.
-        tie_break = 1e-4 / (1 + row["validation_loss"])
-        score = sum(executed.values()) / max(len(executed), 1) + tie_break
-        scored.append(row | executed | {"score": score})
-    return scored
+HOPELESS = {"validation_last_predecessor": 0.8, "validation_reachability": 0.9}
+"""Steps less right than this never add up to an execution, and failing takes the longest."""
 
 
-def _rows(tallies: dict[str, Tally], places: Sequence[int]) -> list[dict[str, float]]:
-    """Return losses and accuracies of the networks at these places."""
-    figures: dict[str, list[float]] = {}
+def _is_hopeless(row: dict[str, float]) -> bool:
+    return any(row[name] < least for name, least in HOPELESS.items())
+
+
+def _rows(tallies: dict[str, Tally], num_networks: int) -> list[dict[str, float]]:
+    """Return losses and accuracies of each network."""
+    figures: dict[str, Tensor] = {}
     for part, tally in tallies.items():
         means, accuracies = tally.means(), tally.accuracies()
-        found = {f"{part}_{name}_loss": means[name] for name in WEIGHTS if name in means}
-        found[f"{part}_loss"] = tally.total()
-        found |= {f"{part}_{name}": accuracies[name] for name in METRICS if name in accuracies}
-        # One wait for the device, not one for each figure.
-        joined = torch.stack([value.detach().reshape(-1) for value in found.values()]).tolist()
-        figures |= dict(zip(found, joined, strict=True))
-    return [{name: round(values[place], 6) for name, values in figures.items()} for place in places]
+        figures |= {f"{part}_{name}_loss": means[name] for name in WEIGHTS if name in means}
+        figures[f"{part}_loss"] = tally.total()
+        figures |= {f"{part}_{name}": accuracies[name] for name in METRICS if name in accuracies}
+    # One wait for the device, not one for each figure.
+    joined = torch.stack([value.detach().reshape(-1) for value in figures.values()]).tolist()
+    return [
+        {name: round(values[place], 6) for name, values in zip(figures, joined, strict=True)}
+        for place in range(num_networks)
+    ]
 
 
 SHOWN = {
@@ -421,17 +474,6 @@ def _csv(history: Sequence[dict[str, float]]) -> str:
     return text.getvalue()
 
 
-def _write_resume(folder: Path, trainer: pl.Trainer, module: Ensemble) -> None:
-    """Write weights, Adam's moments and the progress as one file: they always fit together."""
-    tensors = {f"network.{key}": value for key, value in module.network.state_dict().items()}
-    states = trainer.optimizers[0].state_dict()["state"]
-    for number, state in states.items():
-        tensors |= {f"adam.{number}.{key}": torch.as_tensor(value) for key, value in state.items()}
-    progress = json.dumps([asdict(progress) for progress in module.progress])
-    metadata = {"progress": progress, "epochs": str(trainer.current_epoch + 1)}
-    checkpoint.write_tensors(folder / "resume.safetensors", tensors, metadata)
-
-
 class Resume(pl.Callback):
     """Put weights, optimiser and epoch back to where an interrupted run left them."""
 
@@ -442,8 +484,7 @@ class Resume(pl.Callback):
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:  # noqa: D102
         assert isinstance(pl_module, Ensemble)
         device = pl_module.device
-        network = {key[8:]: value for key, value in self.tensors.items() if key[:8] == "network."}
-        pl_module.network.load_state_dict(network)
+        pl_module.network.load_state_dict(_weights(self.tensors))
         pl_module.progress = self.progress
         epochs = int(self.metadata["epochs"])
         current: Any = trainer.fit_loop.epoch_progress.current  # Lightning hints at its base class
@@ -458,6 +499,15 @@ class Resume(pl.Callback):
         optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
+@dataclass(frozen=True)
+class Look:
+    """Three ways to look on at a training."""
+
+    say: Callable[[str], None]
+    pause: Callable[[], bool]
+    timeline: list[dict[str, float]]
+
+
 def train(  # noqa: PLR0913  # what, where, and three ways to look on
     config: Config,
     seeds: Sequence[int],
@@ -466,11 +516,15 @@ def train(  # noqa: PLR0913  # what, where, and three ways to look on
     resume: bool = False,
     say: Callable[[str], None] = print,
     pause: Callable[[], bool] = lambda: False,
+    timeline: list[dict[str, float]] | None = None,
 ) -> list[Progress]:
     """Train a network for each seed in one run folder; returns how each went.
 
     `pause` is asked after each epoch; where it says so the call ends, and `resume` goes on.
-    On a GPU the updates of the paper's networks are recorded as CUDA graphs (see `recorded`).
+    `timeline` gets for each epoch the seconds that its updates, its figures, the waiting for its
+    executions and its keeping took.
+    On a GPU the updates of the paper's networks are recorded as CUDA graphs (see `recorded`), and
+    the next epochs' updates go on while the validation graphs of the last ones are executed.
 
     Raises:
         InputError: the folder holds another run, there is nothing to resume, or another process
@@ -482,33 +536,28 @@ def train(  # noqa: PLR0913  # what, where, and three ways to look on
     if resume and not (folder / "config.json").exists():
         raise InputError(f"{folder}: there is no run in this folder to resume")
     folder.mkdir(parents=True, exist_ok=True)
+    look = Look(say, pause, [] if timeline is None else timeline)
     with locked(folder / "lock", folder):
         _prepare_folder(folder, config, seeds, device, resume)
-        return _train(config, seeds, folder, device, resume, (say, pause))
+        return _train(config, seeds, folder, device, resume, look)
 
 
 def _train(
-    config: Config,
-    seeds: Sequence[int],
-    folder: Path,
-    device: str,
-    resume: bool,
-    told: tuple[Callable[[str], None], Callable[[], bool]],
+    config: Config, seeds: Sequence[int], folder: Path, device: str, resume: bool, look: Look
 ) -> list[Progress]:
-    is_recorded = device.startswith("cuda") and config.network.kind == "paper"
-    module = Ensemble(config, seeds, training_data_of(config), is_recorded)
-    callbacks: list[pl.Callback] = [KeepEverything(folder, *told)]
     state = folder / "resume.safetensors"
-    if resume and state.exists():
-        resumed = Resume(state)
-        if all(progress.is_finished for progress in resumed.progress):
-            return resumed.progress
-        callbacks.append(resumed)
-    try:
-        _fit(_trainer(config, folder, device, callbacks), module)
-    finally:
-        if module.workers is not None:
-            module.workers.shutdown(cancel_futures=True)
+    resumed = [Resume(state)] if resume and state.exists() else []
+    for callback in resumed:
+        if all(progress.is_finished for progress in callback.progress):
+            return callback.progress
+    data = training_data_of(config)
+    exam = Exam(config, data.execution, data.train.mean_log_degree)
+    kind = device.partition(":")[0]
+    ahead = EPOCHS_AHEAD.get(kind, 0) if config.training.select == "execution" else 0
+    with Executions(exam, processes_for(len(seeds)) if ahead else 0, look.say) as executions:
+        module = Ensemble(config, seeds, data, kind == "cuda" and config.network.kind == "paper")
+        keep = KeepEverything(folder, executions, ahead, device, look)
+        _fit(_trainer(config, folder, device, [keep, *resumed]), module)
     return module.progress
 
 
@@ -528,7 +577,8 @@ def _trainer(config: Config, folder: Path, device: str, callbacks: list[pl.Callb
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     loggers: list[Logger] = [
         CSVLogger(folder, name="logs", version="csv"),
-        TensorBoardLogger(folder, name="logs", version="tensorboard"),
+        # Room for an epoch of many seeds: training would wait for the thread that writes.
+        TensorBoardLogger(folder, name="logs", version="tensorboard", max_queue=1000),
     ]
     kind, _, number = device.partition(":")
     with warnings.catch_warnings():
