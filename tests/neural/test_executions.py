@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,32 @@ def test_what_dead_processes_left_is_done_here() -> None:
     assert found == found[:2] * 4
     assert len(said) == 1 and "have died" in said[0]
     assert not set(multiprocessing.active_children()) - before
+
+
+def test_closing_does_not_wait_for_what_is_under_way() -> None:
+    before = set(multiprocessing.active_children())
+    with Executions(exam(), 1, silent) as made:
+        assert made.pool is not None
+        asleep = made.pool.submit(time.sleep, 3600)
+        while not asleep.running():
+            time.sleep(0.01)
+    assert not set(multiprocessing.active_children()) - before
+
+
+def test_processes_that_are_found_dead_are_not_asked() -> None:
+    said: list[str] = []
+    before = set(multiprocessing.active_children())
+    with Executions(exam(), 1, said.append) as made:
+        assert made.pool is not None
+        asleep = made.pool.submit(time.sleep, 60)
+        [process] = set(multiprocessing.active_children()) - before
+        process.kill()
+        with pytest.raises(BrokenProcessPool):
+            asleep.result()
+        execution = made.submit(networks()[0])
+        assert execution.future is None and len(said) == 1
+        assert made.result(execution)["execution_1x"] == 1
+    assert len(said) == 1
 
 
 def test_where_no_process_can_be_started_this_one_does_it(monkeypatch: pytest.MonkeyPatch) -> None:

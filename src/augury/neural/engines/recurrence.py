@@ -66,47 +66,43 @@ def room(num_rows: int, hidden: int, statistics: int) -> Kept:
 
 
 @_compiled
-def _hear(i, node, first_row, kept, sender, start, kind, prepared):  # noqa: PLR0913, C901 – numba takes arrays, not objects
-    """Take the statistics of the messages to a node."""
+def _hear(i, node, first_row, kept, sender, start, kind, prepared, said):  # noqa: PLR0913, C901 – numba takes arrays, not objects
+    """Take the statistics of the messages to a node, for which `said` has room."""
     hidden = prepared.shape[1]
     heard, parts, highest, lowest = kept.heard, kept.parts, kept.highest, kept.lowest
     count = heard.shape[1] // hidden
-    first, end = start[node], start[node + 1]
-    high = 0 if count == 1 else 2 * hidden
-    for k in range(hidden):
-        heard[i, high + k] = parts[first_row + sender[first], hidden + k] + prepared[kind[first], k]
-        highest[i, k] = first
-    for link in range(first + 1, end):
-        j = first_row + sender[link]
+    first, degree = start[node], start[node + 1] - start[node]
+    # Side by side first: then what goes over them again and again is done for many k at once.
+    for link in range(first, first + degree):
+        j, row = first_row + sender[link], kind[link]
         for k in range(hidden):
-            value = parts[j, hidden + k] + prepared[kind[link], k]
-            is_higher = value > heard[i, high + k]
-            heard[i, high + k] = value if is_higher else heard[i, high + k]
-            highest[i, k] = link if is_higher else highest[i, k]
+            said[link - first, k] = parts[j, hidden + k] + prepared[row, k]
     if count == 1:
         for k in range(hidden):
-            heard[i, k] = _leaky(heard[i, k] + parts[i, k])
+            high, place = said[0, k], 0
+            for n in range(1, degree):
+                if said[n, k] > high:
+                    high, place = said[n, k], n
+            heard[i, k] = _leaky(high + parts[i, k])
+            highest[i, k] = first + place
         return
     for k in range(hidden):
-        heard[i, k] = ZERO
-        heard[i, hidden + k] = REAL(np.inf)
-    for link in range(first, end):
-        j = first_row + sender[link]
-        for k in range(hidden):
-            value = parts[j, hidden + k] + prepared[kind[link], k]
-            heard[i, k] += value
-            is_lower = value < heard[i, hidden + k]
-            heard[i, hidden + k] = value if is_lower else heard[i, hidden + k]
-            lowest[i, k] = link if is_lower else lowest[i, k]
-    share = ONE / REAL(end - first)
+        low, high, low_place, high_place = said[0, k], said[0, k], 0, 0
+        total, squares = ZERO, ZERO
+        for n in range(degree):
+            value = said[n, k]
+            total += value
+            squares += value * value
+            if value > high:
+                high, high_place = value, n
+            if value < low:
+                low, low_place = value, n
+        heard[i, k], heard[i, hidden + k], heard[i, 2 * hidden + k] = total, low, high
+        lowest[i, k], highest[i, k] = first + low_place, first + high_place
+        if count > 3:
+            heard[i, 3 * hidden + k] = squares
+    share = ONE / REAL(degree)
     if count > 3:
-        for k in range(hidden):
-            heard[i, 3 * hidden + k] = ZERO
-        for link in range(first, end):
-            j = first_row + sender[link]
-            for k in range(hidden):
-                value = parts[j, hidden + k] + prepared[kind[link], k]
-                heard[i, 3 * hidden + k] += value * value
         for k in range(hidden):
             mean = heard[i, k] * share
             spread = heard[i, 3 * hidden + k] * share - mean * mean
@@ -115,6 +111,15 @@ def _hear(i, node, first_row, kept, sender, start, kind, prepared):  # noqa: PLR
         heard[i, k] = heard[i, k] * share + parts[i, k]
         heard[i, hidden + k] += parts[i, k]
         heard[i, 2 * hidden + k] += parts[i, k]
+
+
+@_compiled
+def _width(start):
+    """Return the largest degree."""
+    width = 0
+    for node in range(len(start) - 1):
+        width = max(width, start[node + 1] - start[node])
+    return width
 
 
 @_compiled
@@ -129,6 +134,7 @@ def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
 ):  # fmt: skip
     """Run all steps; step t has the first sizes[t] nodes. Fills `kept` and changes `values`."""
     hidden = prepared.shape[1]
+    said = np.empty((_width(start), hidden), REAL)
     through = np.empty((BLOCK, of_heard.shape[1]), REAL)
     given = np.empty((BLOCK, 3 * hidden), REAL)
     both, logits = np.empty((BLOCK, 2 * hidden), REAL), np.empty((BLOCK, outputs.shape[1]), REAL)
@@ -152,7 +158,7 @@ def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
             for i in range(a, b):
-                _hear(i, i - first_row, first_row, kept, sender, start, kind, prepared)
+                _hear(i, i - first_row, first_row, kept, sender, start, kind, prepared, said)
             np.dot(kept.heard[a:b], of_heard, through[: b - a])
             for i in range(a, b):
                 scale = _scale(i - first_row, start, delta)
