@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from augury.config import preset
+from augury.config import preset, with_settings
 from augury.neural import checkpoint, executions
-from augury.neural.batch import training_data
 from augury.neural.executions import Exam, Executions, processes_for
 from tiny import tiny_config
 
-GRAPHS = training_data(tiny_config().data, (1, 2), 3).execution
+CONFIG = with_settings(
+    replace(preset("paper-mpnn"), data=tiny_config().data),
+    ["training.execution_scales=1,2", "training.execution_graphs=3"],
+)
 
 
 def silent(_: str) -> None:
@@ -31,7 +34,7 @@ def silent(_: str) -> None:
 
 
 def exam() -> Exam:
-    return Exam(preset("paper-mpnn"), GRAPHS, 1.0)
+    return Exam(CONFIG, 1.0)
 
 
 def networks() -> list[dict[str, Tensor]]:
@@ -71,6 +74,14 @@ def test_processes_have_one_thread_each(two: Executions, monkeypatch: pytest.Mon
     with executions._inheritance():
         assert os.environ[names[0]] == os.environ[names[1]] == "1"
     assert os.environ[names[0]] == "3" and names[1] not in os.environ
+
+
+def test_all_processes_start_without_waiting_for_one_another() -> None:
+    before = set(multiprocessing.active_children())
+    whole = Exam(preset("paper-mpnn"), 1.0)
+    assert whole.graphs  # which are more than a pipe holds
+    with Executions(whole, 3, silent):
+        assert len(set(multiprocessing.active_children()) - before) == 3
 
 
 def test_randomness_of_the_caller_is_left_alone() -> None:
@@ -154,12 +165,12 @@ def test_two_cores_are_left_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SCRIPT = """
 import multiprocessing, signal, time
-from augury.config import preset
+from augury.config import preset, with_settings
 from augury.neural.executions import Exam, Executions
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     config = preset("paper-mpnn")
-    with Executions(Exam(config, {{}}, 1.0), 2) as made:
+    with Executions(Exam(config, 1.0), 2) as made:
         if {is_ready}:
             made.pool.submit(abs, 1).result()
         print(*[child.pid for child in multiprocessing.active_children()], flush=True)

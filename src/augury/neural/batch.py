@@ -223,24 +223,40 @@ def training_data(
     config: DataConfig, execution_scales: tuple[int, ...], execution_graphs: int, bits: int = 8
 ) -> TrainingData:
     """Make all data from the seed; graphs for training, validation and execution never mix."""
-    rngs = np.random.default_rng(config.seed).spawn(4)
+    rngs = _streams(config)
 
     def traced(rng: np.random.Generator, networks: list[FlowNetwork]) -> Samples:
         return Samples(record(networks, rng, bits), config)
 
-    def graphs(rng: np.random.Generator, count: int, side: int) -> list[FlowNetwork]:
-        return [FlowNetwork.from_bipartite(uniform(rng, side, p=config.p)) for _ in range(count)]
-
     states = [partly_matched(rngs[1], config.side, config.p) for _ in range(config.extra_graphs)]
+    train = _graphs(config, rngs[0], config.train_graphs)
+    validation = _graphs(config, rngs[2], config.validation_graphs)
     return TrainingData(
-        train=traced(rngs[0], graphs(rngs[0], config.train_graphs, config.side)),
+        train=traced(rngs[0], train),
         extra=traced(rngs[1], states) if states else None,
-        validation=traced(rngs[2], graphs(rngs[2], config.validation_graphs, config.side)),
-        execution={
-            scale: graphs(rngs[3], execution_graphs, config.side * scale)
-            for scale in execution_scales
-        },
+        validation=traced(rngs[2], validation),
+        execution=execution_data(config, execution_scales, execution_graphs),
     )
+
+
+def execution_data(
+    config: DataConfig, scales: tuple[int, ...], count: int
+) -> dict[int, list[FlowNetwork]]:
+    """Make the validation graphs that are executed, alone."""
+    rng = _streams(config)[3]
+    return {scale: _graphs(config, rng, count, scale) for scale in scales}
+
+
+def _streams(config: DataConfig) -> list[np.random.Generator]:
+    """Return the random numbers of training, extra graphs, validation and execution."""
+    return np.random.default_rng(config.seed).spawn(4)
+
+
+def _graphs(
+    config: DataConfig, rng: np.random.Generator, count: int, scale: int = 1
+) -> list[FlowNetwork]:
+    side = config.side * scale
+    return [FlowNetwork.from_bipartite(uniform(rng, side, p=config.p)) for _ in range(count)]
 
 
 AnyBatch = TypeVar("AnyBatch", SearchBatch, ReachBatch)

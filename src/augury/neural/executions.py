@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from multiprocessing.connection import Connection
 from typing import Any
@@ -30,6 +30,7 @@ from augury.classical.ford_fulkerson import Verdict
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values, simulate
 from augury.config import Config
+from augury.neural.batch import execution_data
 from augury.neural.kinds import executor_of, make_network
 
 Shares = dict[str, float]
@@ -41,8 +42,15 @@ class Exam:
     """The graphs of each scale that a network is to execute, all subroutines neural."""
 
     config: Config
-    graphs: dict[int, list[FlowNetwork]]
     mean_log_degree: float
+
+    @cached_property
+    def graphs(self) -> dict[int, list[FlowNetwork]]:
+        """The validation graphs by scale."""
+        training = self.config.training
+        return execution_data(
+            self.config.data, training.execution_scales, training.execution_graphs
+        )
 
     @cached_property
     def maxima(self) -> dict[int, list[int]]:
@@ -138,7 +146,9 @@ class Executions:
     def _start(self, num_processes: int) -> None:
         context = multiprocessing.get_context("spawn")  # a GPU's context does not survive a fork
         self.lifeline = context.Pipe(duplex=False)
-        arguments = self.exam, self.lifeline[0]
+        # Without its graphs: a process that starts reads no more than a pipe holds, so that this
+        # one need not wait for each of them to have imported everything.
+        arguments = replace(self.exam), self.lifeline[0]
         self.pool = ProcessPoolExecutor(num_processes, context, _begin, arguments)
         try:
             with _inheritance():
@@ -203,8 +213,9 @@ def _begin(exam: Exam, lifeline: Connection) -> None:
     with torch.random.fork_rng(devices=[]):
         untrained = make_network(exam.config.network, exam.mean_log_degree)
     state = {key: value.numpy() for key, value in untrained.state_dict().items()}
-    few = {scale: graphs[:2] for scale, graphs in list(exam.graphs.items())[:1]}
-    Exam(exam.config, few, exam.mean_log_degree).taken(state)
+    training = exam.config.training
+    few = replace(training, execution_scales=training.execution_scales[:1], execution_graphs=2)
+    Exam(replace(exam.config, training=few), exam.mean_log_degree).taken(state)
     exam.maxima  # noqa: B018  # found once
 
 

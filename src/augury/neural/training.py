@@ -551,7 +551,7 @@ def _train(
         if all(progress.is_finished for progress in callback.progress):
             return callback.progress
     data = training_data_of(config)
-    exam = Exam(config, data.execution, data.train.mean_log_degree)
+    exam = Exam(config, data.train.mean_log_degree)
     kind = device.partition(":")[0]
     ahead = EPOCHS_AHEAD.get(kind, 0) if config.training.select == "execution" else 0
     with Executions(exam, processes_for(len(seeds)) if ahead else 0, look.say) as executions:
