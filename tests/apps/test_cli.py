@@ -55,7 +55,7 @@ def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
     assert (code, err) == (0, "")
     assert out == (
         "matching of 2 in a bipartite graph of 2 + 2 nodes and 3 edges\n"
-        "discrete executor, 2 rounds, done\n"
+        "discrete executor (fast engine), 2 rounds, done\n"
         "certified maximum: 2 nodes cover every edge: ann, bob\n"
         "\nleft  right\nann   cook\nbob   sing\n"
     )
@@ -308,12 +308,12 @@ def test_a_batch_in_which_one_file_is_bad_writes_nothing(augury: Augury) -> None
 
 def test_another_network_may_solve_and_need_not_be_finished_classically(augury: Augury) -> None:
     out = augury("solve", "jobs.csv", "--model", "paper-mpnn").out
-    assert "\npaper-mpnn executor, 2 rounds, done\n" in out
+    assert "\npaper-mpnn executor (fast engine), 2 rounds, done\n" in out
     # The one path left is so long that its distance passes eight bits.
     assert augury("generate", "path-state", "--n", "60", "--output", "long.max").code == 0
     network = "--model", "paper-mpnn"
     out = augury("solve", "long.max", *network).out
-    assert "\npaper-mpnn executor, 1 round (0 neural, 1 classical), gave up\ncertified max" in out
+    assert "\npaper-mpnn executor (fast engine), 1 round (0 neural, 1 classical), gave up\ncertified max" in out
     out = augury("solve", "long.max", *network, "--no-exact").out
     assert "\npaper-mpnn executor, 0 rounds, gave up\nlegal, but 1 short of the maximum\n" in out
 

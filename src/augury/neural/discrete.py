@@ -130,14 +130,15 @@ class DiscreteExecutor(Executor):
         """Step while any node of a graph says that it changed; latch first predecessors."""
         refuse_beyond_range(residual, self.network.bits)
         wiring = wiring_of(batch, self.device)
-        by = self._search_fast if self._is_fast else self._search_plain
+        by = self._search_fast if self.is_fast else self._search_plain
         link, reached = by(residual, weights, wiring)
         arc = torch.where(link >= 0, wiring.arc[link], -1).cpu().numpy().astype(np.int32)
         arc[batch.source] = -1
         return Tree(arc, reached)
 
     @property
-    def _is_fast(self) -> bool:
+    def is_fast(self) -> bool:
+        """See `Executor`."""
         on_cpu = torch.device(self.device).type == "cpu"
         is_wanted = self.engine == "fast" and self.observer is None
         return is_wanted and on_cpu and _frontier() is not None

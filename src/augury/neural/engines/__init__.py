@@ -168,7 +168,7 @@ def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
     return np.require(array, dtype, ["C", "W"])
 
 
-def starts(sizes: Sequence[int]) -> WideArray:
+def starts(sizes: Sequence[int] | npt.NDArray[np.integer[Any]]) -> WideArray:
     """Return where each of several things begins, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
