@@ -396,7 +396,7 @@ def _in_form(name: str, executor: Any, engine: str) -> Any:
         executor = replace(executor, engine=engine)
         if executor.form == engine:
             return executor
-    raise InputError(f"the engine {engine!r} has no form of {name} on {executor.device!s}")
+    raise InputError(f"the engine {engine!r} has no form of {name}: leave the choice to {AUTO!r}")
 
 
 def run(

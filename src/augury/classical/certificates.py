@@ -132,7 +132,7 @@ def _all_or_nothing(bits: BoolArray) -> Words:
 
 def _words(adjacency: npt.NDArray[np.uint8]) -> Words:
     """(…, right) bytes of 0 and 1 → (…, word)."""
-    num_words = -(-adjacency.shape[-1] // WORD)
+    num_words = max(1, -(-adjacency.shape[-1] // WORD))
     packed = np.packbits(adjacency, axis=-1, bitorder="little")
     if packed.shape[-1] == 8 * num_words:
         return packed.view("<u8")
