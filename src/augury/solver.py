@@ -9,6 +9,7 @@ goes another way (`direct`), to the same certificate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -409,9 +410,10 @@ def run(
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Outcome]:
     """Run flow networks side by side; for arguments see `solve`. Nothing is certified here."""
-    subroutines = runner_of(model, device).subroutines
-    assert subroutines is not None  # the engine is "auto"
-    return _run(networks, subroutines, exact, seed, progress)
+    runner = runner_of(model, device)
+    assert runner.subroutines is not None  # the engine is "auto"
+    with _threads_for(runner.engine):
+        return _run(networks, runner.subroutines, exact, seed, progress)
 
 
 def maximum_residual(network: FlowNetwork) -> WideArray:
@@ -504,8 +506,17 @@ def _found(
         graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
         for graph in graphs
     ]
-    outcomes = _run(networks, runner.subroutines, *how)
+    with _threads_for(runner.engine):
+        outcomes = _run(networks, runner.subroutines, *how)
     return [found_of(graph, outcome) for graph, outcome in zip(graphs, outcomes, strict=True)]
+
+
+def _threads_for(engine: str | None) -> AbstractContextManager[None]:
+    if engine is None:
+        return nullcontext()  # PyTorch need not be there
+    from augury.neural.execute import threads_for
+
+    return threads_for(engine)
 
 
 def _size(graph: Graph, found: Found) -> int:

@@ -8,6 +8,8 @@ answer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -337,6 +339,21 @@ def _never_done(
 ) -> BoolArray:
     """Leave the end to `max_failures`: the threshold heuristic of the paper."""
     return np.zeros(batch.num_graphs, np.bool_)
+
+
+@contextmanager
+def threads_for(form: str | None) -> Iterator[None]:
+    """Keep PyTorch to one thread while the fast form runs, and then give it back what it had.
+
+    Its part of that form comes in pieces so small that threads would only wait for each other.
+    """
+    before = torch.get_num_threads()
+    if form == "fast":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=2)
