@@ -11,6 +11,9 @@ Record = dict[str, Any]
 STYLES = {"table": "-", "network": "--", "peer": ":"}
 """The line of each kind of contestant: compiled, evaluated at each step, or not ours."""
 
+LEAST = {"seconds": 1e-9, "bytes": 4096}
+"""Less cannot be measured (memory comes in pages) or drawn."""
+
 
 def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
     """Draw one panel for each density, and two for the growth with the edges."""
@@ -44,7 +47,7 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
     for panel, (field, title) in zip(panels[0][len(densities) :], axes, strict=False):
         for name in dict.fromkeys(record["name"] for record in growth):
             rows = [record for record in growth if record["name"] == name]
-            values = [max(record[field], 1e-9) for record in rows]
+            values = [max(record[field], LEAST[field]) for record in rows]
             style = ":" if name == "SciPy" else "--" if name == "fast" else "-"
             panel.loglog([r["edges"] for r in rows], values, style, marker=".", label=name)
         panel.set(title="one sparse graph", xlabel="edges", ylabel=title)
