@@ -41,11 +41,8 @@ def turning_weights(batch: Batch, number: int) -> WeightArray:
     graph = batch.node_graph
     place = np.arange(batch.num_nodes) - batch.node_start[graph] - 1
     column = place - num_left[graph]
-    is_column = column >= 0
-    is_column[batch.sink] = False
-    offset = np.where(is_column, (column % rows[graph] + shift[graph]) % rows[graph], -1)
-    place[column >= 0] = batch.num_nodes  # only a row comes before an offset
-    place[batch.source] = batch.num_nodes
+    # Only columns, and the sink, have an offset; only rows come before it, for it is one of them.
+    offset = np.where(column >= 0, (column % rows[graph] + shift[graph]) % rows[graph], -1)
     return np.where(place[batch.sender] < offset[batch.receiver], 2, 1).astype(np.uint8)
 
 
