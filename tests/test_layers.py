@@ -21,6 +21,7 @@ LAYERS = {
     "neural": 2,
     "verify": 3,
     "inputs": 2,
+    "direct": 3,
     "solver": 3,
     "scipy_like": 3,
     "networkx_like": 3,
@@ -46,7 +47,7 @@ UNREACHABLE = [
     ("augury.neural.engines*", ANSWERS, "an executor must not see the answer"),
     ("augury.neural.processors*", (*SOLVERS, *ANSWERS, *EXECUTORS), "processors know no algorithm"),
     (
-        "augury.classical.certificate",
+        "augury.classical.certificate*",
         (*SOLVERS, "augury.neural*"),
         "a proof owes nothing to a solver",
     ),

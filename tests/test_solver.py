@@ -106,12 +106,12 @@ def test_progress_is_told_after_each_round() -> None:
 def test_a_solution_becomes_json() -> None:
     answer = json.loads(json.dumps(solve(JOBS).to_dict()))
     assert answer["matching"] == [["ann", "cook"], ["bob", "sing"]]
-    keys = ["size", "is_maximum", "matching", "executor", "rounds", "neural_rounds"]
-    keys += ["classical_rounds", "ending", "certificate"]
+    keys = ["size", "is_maximum", "matching", "executor", "engine", "rounds"]
+    keys += ["neural_rounds", "classical_rounds", "ending", "certificate"]
     assert list(answer) == keys
     assert list(solve(BRIDGE).to_dict()) == [key.replace("matching", "flow") for key in keys]
     assert repr(solve(BRIDGE)).startswith("Solution(flow of 5, maximum, ")
-    assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 2 rounds, discrete)"
+    assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 2 rounds, discrete (fast))"
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -168,6 +168,7 @@ def test_every_field_is_there_and_in_range(name: str, model: str, many_paths: bo
         "neural_bottleneck": model in SHIPPED,
         "neural_augmentation": model in SHIPPED,
         "infinity": 255 if is_paper or model == "bellman-ford" else None,
+        "engine": "plain" if model in SHIPPED else None,
         "many_paths": many_paths,
         "seed": 0,
     }

@@ -82,6 +82,18 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
             raise TypeError(f"graph {position}: {error}") from None
 
 
+def as_stack(graphs: Any) -> npt.NDArray[Any] | None:
+    """Return many graphs as one (graph, left, right) array of numbers, if that is their form."""
+    if not _is_array(graphs):
+        return None
+    array = _as_array(graphs)
+    if array.ndim != 3 or array.dtype.kind not in "biuf":
+        return None
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        return None  # to be refused with the graph's number
+    return array
+
+
 def _own(graph: Graph, ends: Ends | None) -> Graph:
     if ends is not None:
         kind = type(graph).__name__

@@ -2,26 +2,31 @@
 
 The executor proposes, `ford_fulkerson` applies only what is legal, and `certificate`, which knows
 no executor, says whether the result is maximum. With `exact` a run that ended early is finished by
-the classical search, and the solution says how many rounds were whose.
+the classical search, and the solution says how many rounds were whose. An engine that takes arrays
+goes another way (`direct`), to the same certificate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.classical.batch import Batch
 from augury.classical.certificate import (
     Certificate,
+    Cover,
     certify_all,
     certify_flow,
     certify_pairs,
 )
+from augury.classical.certificates import Covers, covers_of
 from augury.classical.ford_fulkerson import (
     BELLMAN_FORD,
     BREADTH_FIRST,
@@ -32,7 +37,9 @@ from augury.classical.ford_fulkerson import (
 )
 from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray
 from augury.classical.network import FlowNetwork
-from augury.inputs import Graph, as_graph, as_graphs
+from augury.direct import AUTO, DIRECT, Direct, Found, pairs_of
+from augury.inputs import Graph, as_graph, as_graphs, as_stack
+from augury.neural.engines import ENGINES, as_bytes
 
 if TYPE_CHECKING:
     from augury.neural.execute import Executor
@@ -48,6 +55,9 @@ DEFAULT_MODEL = "discrete"
 
 MAX_ARCS = 1_500_000
 """Arcs that are run side by side; bounds the memory of a batch."""
+
+MAX_CELLS = 2**26
+"""Cells of dense graphs that an engine is given at once."""
 
 
 class Progress(NamedTuple):
@@ -87,6 +97,10 @@ class Solution:
     ending: str
     """How the executor's own part ended: "done", or why it stopped early."""
     certificate: Certificate
+    engine: str | None = None
+    """Which form of the network ran, by its name in `neural.engines.ENGINES`: "table" and
+    "cuda-table" look its decisions up, the others evaluate it. None where no network of ours ran.
+    """
     matching: list[tuple[Label, Label]] | None = None
     """Matched (left, right) pairs; None for a flow."""
     flow: list[tuple[Label, Label, int]] | None = None
@@ -117,6 +131,7 @@ class Solution:
             "is_maximum": self.is_maximum,
             what: [list(entry) for entry in getattr(self, what)],
             "executor": self.executor,
+            "engine": self.engine,
             "rounds": self.rounds,
             "neural_rounds": self.neural_rounds,
             "classical_rounds": self.classical_rounds,
@@ -150,13 +165,81 @@ class Solution:
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
         if self.classical_rounds and self.executor not in CLASSICAL:
             rounds += f", {self.classical_rounds} of them classical"
-        return f"Solution({what} of {self.size}, {proven}, {rounds}, {self.executor})"
+        who = f"{self.executor} ({self.engine})" if self.engine else self.executor
+        return f"Solution({what} of {self.size}, {proven}, {rounds}, {who})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solutions(Sequence[Solution]):
+    """The solutions of a stack of dense graphs, all found and proven; each is made when asked for.
+
+    `sizes` and `mates` have them as arrays.
+    """
+
+    way: Direct
+    mates: npt.NDArray[np.int32]
+    """(graph, left): the column of each row, −1 for none."""
+    rounds: npt.NDArray[np.int32]
+    """(graph,): searches that led to at least one augmenting path."""
+    covers: Covers
+    """The proof of each."""
+    tell: Callable[[Graph], dict[str, Any]] | None
+    """Tells the run on a graph; see `Solution.retell`."""
+
+    @property
+    def sizes(self) -> WideArray:
+        """(graph,): edges of each matching."""
+        return self.covers.sizes
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether all are proven."""
+        return bool(self.covers.is_proven.all()) or all(one.is_maximum for one in self)
+
+    def __len__(self) -> int:
+        return len(self.mates)
+
+    @overload
+    def __getitem__(self, number: int) -> Solution: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Solution]: ...
+    def __getitem__(self, number: int | slice) -> Solution | list[Solution]:
+        if isinstance(number, slice):
+            return [self._solution(k) for k in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"solution {number} of {len(self)}")
+        return self._solution(number % len(self))
+
+    def _solution(self, number: int) -> Solution:
+        pairs, covers, tell = pairs_of(self.mates[number]), self.covers, self.tell
+        if covers.is_proven[number]:
+            sides = covers.in_left[number], covers.in_right[number]
+            cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
+            certificate = Certificate(len(pairs), "", len(pairs), cover)
+        else:
+            certificate = certify_pairs(covers.graph(number), pairs)
+        return Solution(
+            executor=self.way.name,
+            neural_rounds=int(self.rounds[number]),
+            classical_rounds=0,
+            ending="done",
+            certificate=certificate,
+            engine=self.way.engine,
+            matching=list(map(tuple, pairs.tolist())),
+            retell=tell and (lambda: tell(covers.graph(number))),
+        )
+
+    def __repr__(self) -> str:
+        proven = int(self.covers.is_proven.sum())
+        who = f"{self.way.name} ({self.way.engine})"
+        return f"Solutions({len(self):,} matchings, {proven:,} proven maximum, {who})"
 
 
 def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     graph: Any,
     *,
     model: Model = None,
+    engine: str = AUTO,
     exact: bool = True,
     device: Any = None,
     seed: int = 0,
@@ -171,6 +254,10 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
             or PyTorch Geometric data: see `augury.inputs`.
         model: who executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
+        engine: how the network is computed, a name in `augury.neural.engines.ENGINES`. By default
+            it is evaluated at each step, as "fast" where it has that form. "table" runs the
+            compiled form of a network that verifies; "cuda" and "cuda-table" match graphs of at
+            most 64 nodes a side on a GPU. These three break ties by a rule, whatever the seed.
         exact: finish by the classical search what the executor ended early.
         device: where the network runs, as PyTorch names it; the CPU by default.
         seed: of the random weights; another seed may give another answer of the same size.
@@ -179,37 +266,42 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
         progress: called after each round.
 
     Raises:
-        InputError: the graph, the model or a capacity is not what it should be.
+        InputError: the graph, the model or a capacity is not what it should be, or the engine
+            cannot run it.
         TypeError: `graph` holds no graph that we know.
 
     >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("bob", "sing")])
     >>> solve(graph).matching
     [('ann', 'cook'), ('bob', 'sing')]
     """
-    name, subroutines = subroutines_of(model, device)
+    runner = runner_of(model, device, engine)
     read = as_graph(graph, source, sink)
-    [solution] = _solved([read], name, subroutines, (exact, seed, progress))
-    return replace(solution, retell=_teller(read, model, exact, device, seed))
+    [solution] = _solved([read], runner, (exact, seed, progress))
+    tell = _teller(model, runner, exact, device, seed)
+    return replace(solution, retell=tell and partial(tell, read))
 
 
-def solve_batch(
+def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     graphs: Any,
     *,
     model: Model = None,
+    engine: str = AUTO,
     exact: bool = True,
     device: Any = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
-) -> list[Solution]:
+) -> Sequence[Solution]:
     """Solve many graphs, of unequal sizes if need be, side by side.
 
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`.
-    Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs.
+    Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list; for a
+    dense array and an engine that takes arrays it is `Solutions`, which makes each when asked for.
 
     Args:
         graphs: a list or iterator of whatever `solve` takes, a PyTorch Geometric `Batch`, or a
             dense (graph, left, right) array or tensor.
         model: see `solve`, also for the rest.
+        engine: see `solve`.
         exact: see `solve`.
         device: see `solve`.
         seed: see `solve`.
@@ -218,33 +310,94 @@ def solve_batch(
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
     """
-    name, subroutines = subroutines_of(model, device)
+    runner = runner_of(model, device, engine)
+    tell = _teller(model, runner, exact, device, seed)
+    stack = as_stack(graphs) if runner.direct else None
+    if runner.direct and stack is not None:
+        return _solved_stack(stack, runner.direct, tell, progress)
     solutions: list[Solution] = []
     for chunk in _chunks(as_graphs(graphs)):
         before, size = len(solutions), sum(solution.size for solution in solutions)
         report = progress and _shifted(progress, before, size)
-        solved = _solved(chunk, name, subroutines, (exact, seed, report))
+        solved = _solved(chunk, runner, (exact, seed, report))
         solutions += [
-            replace(solution, retell=_teller(graph, model, exact, device, seed))
+            replace(solution, retell=tell and partial(tell, graph))
             for graph, solution in zip(chunk, solved, strict=True)
         ]
     return solutions
 
 
 def _teller(
-    graph: Graph, model: Any, exact: bool, device: Any, seed: int
-) -> Callable[[], dict[str, Any]] | None:
+    model: Any, runner: Runner, exact: bool, device: Any, seed: int
+) -> Callable[[Graph], dict[str, Any]] | None:
     """Return what tells a run of `solve` step by step, for models that are known by name."""
     if not isinstance(model, str | Path | None):
         return None
 
-    def tell() -> dict[str, Any]:
+    def tell(graph: Graph) -> dict[str, Any]:
         from augury.watch import watch
 
         how = {"model": model, "exact": exact, "seed": seed, "device": str(device or "cpu")}
-        return watch(graph, **how, many_paths=True)
+        return watch(graph, **how, engine=runner.engine, many_paths=True)
 
     return tell
+
+
+class Runner(NamedTuple):
+    """Who solves graphs, and in which form."""
+
+    name: str
+    """Of the executor."""
+    engine: str | None
+    """See `Solution.engine`."""
+    subroutines: Subroutines | None
+    """What `ford_fulkerson` runs; None where the engine takes arrays."""
+    direct: Direct | None = None
+    """The engine that does."""
+
+
+def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Runner:
+    """Return who runs a model by an engine, both as `solve` takes them.
+
+    Raises:
+        InputError: there is no such model, device or engine, or the engine cannot run the model.
+    """
+    if engine not in (AUTO, *ENGINES):
+        raise InputError(f"{engine!r} is none of the engines {', '.join((AUTO, *ENGINES))}")
+    name = DEFAULT_MODEL if model is None else model
+    is_network = not isinstance(model, Subroutines) and name not in CLASSICAL
+    if engine != AUTO and not is_network:
+        who = name if isinstance(name, str) else "a tuple of subroutines"
+        raise InputError(f"the engine {engine!r} is a form of a network, and {who} is none")
+    if engine in DIRECT:
+        where = ENGINES[engine].device
+        if str(device or where).partition(":")[0] != where:
+            raise InputError(f"the engine {engine!r} runs on {where!r}, not on {str(device)!r}")
+        direct = Direct.of(engine, model)
+        return Runner(direct.name, engine, None, direct)
+    if isinstance(model, Subroutines):
+        return Runner("own", None, model)
+    if isinstance(name, str) and name in CLASSICAL:
+        return Runner(name, None, CLASSICAL[name])
+    if isinstance(model, str | Path | None):
+        from augury.neural.checkpoint import find
+
+        path = find(str(name))
+        name, executor = path.stem, _loaded(path, path.stat().st_mtime_ns, str(device or "cpu"))
+    else:  # an executor, of a network that need not be ours
+        name, executor = type(model).__name__, model
+    if engine != AUTO:
+        executor = _in_form(name, executor, engine)
+    return Runner(name, getattr(executor, "form", None), executor.subroutines())
+
+
+def _in_form(name: str, executor: Any, engine: str) -> Any:
+    """Return the executor with this engine, "plain" or "fast"."""
+    if hasattr(executor, "form"):
+        executor = replace(executor, engine=engine)
+        if executor.form == engine:
+            return executor
+    raise InputError(f"the engine {engine!r} has no form of {name}: leave the choice to {AUTO!r}")
 
 
 def run(
@@ -257,7 +410,10 @@ def run(
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Outcome]:
     """Run flow networks side by side; for arguments see `solve`. Nothing is certified here."""
-    return _run(networks, subroutines_of(model, device)[1], exact, seed, progress)
+    runner = runner_of(model, device)
+    assert runner.subroutines is not None  # the engine is "auto"
+    with _threads_for(runner.engine):
+        return _run(networks, runner.subroutines, exact, seed, progress)
 
 
 def maximum_residual(network: FlowNetwork) -> WideArray:
@@ -270,27 +426,8 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
     return _matched_pairs(graph, maximum_residual(FlowNetwork.from_bipartite(graph)))
 
 
-def subroutines_of(model: Model = None, device: Any = None) -> tuple[str, Subroutines]:
-    """Return the name and the subroutines of a model as `solve` takes it.
-
-    Raises:
-        InputError: there is no such model, or no such device.
-    """
-    if isinstance(model, Subroutines):
-        return "own", model
-    if hasattr(model, "subroutines"):  # an executor, of a network that need not be ours
-        return type(model).__name__, model.subroutines()  # type: ignore[union-attr]
-    name = DEFAULT_MODEL if model is None else str(model)
-    if name in CLASSICAL:
-        return name, CLASSICAL[name]
-    from augury.neural.checkpoint import find
-
-    path = find(name)
-    return path.stem, _loaded(path, path.stat().st_mtime_ns, str(device or "cpu"))
-
-
 @lru_cache(maxsize=4)
-def _loaded(path: Path, changed: int, device: str) -> Subroutines:
+def _loaded(path: Path, changed: int, device: str) -> Executor:
     """Load a checkpoint once, and again when the file has changed."""
     import torch
 
@@ -302,7 +439,7 @@ def _loaded(path: Path, changed: int, device: str) -> Subroutines:
     except (RuntimeError, AssertionError) as error:  # PyTorch's words for "no such device"
         reason = str(error).partition("\n")[0]
         raise InputError(f"the device {device!r} cannot be used: {reason}") from None
-    return executor_of(network, device).subroutines()
+    return executor_of(network, device)
 
 
 def _chunks(graphs: Iterable[Graph]) -> Iterator[list[Graph]]:
@@ -336,39 +473,102 @@ def _shifted(
 
 def _solved(
     graphs: Sequence[Graph],
-    name: str,
-    subroutines: Subroutines,
+    runner: Runner,
     how: tuple[bool, int, Callable[[Progress], None] | None],
 ) -> list[Solution]:
+    found = _found(graphs, runner, how)
+    bipartite = [k for k, graph in enumerate(graphs) if isinstance(graph, BipartiteGraph)]
+    certificates = certify_all(
+        [graph for graph in graphs if isinstance(graph, BipartiteGraph)],
+        [found[k].answer for k in bipartite],
+    )
+    proven = dict(zip(bipartite, certificates, strict=True))
+    return [
+        solution_of((runner.name, runner.engine), graph, one, proven.get(k))
+        for k, (graph, one) in enumerate(zip(graphs, found, strict=True))
+    ]
+
+
+def _found(
+    graphs: Sequence[Graph],
+    runner: Runner,
+    how: tuple[bool, int, Callable[[Progress], None] | None],
+) -> list[Found]:
+    if runner.subroutines is None:
+        assert runner.direct is not None
+        found = runner.direct.solve(graphs)
+        if how[2] is not None:
+            sizes = [_size(graph, one) for graph, one in zip(graphs, found, strict=True)]
+            rounds = max((one.neural_rounds for one in found), default=0)
+            how[2](Progress(len(found), rounds, sum(sizes)))
+        return found
     networks = [
         graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
         for graph in graphs
     ]
-    outcomes = _run(networks, subroutines, *how)
-    bipartite = [k for k, graph in enumerate(graphs) if isinstance(graph, BipartiteGraph)]
-    certificates = certify_all(
-        [graph for graph in graphs if isinstance(graph, BipartiteGraph)],
-        [_matched_pairs(graphs[k], outcomes[k].residual) for k in bipartite],
-    )
-    proven = dict(zip(bipartite, certificates, strict=True))
-    return [
-        solution_of(name, graph, outcome, proven.get(k))
-        for k, (graph, outcome) in enumerate(zip(graphs, outcomes, strict=True))
-    ]
+    with _threads_for(runner.engine):
+        outcomes = _run(networks, runner.subroutines, *how)
+    return [found_of(graph, outcome) for graph, outcome in zip(graphs, outcomes, strict=True)]
+
+
+def _threads_for(engine: str | None) -> AbstractContextManager[None]:
+    if engine is None:
+        return nullcontext()  # PyTorch need not be there
+    from augury.neural.execute import threads_for
+
+    return threads_for(engine)
+
+
+def _size(graph: Graph, found: Found) -> int:
+    if isinstance(graph, BipartiteGraph):
+        return len(found.answer)
+    return int(found.answer[graph.sender == graph.source].sum())
+
+
+def _solved_stack(
+    stack: npt.NDArray[Any],
+    way: Direct,
+    tell: Callable[[Graph], dict[str, Any]] | None,
+    progress: Callable[[Progress], None] | None,
+) -> Solutions:
+    """Solve and prove a dense (graph, left, right) array, so many graphs at once as fit."""
+    many = max(1, MAX_CELLS // max(stack.shape[1] * stack.shape[2], 1))
+    parts: list[Solutions] = []
+    size = 0
+    for first in range(0, max(len(stack), 1), many):
+        adjacency = as_bytes(stack[first : first + many])
+        matched = way.match(adjacency)
+        covers = covers_of(adjacency, matched.mates)
+        parts.append(Solutions(way, *matched, covers, tell))
+        size += int(covers.sizes.sum())
+        if progress is not None:
+            rounds = int(matched.rounds.max(initial=0))
+            progress(Progress(min(first + many, len(stack)), rounds, size))
+    mates, rounds = (np.concatenate([getattr(p, f) for p in parts]) for f in ("mates", "rounds"))
+    return Solutions(way, mates, rounds, Covers.joined([part.covers for part in parts]), tell)
+
+
+def found_of(graph: Graph, outcome: Outcome) -> Found:
+    """Read the answer off the last residual."""
+    if isinstance(graph, FlowNetwork):
+        return Found(graph.flow(outcome.residual), *outcome[1:])
+    return Found(_matched_pairs(graph, outcome.residual), *outcome[1:])
 
 
 def solution_of(
-    executor: str, graph: Graph, outcome: Outcome, certificate: Certificate | None = None
+    who: tuple[str, str | None], graph: Graph, found: Found, certificate: Certificate | None = None
 ) -> Solution:
-    """Read the answer off the last residual, and certify it unless that is done already."""
-    told = executor, outcome.neural_rounds, outcome.classical_rounds, outcome.ending
+    """Give the answer its labels, and certify it unless that is done already.
+
+    `who` are the names of the executor and of the engine.
+    """
+    told = who[0], *found[1:]
     if isinstance(graph, FlowNetwork):
-        flow = graph.flow(outcome.residual)
-        carried = list(graph.flow_arcs(flow))
-        return Solution(*told, certificate or certify_flow(graph, flow), flow=carried)
-    pairs = _matched_pairs(graph, outcome.residual)
-    matching = [(graph.left_label(u), graph.right_label(v)) for u, v in pairs.tolist()]
-    return Solution(*told, certificate or certify_pairs(graph, pairs), matching=matching)
+        proof = certificate or certify_flow(graph, found.answer)
+        return Solution(*told, proof, who[1], flow=list(graph.flow_arcs(found.answer)))
+    proof = certificate or certify_pairs(graph, found.answer)
+    matching = [(graph.left_label(u), graph.right_label(v)) for u, v in found.answer.tolist()]
+    return Solution(*told, proof, who[1], matching)
 
 
 def _run(

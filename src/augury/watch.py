@@ -33,7 +33,8 @@ from augury.classical.ford_fulkerson import (
 )
 from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label, WideArray
 from augury.classical.network import FlowNetwork
-from augury.solver import CLASSICAL, Outcome, solution_of
+from augury.direct import weights_of
+from augury.solver import CLASSICAL, Outcome, found_of, solution_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,6 +56,7 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     graph: BipartiteGraph | FlowNetwork,
     *,
     model: str | Path | None = None,
+    engine: str | None = None,
     exact: bool = True,
     seed: int = 0,
     device: str = "cpu",
@@ -70,6 +72,8 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
         graph: what to solve.
         model: a shipped network, the path of a checkpoint, "classical" (breadth-first search) or
             "bellman-ford"; None for the discrete network.
+        engine: whose run is told: its name stands in the story, and its rule breaks the ties. The
+            steps are always those of the plain form, which decides as all others do.
         exact: finish a run that ended early by classical search.
         seed: of the random weights.
         device: where the network computes.
@@ -84,11 +88,13 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
     """
     network = graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
+    if engine is None and str(model) not in CLASSICAL:
+        engine = "plain"
     is_bfs, failures = _termination(termination)
     recorder = _Recorder(network, max_steps)
     owns = is_bfs, is_bfs and neural_bottleneck, is_bfs and neural_augmentation
     actor = _actor(model, device, owns, recorder)
-    settings = Settings(failures, many_paths)
+    settings = Settings(failures, many_paths, weights_of(engine, graph))
     rng = np.random.default_rng(seed)
     rounds = _rounds(Batch.of([network]), actor, rng, settings, recorder)
     ending = rounds[-1]["verdict"]
@@ -102,9 +108,10 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
         "version": FORMAT_VERSION,
         "augury": __version__,
         "graph": _graph(graph, network),
-        "model": actor.to_dict(termination, owns) | {"many_paths": many_paths, "seed": seed},
+        "model": actor.to_dict(termination, owns)
+        | {"engine": engine, "many_paths": many_paths, "seed": seed},
         "rounds": rounds,
-        "solution": _solution(graph, actor, rounds, ending),
+        "solution": _solution(graph, (actor.name, engine), rounds, ending),
     }
 
 
@@ -445,7 +452,10 @@ def _plain(value: Any) -> Any:
 
 
 def _solution(
-    graph: BipartiteGraph | FlowNetwork, actor: _Actor, rounds: list[dict[str, Any]], ending: str
+    graph: BipartiteGraph | FlowNetwork,
+    who: tuple[str, str | None],
+    rounds: list[dict[str, Any]],
+    ending: str,
 ) -> dict[str, Any]:
     """Return the solution that the last round leaves, certified."""
     residual = np.array(rounds[-1]["after"], np.int64)
@@ -454,7 +464,7 @@ def _solution(
     ]
     classical = sum(by in CLASSICAL for by in fruitful)
     outcome = Outcome(residual, len(fruitful) - classical, classical, ending)
-    return _plain(solution_of(actor.name, graph, outcome).to_dict())
+    return _plain(solution_of(who, graph, found_of(graph, outcome)).to_dict())
 
 
 def first_difference(one: Story, other: Story) -> dict[str, Any] | None:

@@ -18,7 +18,8 @@ def augury(
     return runner(monkeypatch, capfd)
 
 
-TINY = ("bench", "--sizes", "3", "--batch", "2", "--edges", "40", "--seconds", "0.01")
+TINY = ("bench", "--sizes", "3", "--batch", "2", "--edges", "40", "--cells", "99")
+TINY += ("--seconds", "0.01")
 
 
 def test_a_table_a_file_and_a_figure(augury: Augury) -> None:
@@ -27,6 +28,7 @@ def test_a_table_a_file_and_a_figure(augury: Augury) -> None:
     assert "times SciPy" in out and "\n3  1/4  table " in out
     told = json.loads(Path("bench.json").read_text())
     assert {record["name"] for record in told["batches"]} >= {"table", "plain"}
+    assert [record["batch"] for record in told["threads"]] == [11, 11]
     assert told["growth"][0]["n"] == 4 and "cpu" in told["machine"]
     assert "<svg" in Path("bench.svg").read_text()
 

@@ -55,7 +55,7 @@ def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
     assert (code, err) == (0, "")
     assert out == (
         "matching of 2 in a bipartite graph of 2 + 2 nodes and 3 edges\n"
-        "discrete executor, 2 rounds, done\n"
+        "discrete executor (fast engine), 2 rounds, done\n"
         "certified maximum: 2 nodes cover every edge: ann, bob\n"
         "\nleft  right\nann   cook\nbob   sing\n"
     )
@@ -308,14 +308,31 @@ def test_a_batch_in_which_one_file_is_bad_writes_nothing(augury: Augury) -> None
 
 def test_another_network_may_solve_and_need_not_be_finished_classically(augury: Augury) -> None:
     out = augury("solve", "jobs.csv", "--model", "paper-mpnn").out
-    assert "\npaper-mpnn executor, 2 rounds, done\n" in out
+    assert "\npaper-mpnn executor (fast engine), 2 rounds, done\n" in out
     # The one path left is so long that its distance passes eight bits.
     assert augury("generate", "path-state", "--n", "60", "--output", "long.max").code == 0
     network = "--model", "paper-mpnn"
     out = augury("solve", "long.max", *network).out
-    assert "\npaper-mpnn executor, 1 round (0 neural, 1 classical), gave up\ncertified max" in out
+    who = "\npaper-mpnn executor (fast engine), "
+    assert f"{who}1 round (0 neural, 1 classical), gave up\ncertified max" in out
     out = augury("solve", "long.max", *network, "--no-exact").out
-    assert "\npaper-mpnn executor, 0 rounds, gave up\nlegal, but 1 short of the maximum\n" in out
+    assert f"{who}0 rounds, gave up\nlegal, but 1 short of the maximum\n" in out
+
+
+def test_an_engine_may_be_chosen(augury: Augury) -> None:
+    out = augury("solve", "jobs.csv", "--engine", "table").out
+    assert "\ndiscrete executor (table engine), 1 round, done\ncertified maximum" in out
+    answer = json.loads(augury("solve", "jobs.csv", "--engine", "plain", "--json").out)
+    assert answer["engine"] == "plain"
+    augury("solve", "jobs.csv", "--engine", "table", "--trace", "run.json")
+    assert json.loads(Path("run.json").read_text())["model"]["engine"] == "table"
+    for options, message in (
+        (("--engine", "table", "--model", "paper-mpnn"), "'paper-mpnn' is none"),
+        (("--engine", "table", "--executor", "classical"), "and classical is none"),
+        (("--engine", "warp"), "'warp' is not one of"),
+    ):
+        failed = augury("solve", "jobs.csv", *options)
+        assert failed.code == 2 and message in failed.err
 
 
 def test_the_run_is_written_as_json_and_as_a_page(augury: Augury) -> None:

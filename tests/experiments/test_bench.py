@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from augury.classical.graph import InputError
-from augury.experiments import bench
+from augury.experiments import bench, growth
 from augury.experiments.bench import (
     CONTESTANTS,
     REFERENCE,
+    Contestant,
     check_matching,
     measure_batches,
-    measure_growth,
+    measure_threads,
     scipy_blocks,
     seconds_of,
 )
+from augury.experiments.growth import measure_growth
 from augury.experiments.plot_bench import plot
 from augury.neural.engines import match_dense
 
@@ -76,14 +80,67 @@ def test_blocks_are_counted_in_their_own_graph() -> None:
     assert scipy_blocks(adjacency).tolist() == [[-1, 2], [1, -1]]
 
 
-def test_growth_is_measured_and_drawn(tmp_path: Path) -> None:
-    growth = list(measure_growth([20, 200]))
-    assert [record["n"] for record in growth] == [2, 20]
-    assert all(record["bytes"] > 0 and record["seconds"] > 0 for record in growth)
+def test_growth_is_measured_in_fresh_processes_and_drawn(tmp_path: Path) -> None:
+    grown = list(measure_growth([20, 200], ["table", "SciPy"]))
+    assert [(r["n"], r["name"]) for r in grown] == [
+        (n, name) for n in (2, 20) for name in ("table", "SciPy")
+    ]
+    assert all(r["peak_bytes"] > r["bytes"] >= 0 and r["seconds"] > 0 for r in grown)
+    assert [r["ratio"] for r in grown if r["name"] == "SciPy"] == [1, 1]
     batches = list(measure_batches([2], 2, ["table", REFERENCE], seconds=0.01))
-    plot(batches, growth, tmp_path / "figure.svg")
+    plot(batches, grown, tmp_path / "figure.svg")
     text = (tmp_path / "figure.svg").read_text()
     assert "<svg" in text and "graphs a second" not in tmp_path.name
+
+
+@pytest.mark.parametrize("name", growth.CONTESTANTS)
+def test_every_engine_finds_the_size_on_a_sparse_graph(name: str) -> None:
+    found = growth.measure(name, 400)
+    matrix = growth._matrix(400)
+    theirs = maximum_bipartite_matching(matrix, perm_type="column")
+    assert (found["size"], found["edges"]) == ((theirs >= 0).sum(), matrix.nnz)
+
+
+def test_memory_that_is_taken_shows() -> None:
+    before = growth._restart_peak()
+    block = np.ones(2**23)  # 64 MB, touched
+    assert growth._peak() - before > 0.9 * block.nbytes
+
+
+def test_an_engine_that_is_wrong_on_a_sparse_graph_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        growth, "_in_fresh_process", lambda name, edges: {"size": len(name), "seconds": 1}
+    )
+    assert list(measure_growth([5], ["table"]))  # as long a name as SciPy's
+    with pytest.raises(InputError, match="another size than SciPy's"):
+        list(measure_growth([5], ["fast"]))
+
+
+def test_threads_are_measured_beside_one() -> None:
+    records = list(measure_threads([4], 2**11, threads=3))
+    assert [(r["density"], r["batch"], r["threads"]) for r in records] == [
+        ("1/4", 128, 3),
+        ("3/n", 128, 3),
+    ]
+    assert all(r["speedup"] == r["wall_one"] / r["wall_many"] > 0 for r in records)
+
+
+def test_what_a_call_costs_anyway_does_not_keep_a_contestant_from_larger_batches() -> None:
+    asked = list[int]()
+
+    def slow_to_start(adjacency: bench.Adjacency) -> bench.Sizes:
+        asked.append(len(adjacency))
+        start = time.process_time()
+        while time.process_time() < start + 0.02:
+            pass
+        return np.zeros(len(adjacency), np.int64)
+
+    adjacency = np.zeros((64, 1, 1), np.bool_)
+    contestant = Contestant(slow_to_start, "peer")
+    measured = bench._measured(contestant, adjacency, np.zeros(64, np.int64), 0.05)
+    assert measured["graphs"] == 64 and asked[:5] == [1, 1, 4, 16, 64]
 
 
 def test_work_is_repeated() -> None:

@@ -83,6 +83,11 @@ class Batch:
             self.source[keep] + moved,
             self.sink[keep] + moved,
         )
+        if "by_sender" in self.__dict__:  # what was sorted stays so
+            order, _ = self.by_sender
+            number = np.cumsum(arcs, dtype=np.int32) - 1
+            sizes = np.bincount(batch.sender, minlength=batch.num_nodes)
+            batch.__dict__["by_sender"] = number[order[arcs[order]]], _starts(sizes)
         return batch, arcs
 
     @property

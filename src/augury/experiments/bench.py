@@ -3,8 +3,9 @@
 Every contestant gets the same (graph, left, right) Boolean array and returns the size of each
 graph's matching: whatever it has to build of its own is part of its time. Sizes are compared, and
 where a contestant names the pairs, they are checked. Seconds are CPU seconds of the process, the
-least of several repetitions; a contestant that is slow is given fewer of the graphs. Records are
-plain dictionaries; ratios are to SciPy's one block-diagonal call, the quickest peer.
+least of several repetitions, and everybody has one thread; a contestant that is slow is given fewer
+of the graphs. Records are plain dictionaries; ratios are to SciPy's one block-diagonal call, the
+quickest peer. How time and memory grow with one graph is measured in `growth`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.graph import InputError
-from augury.neural.engines import match_dense, match_sparse
+from augury.neural.engines import match_dense
+from augury.solver import Solutions, solve_batch
 
 Adjacency = npt.NDArray[np.bool_]
 Sizes = npt.NDArray[np.int64]
@@ -42,7 +43,6 @@ class Contestant:
     """network, table or peer: who decides, step by step."""
     needs: str = ""
     """The package that it cannot do without, where that is optional."""
-    threads: int = 1
 
     @property
     def is_here(self) -> bool:
@@ -66,90 +66,79 @@ def scipy_blocks(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.where(mates >= 0, mates - np.arange(count)[:, None] * num_right, -1)
 
 
-def _scipy_one_by_one(adjacency: Adjacency) -> Sizes:
+def one_by_one(size_of: Callable[[Adjacency], int]) -> Callable[[Adjacency], Sizes]:
+    """Return what calls a peer for each graph of a batch."""
+    return lambda adjacency: np.array([size_of(edges) for edges in adjacency])
+
+
+def _scipy_matching(edges: Adjacency) -> int:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    found = [maximum_bipartite_matching(csr_array(edges)) for edges in adjacency]
-    return np.array([(mates >= 0).sum() for mates in found])
+    return int((maximum_bipartite_matching(csr_array(edges)) >= 0).sum())
 
 
-def _flow_arcs(edges: Adjacency) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Tails and heads of the unit network: source 0, then rows, then columns, then the sink."""
+def _flow_arcs(edges: Adjacency) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
+    """Tails, heads and sink of the unit network: source 0, then rows, then columns, then that."""
     num_left, num_right = edges.shape
     row, column = np.nonzero(edges)
     rows, columns = 1 + np.arange(num_left), 1 + num_left + np.arange(num_right)
+    sink = 1 + num_left + num_right
     tail = np.concatenate([np.zeros(num_left), 1 + row, columns])
-    head = np.concatenate([rows, 1 + num_left + column, np.full(num_right, columns[-1] + 1)])
-    return tail.astype(np.int32), head.astype(np.int32)
+    head = np.concatenate([rows, 1 + num_left + column, np.full(num_right, sink)])
+    return tail.astype(np.int32), head.astype(np.int32), sink
 
 
-def _scipy_flow(adjacency: Adjacency) -> Sizes:
+def _scipy_flow(edges: Adjacency) -> int:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    sizes = []
-    for edges in adjacency:
-        tail, head = _flow_arcs(edges)
-        sink = int(head[-1])
-        ones = np.ones(len(tail), np.int32)
-        matrix = csr_array((ones, (tail, head)), shape=(sink + 1, sink + 1))
-        sizes.append(maximum_flow(matrix, 0, sink).flow_value)
-    return np.array(sizes)
+    tail, head, sink = _flow_arcs(edges)
+    ones = np.ones(len(tail), np.int32)
+    matrix = csr_array((ones, (tail, head)), shape=(sink + 1, sink + 1))
+    return int(maximum_flow(matrix, 0, sink).flow_value)
 
 
-def _networkx_matching(adjacency: Adjacency) -> Sizes:
+def _networkx_matching(edges: Adjacency) -> int:
     import networkx as nx
 
-    sizes = []
-    for edges in adjacency:
-        graph = nx.Graph()
-        rows, first = range(len(edges)), len(edges)
-        graph.add_nodes_from(range(sum(edges.shape)))
-        row, column = np.nonzero(edges)
-        graph.add_edges_from(zip(row.tolist(), (column + first).tolist(), strict=True))
-        sizes.append(len(nx.bipartite.hopcroft_karp_matching(graph, rows)) // 2)
-    return np.array(sizes)
+    graph = nx.Graph()
+    rows, first = range(len(edges)), len(edges)
+    graph.add_nodes_from(range(sum(edges.shape)))
+    row, column = np.nonzero(edges)
+    graph.add_edges_from(zip(row.tolist(), (column + first).tolist(), strict=True))
+    return len(nx.bipartite.hopcroft_karp_matching(graph, rows)) // 2
 
 
-def _networkx_flow(adjacency: Adjacency) -> Sizes:
+def _networkx_flow(edges: Adjacency) -> int:
     import networkx as nx
 
-    sizes = []
-    for edges in adjacency:
-        tail, head = _flow_arcs(edges)
-        graph = nx.DiGraph()
-        graph.add_edges_from(zip(tail.tolist(), head.tolist(), strict=True), capacity=1)
-        sizes.append(nx.maximum_flow_value(graph, 0, int(head[-1])))
-    return np.array(sizes)
+    tail, head, sink = _flow_arcs(edges)
+    graph = nx.DiGraph()
+    graph.add_edges_from(zip(tail.tolist(), head.tolist(), strict=True), capacity=1)
+    return int(nx.maximum_flow_value(graph, 0, sink))
 
 
-def _igraph(adjacency: Adjacency) -> Sizes:
+def _igraph(edges: Adjacency) -> int:
     import igraph
 
-    sizes = []
-    for edges in adjacency:
-        num_left, num_right = edges.shape
-        row, column = np.nonzero(edges)
-        pairs = np.stack([row, column + num_left], axis=1).tolist()
-        graph = igraph.Graph(num_left + num_right, pairs)
-        sides = [False] * num_left + [True] * num_right
-        sizes.append(len(graph.maximum_bipartite_matching(sides)))
-    return np.array(sizes)
+    num_left, num_right = edges.shape
+    row, column = np.nonzero(edges)
+    pairs = np.stack([row, column + num_left], axis=1).tolist()
+    graph = igraph.Graph(num_left + num_right, pairs)
+    sides = [False] * num_left + [True] * num_right
+    return len(graph.maximum_bipartite_matching(sides))
 
 
-def _ortools(adjacency: Adjacency) -> Sizes:
+def _ortools(edges: Adjacency) -> int:
     from ortools.graph.python import max_flow
 
-    sizes = []
-    for edges in adjacency:
-        tail, head = _flow_arcs(edges)
-        solver = max_flow.SimpleMaxFlow()
-        arcs: Any = tail, head, np.ones(len(tail), np.int64)  # its hints take shapes for types
-        solver.add_arcs_with_capacity(*arcs)
-        solver.solve(0, int(head[-1]))
-        sizes.append(solver.optimal_flow())
-    return np.array(sizes)
+    tail, head, sink = _flow_arcs(edges)
+    solver = max_flow.SimpleMaxFlow()
+    arcs: Any = tail, head, np.ones(len(tail), np.int64)  # its hints take shapes for types
+    solver.add_arcs_with_capacity(*arcs)
+    solver.solve(0, sink)
+    return solver.optimal_flow()
 
 
 def _engine(name: str, threads: int = 1) -> Callable[[Adjacency], Sizes]:
@@ -160,18 +149,24 @@ def _engine(name: str, threads: int = 1) -> Callable[[Adjacency], Sizes]:
     return sizes
 
 
+def _certified(adjacency: Adjacency) -> Sizes:
+    found = solve_batch(adjacency, engine="table")
+    assert isinstance(found, Solutions) and found.is_maximum
+    return found.sizes
+
+
 CONTESTANTS: dict[str, Contestant] = {
     "table": Contestant(_engine("table"), "table"),
-    "table, 2 threads": Contestant(_engine("table", 2), "table", threads=2),
+    "table, certified": Contestant(_certified, "table"),
     "fast": Contestant(_engine("fast"), "network"),
     "plain": Contestant(_engine("plain"), "network"),
     REFERENCE: Contestant(lambda adjacency: (scipy_blocks(adjacency) >= 0).sum(-1), "peer"),
-    "SciPy, one by one": Contestant(_scipy_one_by_one, "peer"),
-    "SciPy maximum_flow": Contestant(_scipy_flow, "peer"),
-    "igraph": Contestant(_igraph, "peer", "igraph"),
-    "OR-Tools maximum flow": Contestant(_ortools, "peer", "ortools"),
-    "NetworkX hopcroft_karp": Contestant(_networkx_matching, "peer"),
-    "NetworkX maximum_flow": Contestant(_networkx_flow, "peer"),
+    "SciPy, one by one": Contestant(one_by_one(_scipy_matching), "peer"),
+    "SciPy maximum_flow": Contestant(one_by_one(_scipy_flow), "peer"),
+    "igraph": Contestant(one_by_one(_igraph), "peer", "igraph"),
+    "OR-Tools maximum flow": Contestant(one_by_one(_ortools), "peer", "ortools"),
+    "NetworkX hopcroft_karp": Contestant(one_by_one(_networkx_matching), "peer"),
+    "NetworkX maximum_flow": Contestant(one_by_one(_networkx_flow), "peer"),
 }
 """Our engines and their peers, by name."""
 
@@ -227,6 +222,9 @@ def measure_batches(
         names: who takes part; the reference always does.
         seconds: about how long one call of a contestant may take before it gets fewer graphs.
     """
+    import torch
+
+    torch.set_num_threads(1)  # as everybody else has, and only then CPU seconds can be compared
     rng = np.random.default_rng(0)
     for n in sides:
         count = max(2, min(batch, batch * 64 * 64 // (n * n)))
@@ -248,7 +246,7 @@ def measure_batches(
 def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, seconds: float) -> Record:
     """Time one contestant on as many of the graphs as it can take, and check its answers."""
     contestant.sizes(adjacency[:1])  # the first call imports and compiles
-    count = 1
+    count, before, last = 1, 0, 0.0
     while True:
         some = adjacency[:count]
         start = time.process_time()
@@ -256,50 +254,44 @@ def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, second
         taken = time.process_time() - start
         if not np.array_equal(found, truth[:count]):
             raise InputError("a contestant found a matching of another size")
-        if count == len(adjacency) or 4 * taken > seconds:
+        # What a call costs whatever the batch must not keep a contestant from larger ones.
+        each = (taken - last) / (count - before) if before else 0.0
+        if count == len(adjacency) or taken + 3 * count * each > seconds:
             break
-        count = min(4 * count, len(adjacency))
-    # Threads share their seconds of CPU, so only the clock on the wall shows what they save.
-    is_wall = contestant.threads > 1
-    taken = seconds_of(lambda: contestant.sizes(some), wall=is_wall, least=seconds / 10)
+        before, last, count = count, taken, min(4 * count, len(adjacency))
+    taken = seconds_of(lambda: contestant.sizes(some), least=seconds / 10)
     return {
         "kind": contestant.kind,
-        "threads": contestant.threads,
+        "threads": 1,
         "graphs": count,
         "seconds": taken,
         "per_second": count / taken,
     }
 
 
-def measure_growth(
-    edges: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000), degree: int = 10
+def measure_threads(
+    sides: Sequence[int] = (8, 16, 32, 64), cells: int = 2**25, threads: int = 2
 ) -> Iterator[Record]:
-    """Yield seconds and bytes of the table engine on one sparse graph, beside SciPy's seconds."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_bipartite_matching
+    """Yield what threads save the table engine: seconds on the wall, and of all CPUs together.
 
+    `cells` are those of the dense arrays: a batch so large that starting a thread is nothing.
+    """
     rng = np.random.default_rng(0)
-    for count in edges:
-        n = max(count // degree, 1)
-        ends = rng.integers(0, n, (2, count))
-        matrix = csr_array((np.ones(count, np.int8), (ends[0], ends[1])), shape=(n, n))
-        matrix.sum_duplicates()
-        found = match_sparse(matrix)
-        theirs = maximum_bipartite_matching(matrix, perm_type="column")
-        if (found.mates >= 0).sum() != (theirs >= 0).sum():
-            raise InputError("an engine returned a matching of another size than SciPy's")
-        tracemalloc.start()
-        match_sparse(matrix)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        ours = seconds_of(lambda m=matrix: match_sparse(m))
-        peer = seconds_of(lambda m=matrix: maximum_bipartite_matching(m, perm_type="column"))
-        yield {
-            "edges": matrix.nnz,
-            "n": n,
-            "rounds": int(found.rounds[0]),
-            "seconds": ours,
-            "scipy_seconds": peer,
-            "ratio": peer / ours,
-            "bytes": peak,
-        }
+    for n in sides:
+        count = max(2, cells // (n * n))
+        for density, probability in DENSITIES.items():
+            adjacency = rng.random((count, n, n), np.float32) < probability(n)
+            record: Record = {"n": n, "density": density, "batch": count, "threads": threads}
+            expected = match_dense(adjacency).mates
+            if not np.array_equal(match_dense(adjacency, threads=threads).mates, expected):
+                raise InputError("threads changed an answer")
+            for name, shared in (("one", 1), ("many", threads)):
+
+                def work(shared: int = shared, adjacency: Adjacency = adjacency) -> None:
+                    match_dense(adjacency, threads=shared)
+
+                record[f"wall_{name}"] = seconds_of(work, wall=True)
+                record[f"cpu_{name}"] = seconds_of(work)
+            record["per_second"] = count / record["wall_many"]
+            record["speedup"] = record["wall_one"] / record["wall_many"]
+            yield record

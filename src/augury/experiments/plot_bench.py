@@ -1,4 +1,4 @@
-"""Records of a benchmark become a figure: graphs a second by size, and seconds by edges."""
+"""Records of a benchmark become a figure: graphs a second by size; time and memory by edges."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ Record = dict[str, Any]
 STYLES = {"table": "-", "network": "--", "peer": ":"}
 """The line of each kind of contestant: compiled, evaluated at each step, or not ours."""
 
+LEAST = {"seconds": 1e-9, "bytes": 4096}
+"""Less cannot be measured (memory comes in pages) or drawn."""
+
 
 def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
-    """Draw one panel for each density, and one for the growth with the edges."""
+    """Draw one panel for each density, and two for the growth with the edges."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -22,8 +25,8 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
     densities = list(dict.fromkeys(record["density"] for record in batches))
     figure, panels = plt.subplots(
         1,
-        len(densities) + bool(growth),
-        figsize=(4.6 * (len(densities) + 1), 4.8),
+        len(densities) + 2 * bool(growth),
+        figsize=(4.6 * (len(densities) + 2 * bool(growth)), 4.8),
         squeeze=False,
         layout="constrained",
     )
@@ -40,13 +43,15 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
     if batches:
         lines, names = panels[0][0].get_legend_handles_labels()
         figure.legend(lines, names, loc="outside lower center", ncols=6, fontsize="small")
-    if growth:
-        edges = [record["edges"] for record in growth]
-        last = panels[0][-1]
-        last.loglog(edges, [r["seconds"] for r in growth], "-", marker=".", label="table")
-        last.loglog(edges, [r["scipy_seconds"] for r in growth], ":", marker=".", label="SciPy")
-        last.set(title="one sparse graph", xlabel="edges", ylabel="CPU seconds")
-        last.legend(fontsize="x-small")
+    axes = (("seconds", "CPU seconds"), ("bytes", "bytes beyond the graph"))
+    for panel, (field, title) in zip(panels[0][len(densities) :], axes, strict=False):
+        for name in dict.fromkeys(record["name"] for record in growth):
+            rows = [record for record in growth if record["name"] == name]
+            values = [max(record[field], LEAST[field]) for record in rows]
+            style = ":" if name == "SciPy" else "--" if name == "fast" else "-"
+            panel.loglog([r["edges"] for r in rows], values, style, marker=".", label=name)
+        panel.set(title="one sparse graph", xlabel="edges", ylabel=title)
+        panel.legend(fontsize="x-small")
     with atomic_file(path) as file:
         figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=120)
     plt.close(figure)

@@ -12,6 +12,7 @@ predecessor, following the pointers, and that the reverse arc gets the rest of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -130,14 +131,15 @@ class DiscreteExecutor(Executor):
         """Step while any node of a graph says that it changed; latch first predecessors."""
         refuse_beyond_range(residual, self.network.bits)
         wiring = wiring_of(batch, self.device)
-        by = self._search_fast if self._is_fast else self._search_plain
+        by = self._search_fast if self.is_fast else self._search_plain
         link, reached = by(residual, weights, wiring)
         arc = torch.where(link >= 0, wiring.arc[link], -1).cpu().numpy().astype(np.int32)
         arc[batch.source] = -1
         return Tree(arc, reached)
 
     @property
-    def _is_fast(self) -> bool:
+    def is_fast(self) -> bool:
+        """See `Executor`."""
         on_cpu = torch.device(self.device).type == "cpu"
         is_wanted = self.engine == "fast" and self.observer is None
         return is_wanted and on_cpu and _frontier() is not None
@@ -149,17 +151,22 @@ class DiscreteExecutor(Executor):
         row = (usable * np.uint8(MAX_WEIGHT + 1) + np.append(weights, np.uint8(0))).astype(np.uint8)
         scores = self._score_table().numpy()
         row = row[wiring.arc.numpy()]
-        ended = _frontier().search(self._decide, scores, usable, row, wiring)
+        ended = _frontier().search(self._decider(), scores, usable, row, wiring)
         found = Reached(torch.from_numpy(ended.is_reached), ended.steps)
         return torch.from_numpy(ended.link), found
 
-    def _decide(self) -> tuple[BoolArray, BoolArray]:
-        """Evaluate the network's step on every neighbourhood that a node can have."""
+    def _decider(self) -> Callable[[], tuple[BoolArray, BoolArray]]:
+        """Return what evaluates the network's step on every neighbourhood that a node can have."""
         wiring, is_reached, is_usable = _neighbourhoods()
+        # As in the plain form, what belongs to the links stays the same for a whole search.
         prepared = self.network.processor.prepare(self.network.encode_links(is_usable))
-        logits = self.network.reach_logits(is_reached, prepared, wiring)
-        reached, changed = ((values[2:] > 0).numpy() for values in logits)
-        return reached, changed
+
+        def decide() -> tuple[BoolArray, BoolArray]:
+            logits = self.network.reach_logits(is_reached, prepared, wiring)
+            reached, changed = ((values[2:] > 0).numpy() for values in logits)
+            return reached, changed
+
+        return decide
 
     def _search_plain(
         self, residual: WideArray, weights: WeightArray, wiring: Wiring

@@ -8,6 +8,8 @@ answer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -89,6 +91,16 @@ class Executor(ABC):
             is_done=self.is_done if self.asks_reachability else _never_done,
         )
 
+    @property
+    @abstractmethod
+    def is_fast(self) -> bool:
+        """Whether the compiled form is wanted, and there is one."""
+
+    @property
+    def form(self) -> str:
+        """The engine that runs: "plain" or "fast"."""
+        return "fast" if self.is_fast else "plain"
+
     @abstractmethod
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
         """Find predecessors; see `classical.ford_fulkerson.Search`, and so on."""
@@ -127,7 +139,7 @@ class NeuralExecutor(Executor):
         infinity = 2**network.bits - 1
         distance = torch.full((wiring.num_nodes,), infinity, device=self.device)
         distance[wiring.source] = 0
-        if self._is_fast:
+        if self.is_fast:
             recipe = fast.search_recipe(network)
             ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring)
             sent = network.predecessor.part(ended.state.both, 1)
@@ -161,7 +173,7 @@ class NeuralExecutor(Executor):
         table = network.reach_terms(torch.tensor([False, True], device=self.device))
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
-        if self._is_fast:
+        if self.is_fast:
             recipe = fast.reach_recipe(network)
             ended = fast.run(recipe, is_reached.long(), table, is_usable.long(), wiring)
         else:
@@ -182,7 +194,8 @@ class NeuralExecutor(Executor):
         return run.ended
 
     @property
-    def _is_fast(self) -> bool:
+    def is_fast(self) -> bool:
+        """See `Executor`."""
         is_wanted = self.engine == "fast" and self.observer is None
         return is_wanted and fast.is_available(self.network, self.device)
 
@@ -326,6 +339,21 @@ def _never_done(
 ) -> BoolArray:
     """Leave the end to `max_failures`: the threshold heuristic of the paper."""
     return np.zeros(batch.num_graphs, np.bool_)
+
+
+@contextmanager
+def threads_for(form: str | None) -> Iterator[None]:
+    """Keep PyTorch to one thread while the fast form runs, and then give it back what it had.
+
+    Its part of that form comes in pieces so small that threads would only wait for each other.
+    """
+    before = torch.get_num_threads()
+    if form == "fast":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=2)

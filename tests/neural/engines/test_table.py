@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 
@@ -29,6 +30,7 @@ from augury.classical.generate import flow, path_state, power_law, sparse
 from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values
+from augury.neural import engines
 from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
 from augury.neural.engines import (
     ENGINES,
@@ -413,13 +415,38 @@ def test_a_column_prefers_the_rows_from_its_offset_on() -> None:
             assert weights[arc] == (2 if is_edge and u < offset else 1)
 
 
-def test_the_number_of_threads_changes_nothing() -> None:
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let the smallest batch start threads, and tell how many a call started."""
+    counts = list[int]()
+
+    class Counted(ThreadPoolExecutor):
+        def __init__(self, threads: int) -> None:
+            counts.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr(engines, "CELLS_A_THREAD", 1)
+    monkeypatch.setattr(engines, "ThreadPoolExecutor", Counted)
+    return counts
+
+
+@pytest.mark.parametrize(("cells", "threads"), [(6001, 1), (3000, 2), (2000, 3), (1, 3)])
+def test_a_small_batch_starts_fewer_threads(
+    started: list[int], monkeypatch: pytest.MonkeyPatch, cells: int, threads: int
+) -> None:
+    monkeypatch.setattr(engines, "CELLS_A_THREAD", cells)
+    match_dense(random_graphs(5, (20, 30), 10), threads=3)  # 6,000 cells
+    assert started == ([threads] if threads > 1 else [])
+
+
+def test_the_number_of_threads_changes_nothing(started: list[int]) -> None:
     adjacency = random_graphs(5, (20, 30), 101)
     once = match_dense(adjacency)
     for threads in (2, 3, 200):
         again = match_dense(adjacency, threads=threads)
         np.testing.assert_array_equal(once.mates, again.mates)
         np.testing.assert_array_equal(once.rounds, again.rounds)
+    assert started == [2, 3, 101]
 
 
 def test_one_graph_any_numbers_and_any_layout_are_taken() -> None:
@@ -473,9 +500,10 @@ def test_subtrees_are_left_by_their_nearest_way_to_the_sink() -> None:
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (70, 70)])
-def test_more_threads_than_graphs_are_no_fault(shape: tuple[int, int]) -> None:
+def test_more_threads_than_graphs_are_no_fault(shape: tuple[int, int], started: list[int]) -> None:
     graphs = np.random.default_rng(0).random((3, *shape)) < 0.2
     alone = match_dense(graphs)
     for count in (0, 1, 3):
         shared = match_dense(graphs[:count], threads=8)
         np.testing.assert_array_equal(shared.mates, alone.mates[:count])
+    assert started == [3]

@@ -16,6 +16,7 @@ EXAMPLES = (
 )
 
 QUICK_SIZES, QUICK_EDGES = "8,64", "1000,100000"
+QUICK_CELLS = 2**22
 
 
 def bench(  # noqa: PLR0913  # one parameter for each option
@@ -24,6 +25,9 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     edges: Annotated[
         str, typer.Option(help="Edges of one sparse graph, ten to a node.")
     ] = "1000,10000,100000,1000000",
+    cells: Annotated[
+        int, typer.Option(min=1, help="Cells of the dense batches that two threads share.")
+    ] = 2**25,
     seconds: Annotated[
         float, typer.Option(help="About how long one call may take; slow ones get fewer graphs.")
     ] = 2.0,
@@ -35,17 +39,21 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     """Time our engines beside SciPy, NetworkX, igraph and OR-Tools on the same dense arrays.
 
     Graphs a second end to end, by CPU time, all answers checked; ratios are to SciPy's one
-    block-diagonal call. "table" is the compiled network, "fast" and "plain" evaluate it.
+    block-diagonal call. "table" is the compiled network, "fast" and "plain" evaluate it. Then what
+    two threads save, and how time and memory grow with one graph.
     """
     from augury.classical.formats import write_text
-    from augury.experiments.bench import machine, measure_batches, measure_growth
+    from augury.experiments.bench import machine, measure_batches, measure_threads
+    from augury.experiments.growth import measure_growth
     from augury.experiments.plot_bench import plot as draw
 
     sides = _numbers("--sizes", QUICK_SIZES if quick else sizes)
     counts = _numbers("--edges", QUICK_EDGES if quick else edges)
     batches = list(measure_batches(sides, batch, seconds=seconds))
+    small = [side for side in sides if side <= 64]
+    shared = list(measure_threads(small, QUICK_CELLS if quick else cells))
     growth = list(measure_growth(counts))
-    told = {"machine": machine(), "batches": batches, "growth": growth}
+    told = {"machine": machine(), "batches": batches, "threads": shared, "growth": growth}
     if out is not None:
         write_text(out, json_text.dumps(told, indent=1) + "\n")
     if plot is not None:
@@ -68,16 +76,29 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     print_table(("n", "p", "engine", "kind", "graphs/s", "times SciPy"), rows)
     rows = [
         (
+            str(record["n"]),
+            record["density"],
+            f"{record['batch']:,}",
+            f"{record['per_second']:,.0f}",
+            f"{record['speedup']:.2f}",
+            f"{record['cpu_many'] / record['cpu_one']:.2f}",
+        )
+        for record in shared
+    ]
+    print_table(("n", "p", "batch", "table, 2 threads", "times one", "CPU times one"), rows)
+    rows = [
+        (
             f"{record['edges']:,}",
-            str(record["rounds"]),
+            record["name"],
             f"{1e3 * record['seconds']:.2f}",
-            f"{1e3 * record['scipy_seconds']:.2f}",
-            f"{record['ratio']:.2f}",
+            f"{record['ratio']:.3g}",
             f"{record['bytes'] / 1e6:.1f}",
+            f"{record['peak_bytes'] / 1e6:.0f}",
         )
         for record in growth
     ]
-    print_table(("edges", "rounds", "table ms", "SciPy ms", "times SciPy", "MB"), rows)
+    head = ("edges", "one graph", "CPU ms", "times SciPy", "MB for it", "MB in all")
+    print_table(head, rows)
 
 
 def _numbers(option: str, text: str) -> list[int]:

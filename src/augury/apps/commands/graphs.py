@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +28,7 @@ SOLVE_EXAMPLES = (
     "Examples:  augury solve people.csv  ·  augury solve pipes.max --json  ·  "
     "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
     "augury solve graphs/ --output answers/  ·  augury solve people.csv --trace run.json  ·  "
-    "zcat graph.mtx.gz | augury solve -"
+    "augury solve large.mtx --engine table  ·  zcat graph.mtx.gz | augury solve -"
 )
 
 CERTIFY_EXAMPLES = (
@@ -47,6 +48,17 @@ class AnswerFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     TABLE = "table"
+
+
+class Engine(StrEnum):
+    """How a network is computed."""
+
+    AUTO = "auto"
+    PLAIN = "plain"
+    FAST = "fast"
+    TABLE = "table"
+    CUDA = "cuda"
+    CUDA_TABLE = "cuda-table"
 
 
 class Executor(StrEnum):
@@ -97,13 +109,23 @@ def solve(  # noqa: PLR0913  # one parameter for each option
             help="The network: a shipped one or a checkpoint.", show_default="discrete, proven"
         ),
     ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            help="How the network is computed: auto evaluates it at each step, table looks its "
+            "decisions up, cuda and cuda-table do these two on a GPU; see docs/performance.md."
+        ),
+    ] = Engine.AUTO,
     exact: Annotated[
         bool,
         typer.Option(
             "--exact/--no-exact", help="Finish by classical search what the network ended early."
         ),
     ] = True,
-    device: Annotated[str, typer.Option(help="Where the network runs: cpu, cuda, …")] = "cpu",
+    device: Annotated[
+        str | None,
+        typer.Option(help="Where the network runs: cpu, cuda, …", show_default="the engine's"),
+    ] = None,
     seed: Seed = 0,
     output: Annotated[
         Path | None,
@@ -140,11 +162,11 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     outputs = _outputs(output, names, format) if several else [output]
     _refuse_missing_folders([*outputs, *told.values()])
     graphs = [_read(name, flow, header, source, sink) for name in names]
-    how: dict[str, Any] = {"model": model, "exact": exact, "seed": seed}
-    if executor is Executor.NEURAL:
-        how["device"] = chosen_device(device)
-    else:
+    how: dict[str, Any] = {"model": model, "engine": engine.value, "exact": exact, "seed": seed}
+    if executor is not Executor.NEURAL:
         how["model"] = executor.value
+    elif device is not None or engine not in (Engine.CUDA, Engine.CUDA_TABLE):
+        how["device"] = chosen_device(device or "cpu")
     solutions = _solved_with_progress(graphs, **how)
     answers = [
         solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
@@ -313,7 +335,7 @@ def _refuse_missing_folders(paths: list[Path | None]) -> None:
             raise InputError(f"{path.parent}: there is no such folder")
 
 
-def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any) -> list[Any]:
+def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any) -> Sequence[Any]:
     from augury.solver import Progress, num_arcs, solve_batch
 
     if sum(map(num_arcs, graphs)) < LARGE or not sys.stderr.isatty():
@@ -383,7 +405,8 @@ def _print_solution(
     rounds = _counted(answer["rounds"], "round")
     if answer["classical_rounds"] and answer["executor"] not in list(Executor):
         rounds += f" ({answer['neural_rounds']:,} neural, {answer['classical_rounds']:,} classical)"
-    say((f"{answer['executor']} executor, {rounds}, {answer['ending']}", "dim"))
+    form = f" ({answer['engine']} engine)" if answer["engine"] else ""
+    say((f"{answer['executor']} executor{form}, {rounds}, {answer['ending']}", "dim"))
     _say_proof(answer["certificate"])
     for path in written:
         say(f"written to {path}")

@@ -34,16 +34,16 @@ def turn(number: int, num_left: int) -> int:
 def turning_weights(batch: Batch, number: int) -> WeightArray:
     """The weights of a round for networks made by `FlowNetwork.from_bipartite`."""
     _, start = batch.by_sender
-    num_left = (start[batch.source + 1] - start[batch.source])[batch.arc_graph]
-    first = batch.node_start[batch.arc_graph] + 1
-    row, column = batch.sender - first, batch.receiver - first - num_left
-    is_edge = (row >= 0) & (row < num_left) & (batch.receiver != batch.sink[batch.arc_graph])
-    is_edge &= column >= 0
+    num_left = start[batch.source + 1] - start[batch.source]
     rows = np.maximum(num_left, 1)
-    turns = np.array([turn(number, int(count)) for count in np.unique(rows)], np.int64)
-    turned = turns[np.searchsorted(np.unique(rows), rows)]
-    offset = (column % rows + turned) % rows
-    return np.where(is_edge & (row < offset), 2, 1).astype(np.uint8)
+    shift = np.array([turn(number, count) for count in rows.tolist()], np.int64)
+    # What each column prefers is worked out once a node, not once an arc.
+    graph = batch.node_graph
+    place = np.arange(batch.num_nodes) - batch.node_start[graph] - 1
+    column = place - num_left[graph]
+    # Only columns, and the sink, have an offset; only rows come before it, for it is one of them.
+    offset = np.where(column >= 0, (column % rows[graph] + shift[graph]) % rows[graph], -1)
+    return np.where(place[batch.sender] < offset[batch.receiver], 2, 1).astype(np.uint8)
 
 
 def mixed(number: int, arc: WideArray) -> WideArray:

@@ -1,0 +1,147 @@
+"""A stack of dense graphs and their matchings become covers, all graphs at once.
+
+What `certificate` does for one graph by a search over its arcs, this does for many small ones by
+words: a row's columns are the bits of one or more words, and a step of all graphs is an OR. A cover
+found so counts as a proof only after three checks that know nothing of how it was found: the pairs
+are edges and share no node, every edge has an end in the cover, and the cover is as large as the
+matching. No cover is smaller than any matching, so then both are optimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.graph import BipartiteGraph, BoolArray, IntArray, WideArray
+
+WORD = 64
+Words = npt.NDArray[np.uint64]
+
+BLOCK_BYTES = 2**21
+"""Graphs whose dense bytes take about this much pass together, and so stay in the cache."""
+
+
+class Covers(NamedTuple):
+    """What is known of each graph's matching."""
+
+    rows: Words
+    """(graph, left, word): the graphs themselves; column v is bit v % 64 of word v // 64."""
+    sizes: WideArray
+    """(graph,): edges of the matching."""
+    is_proven: BoolArray
+    """(graph,): whether the matching is legal, and the cover covers and is as large."""
+    in_left: BoolArray
+    """(graph, left): whether a row is in the cover; means nothing where that is not proven."""
+    in_right: BoolArray
+    """(graph, right)"""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Covers]) -> Covers:
+        """Put the graphs of several stacks one after another."""
+        return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def graph(self, number: int) -> BipartiteGraph:
+        """Return one of the graphs."""
+        return BipartiteGraph.from_dense(_bits(self.rows[number], self.in_right.shape[1]))
+
+
+def covers_of(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
+    """Find and check a cover for the matching of each graph.
+
+    Args:
+        adjacency: (graph, left, right) bytes, 0 or 1.
+        mates: (graph, left), the column of each row, −1 for none.
+
+    >>> covers = covers_of(np.array([[[1, 1], [0, 1]], [[1, 0], [1, 0]]], np.uint8),
+    ...                    np.array([[0, 1], [0, -1]], np.int32))
+    >>> covers.is_proven.tolist(), covers.in_left.tolist(), covers.in_right.tolist()
+    ([True, True], [[True, True], [False, False]], [[False, False], [True, False]])
+    """
+    count, num_left, num_right = adjacency.shape
+    many = max(1, BLOCK_BYTES // max(num_left * num_right, 1))
+    blocks = [
+        _block(adjacency[first : first + many], mates[first : first + many])
+        for first in range(0, max(count, 1), many)
+    ]
+    return Covers.joined(blocks)
+
+
+def _block(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
+    num_graphs, num_left, num_right = adjacency.shape
+    rows = _words(adjacency)
+    is_matched = mates >= 0
+    sizes = is_matched.sum(-1)
+    in_left, in_right = is_matched.copy(), np.zeros((num_graphs, num_right), np.bool_)
+    is_proven = _are_legal(adjacency, mates, is_matched, sizes)
+    # Where every row has a mate, the rows are a cover; an illegal answer gets no search.
+    open_ = np.flatnonzero(is_proven & (sizes < num_left))
+    if len(open_):
+        reached, hit = _reached(rows[open_], mates[open_])
+        in_left[open_] = ~reached
+        in_right[open_] = _bits(hit, num_right)
+        missed = (rows[open_] & ~hit[:, None] & _all_or_nothing(reached)).any((1, 2))
+        num_cover = in_left[open_].sum(-1) + in_right[open_].sum(-1)
+        is_proven[open_] = ~missed & (num_cover == sizes[open_])
+    return Covers(rows, sizes, is_proven, in_left, in_right)
+
+
+def _are_legal(
+    adjacency: npt.NDArray[np.uint8], mates: IntArray, is_matched: BoolArray, sizes: WideArray
+) -> BoolArray:
+    """Tell of each graph whether all pairs are edges and no column stands in two of them."""
+    num_graphs, num_left, num_right = adjacency.shape
+    if not num_right:
+        return sizes == 0
+    row = np.flatnonzero(is_matched)
+    column = mates.reshape(-1)[row].astype(np.int64)
+    graph = row // num_left
+    is_within = column < num_right
+    column = np.minimum(column, num_right - 1)
+    is_edge = is_within & (adjacency.reshape(-1)[row * num_right + column] > 0)
+    is_used = np.zeros(num_graphs * num_right, np.bool_)
+    is_used[graph * num_right + column] = True
+    is_legal = is_used.reshape(num_graphs, num_right).sum(-1) == sizes
+    is_legal[graph[~is_edge]] = False
+    return is_legal
+
+
+def _reached(rows: Words, mates: IntArray) -> tuple[BoolArray, Words]:
+    """Return the rows and columns that alternating paths from the free rows reach, as bits."""
+    reached = mates < 0
+    hit = np.zeros((len(rows), rows.shape[2]), np.uint64)
+    place, bit = np.maximum(mates, 0) // WORD, (np.maximum(mates, 0) % WORD).astype(np.uint64)
+    going = np.arange(len(rows))
+    while len(going):
+        some = reached[going]
+        found = np.bitwise_or.reduce(rows[going] & _all_or_nothing(some), axis=1)
+        hit[going] = found
+        word = found if rows.shape[2] == 1 else np.take_along_axis(found, place[going], axis=1)
+        after = some | ((word >> bit[going] & np.uint64(1)) > 0)
+        reached[going] = after
+        going = going[(after != some).any(-1)]
+    return reached, hit
+
+
+def _all_or_nothing(bits: BoolArray) -> Words:
+    """(graph, left) bits → (graph, left, 1) words with all bits set, or none."""
+    return (np.uint64(0) - bits.astype(np.uint64))[..., None]
+
+
+def _words(adjacency: npt.NDArray[np.uint8]) -> Words:
+    """(…, right) bytes of 0 and 1 → (…, word)."""
+    num_words = max(1, -(-adjacency.shape[-1] // WORD))
+    packed = np.packbits(adjacency, axis=-1, bitorder="little")
+    if packed.shape[-1] == 8 * num_words:
+        return packed.view("<u8")
+    filled = np.zeros((*packed.shape[:-1], 8 * num_words), np.uint8)
+    filled[..., : packed.shape[-1]] = packed
+    return filled.view("<u8")
+
+
+def _bits(words: Words, count: int) -> Any:
+    """(…, word) → (…, count) of bool."""
+    octets = np.ascontiguousarray(words).view(np.uint8)
+    return np.unpackbits(octets, axis=-1, count=count, bitorder="little").view(np.bool_)

@@ -1,0 +1,143 @@
+"""One sparse graph of more and more edges becomes seconds and bytes: our engines and SciPy.
+
+Everybody starts from the same CSR matrix. Each measurement is a process of its own, in which the
+code was compiled and run on a small graph before: so the highest memory of one is not that of
+another, and bytes are what a call adds to what was there, the graph and the imports.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augury.classical.graph import InputError
+from augury.experiments.bench import seconds_of
+
+Record = dict[str, Any]
+
+DEGREE = 10
+"""Edges to a left node."""
+
+SMALL = 1_000
+"""Edges of the graph on which everything is compiled and imported first."""
+
+QUICK = 1.0
+"""A call of fewer seconds is repeated."""
+
+
+def _table(matrix: Any) -> int:
+    from augury.neural.engines import match_sparse
+
+    return int((match_sparse(matrix).mates >= 0).sum())
+
+
+def _certified(matrix: Any) -> int:
+    from augury.solver import solve
+
+    solution = solve(matrix, engine="table")
+    assert solution.is_maximum
+    return solution.size
+
+
+def _fast(matrix: Any) -> int:
+    from augury.scipy_like import maximum_bipartite_matching
+
+    return int((maximum_bipartite_matching(matrix, perm_type="column") >= 0).sum())
+
+
+def _scipy(matrix: Any) -> int:
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    return int((maximum_bipartite_matching(matrix, perm_type="column") >= 0).sum())
+
+
+REFERENCE = "SciPy"
+CONTESTANTS: dict[str, Callable[[Any], int]] = {
+    "table": _table,
+    "solve, table": _certified,
+    "fast": _fast,
+    REFERENCE: _scipy,
+}
+"""Who finds a matching: the compiled network, the same with labels and certificate, the network
+evaluated at each step, and SciPy."""
+
+
+def measure_growth(
+    edges: Sequence[int] = (1_000, 10_000, 100_000, 1_000_000),
+    names: Sequence[str] = tuple(CONTESTANTS),
+) -> Iterator[Record]:
+    """Yield a record for each number of edges and each contestant; the reference always runs."""
+    for count in edges:
+        reference = _in_fresh_process(REFERENCE, count)
+        for name in names:
+            found = reference if name == REFERENCE else _in_fresh_process(name, count)
+            if found["size"] != reference["size"]:
+                raise InputError("an engine returned a matching of another size than SciPy's")
+            yield found | {"ratio": reference["seconds"] / found["seconds"]}
+
+
+def _in_fresh_process(name: str, edges: int) -> Record:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measure, name, edges).result()
+
+
+def measure(name: str, edges: int) -> Record:
+    """Time a contestant on one graph, in this process, and see how much memory it takes."""
+    import torch
+
+    torch.set_num_threads(1)
+    work = CONTESTANTS[name]
+    work(_matrix(SMALL))
+    matrix = _matrix(edges)
+    before = _restart_peak()
+    start = time.process_time()
+    size = work(matrix)
+    taken = time.process_time() - start
+    peak = _peak()
+    if taken < QUICK:
+        taken = seconds_of(lambda: work(matrix))
+    return {
+        "name": name,
+        "edges": matrix.nnz,
+        "n": matrix.shape[0],
+        "size": size,
+        "seconds": taken,
+        "bytes": max(peak - before, 0),
+        "peak_bytes": peak,
+    }
+
+
+def _matrix(edges: int) -> Any:
+    from scipy.sparse import csr_array
+
+    n = max(edges // DEGREE, 1)
+    row, column = np.random.default_rng(edges).integers(0, n, (2, edges))
+    matrix = csr_array((np.ones(edges, np.int8), (row, column)), shape=(n, n))
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _restart_peak() -> int:
+    """Forget the highest memory so far, where Linux lets us; return what is in use now."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return _peak()
+
+
+def _peak() -> int:
+    """Return the highest memory of this process in bytes, since it was last forgotten."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
