@@ -58,7 +58,7 @@ BAD = [
         "exponent.csv",
         f"s,t,1e-{'9' * 30}\n",
         FLOW,
-        "line 1: the capacity is 1e-9999999999...9999999999999, not a whole number",
+        "line 1: the capacity is 1e-999999999...9999999999999, not a whole number",
     ),
     ("four.csv", "s,t,1,2\n", FLOW, "line 1: there are 4 columns"),
     ("sum.csv", f"s,t,{2**62}\ns,t,{2**62}\n", FLOW, "parallel arcs add up"),
