@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from augury.classical.batch import Batch
+from augury.classical.batch import MAX_ARCS, Batch
 from augury.classical.certificate import (
     Certificate,
     certify_all,
@@ -45,9 +45,6 @@ CLASSICAL: dict[str, Subroutines] = {"classical": BREADTH_FIRST, "bellman-ford":
 
 DEFAULT_MODEL = "discrete"
 """The shipped network that `augury verify` proves exact."""
-
-MAX_ARCS = 1_500_000
-"""Arcs that are run side by side; bounds the memory of a batch."""
 
 
 class Progress(NamedTuple):

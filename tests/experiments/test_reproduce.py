@@ -20,6 +20,7 @@ from augury.apps import cli
 from augury.experiments import reproduce, run_folder, tasks
 from augury.experiments.evaluate import Cell
 from augury.experiments.parts import Part
+from augury.experiments.plan import Plan
 from augury.experiments.records import Extent
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
@@ -170,7 +171,7 @@ def test_a_second_process_in_the_same_folder_is_refused(
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
     (folder / "lock").touch()  # as a killed process leaves it: nobody holds it
-    plan = run_folder.Plan(())
+    plan = Plan(())
     with run_folder.opened(folder, plan):
         done = augury(*ASKED, *TINY, "--out", str(folder))
         assert done.code == 2
