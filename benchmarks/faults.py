@@ -1,18 +1,21 @@
 """Kill, starve and disturb processes that write; compare what is left with an undisturbed run.
 
-    python benchmarks/faults.py --count 50 --workers 16 --out faults.json
+    python benchmarks/faults.py --count 50 --workers 2 --out faults.json
 
-Three subjects: training into a run folder, solving a folder of graphs, evaluating into a file of
-records. Each is killed (SIGKILL) at random moments, sometimes twice, and started again: the results
-must be byte for byte those of a run that was left alone, and no file that has its final name may
-ever be incomplete. Then single faults: a full disk, a read-only folder, a clock that jumps, two
-processes in one folder. A small tmpfs serves where it can be mounted; elsewhere a limit on the size
-of files stands in for the full disk, and read-only folders are left to the tests.
+Subjects are training into a run folder, solving a folder of graphs, evaluating into a file of
+records, and reproducing with two processes or on Ray. Each is killed (SIGKILL) at random moments,
+sometimes twice, and started again; or a worker of it is killed, and the rest must go on. The
+results must be byte for byte those of a run that was left alone, no file that has its final name
+may ever be incomplete, and no process may outlive the one that started it. Then single faults: a
+full disk, a read-only folder, a clock that jumps, two processes in one folder. A small tmpfs serves
+where it can be mounted; elsewhere a limit on the size of files stands in for the full disk, and
+read-only folders are left to the tests.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import resource
@@ -24,13 +27,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import augury
+from augury.neural.provenance import provenance
 
 TINY = [
     "data.train_graphs=8", "data.validation_graphs=3", "data.side=4", "network.hidden=8",
@@ -38,6 +42,11 @@ TINY = [
     "training.execution_scales=(1,)",
 ]  # fmt: skip
 """Settings with which an epoch takes a tenth of a second."""
+TINIER = [
+    "data.train_graphs=4", "data.validation_graphs=2", "data.side=3", "data.extra_graphs=0",
+    "network.hidden=4", "training.execution_graphs=1", "training.execution_scales=(1,)",
+]  # fmt: skip
+"""Settings with which four networks are trained and evaluated in three seconds."""
 GRAPHS = 400
 """Graphs in the folder that is solved."""
 PATIENCE = 300
@@ -60,6 +69,8 @@ class Subject(NamedTuple):
     results: Callable[[Path], Bytes]
     has_begun: Callable[[Path], bool]
     """Whether something is on disk that a kill could damage."""
+    span: float
+    """Seconds of work from then on, over which the kills are spread."""
 
 
 def train_arguments(place: Path) -> list[str]:
@@ -104,13 +115,38 @@ def evaluated(place: Path) -> Bytes:
     return {"records.jsonl": (place / "records.jsonl").read_bytes()}
 
 
+def reproduce_arguments(place: Path, *how: str) -> list[str]:
+    """Reproduce a figure, or go on with what there is of it."""
+    settings = [part for setting in TINIER for part in ("--set", setting)]
+    extent = ["--seeds", "2", "--graphs", "2", "--runs", "2", "--max-scale", "1"]
+    asked = ["reproduce", "--figure", "2", "--max-epochs", "3", "--workers", "2", *extent, *how]
+    return [*asked, *settings, "--out", str(place / "run")]
+
+
+def reproduced(place: Path) -> Bytes:
+    """Return records, report, plots and every network; the file of times says when."""
+    run = place / "run"
+    found = [run / "report.md", run / "records.jsonl", *run.rglob("*.svg"), *run.rglob("best.*")]
+    return {str(path.relative_to(run)): path.read_bytes() for path in found}
+
+
+def _has_records(place: Path) -> bool:
+    return (place / "records.jsonl").exists() or (place / "run" / "records.jsonl").exists()
+
+
 SUBJECTS: dict[str, Subject] = {
-    "train": Subject(train_arguments, trained, lambda place: (place / "run").exists()),
-    "solve": Subject(solve_arguments, solved, lambda place: any((place / "answers").iterdir())),
-    "evaluate": Subject(
-        evaluate_arguments, evaluated, lambda place: (place / "records.jsonl").exists()
+    "train": Subject(train_arguments, trained, lambda place: (place / "run").exists(), 1.5),
+    "solve": Subject(
+        solve_arguments, solved, lambda place: any((place / "answers").iterdir()), 0.15
     ),
+    "evaluate": Subject(evaluate_arguments, evaluated, _has_records, 0.15),
+    "reproduce": Subject(reproduce_arguments, reproduced, _has_records, 4.0),
 }
+PARALLEL = ("reproduce", "ray")
+if importlib.util.find_spec("ray"):
+    SUBJECTS["ray"] = Subject(
+        lambda place: reproduce_arguments(place, "--ray", "local"), reproduced, _has_records, 8.0
+    )
 
 RUN = "from augury.apps.cli import main; main()"
 JUMPING = """
@@ -168,38 +204,112 @@ def refusal(code: int, told: str, words: str = "") -> str:
 # ------------------------------------------------------------------ kill -9
 
 
+def offspring(pid: int) -> list[int]:
+    """Return the processes that a process started, and those that they started."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended since
+            # The name of the program, in brackets, may hold anything.
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for parent in found:
+        found += [child for child, its_parent in parents.items() if its_parent == parent]
+    return found[1:]
+
+
+def is_worker(pid: int) -> bool:
+    """Tell whether a process does tasks: one of ours, or one of Ray's that is at work."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"spawn_main" in words or (words.startswith(b"ray::") and b"IDLE" not in words)
+    return False
+
+
+def strike(subject: Subject, rng: np.random.Generator, place: Path, folder: Path) -> float | None:
+    """Start a subject and kill it, or it and all its processes; return when, None if too late."""
+    process = start(subject.arguments(place), folder)
+    begun = time.monotonic()
+    if rng.random() < 0.9:
+        while process.poll() is None and not subject.has_begun(place):
+            time.sleep(0.002)
+    time.sleep(float(rng.uniform(0, subject.span)))
+    others = offspring(process.pid)
+    process.kill()
+    if rng.random() < 0.5:
+        for other in others:
+            with suppress(ProcessLookupError):
+                os.kill(other, signal.SIGKILL)
+    process.wait()
+    # Whoever was started by a process that is dead must end too, before the next one comes.
+    deadline = time.monotonic() + PATIENCE
+    while any(Path(f"/proc/{other}").exists() for other in others):
+        if time.monotonic() > deadline:
+            raise Failure("a process outlives the one that started it")
+        time.sleep(0.05)
+    _, told = process.communicate()
+    if process.returncode not in (0, -signal.SIGKILL):
+        raise Failure(f"exit code {process.returncode} before the kill: {told[-500:]}")
+    return round(time.monotonic() - begun, 2) if process.returncode else None
+
+
 def kill(name: str, number: int, seed: int, folder: Path, expected: Bytes) -> dict[str, Any]:
-    """Kill a subject once or twice at random moments, run it to its end, and compare."""
+    """Kill a subject at one or two random moments, run it to its end, and compare."""
     subject = SUBJECTS[name]
     rng = np.random.default_rng([seed, list(SUBJECTS).index(name), number])
     place = folder / f"{name}-{number}"
     place.mkdir()
     moments = []
-    for _ in range(int(rng.integers(1, 3))):
-        process = start(subject.arguments(place), folder)
-        # Half of the kills come as soon as something is on disk, where they do the most harm.
-        wait, begun = float(rng.uniform(0, 1.5)), time.monotonic()
-        if rng.random() < 0.9:
-            while process.poll() is None and not subject.has_begun(place):
-                time.sleep(0.002)
-        time.sleep(wait if name == "train" else wait / 10)
-        process.kill()
-        _, told = process.communicate()
-        if process.returncode not in (0, -signal.SIGKILL):
-            raise Failure(f"exit code {process.returncode} before the kill: {told[-500:]}")
-        moments.append(round(time.monotonic() - begun, 2) if process.returncode else None)
+    for _ in range(1 if name in PARALLEL else int(rng.integers(1, 3))):
+        moments.append(strike(subject, rng, place, folder))
         if name == "solve":
             damaged = [key for key, data in solved(place).items() if data != expected[key]]
             if damaged:
                 raise Failure(f"half-written: {damaged[:3]}")
-    found = complete(subject, place, folder)
+    _compare(complete(subject, place, folder), expected)
+    shutil.rmtree(place)
+    return {"killed_after": moments}
+
+
+def kill_worker(name: str, number: int, seed: int, folder: Path, expected: Bytes) -> dict[str, Any]:
+    """Kill one worker at a random moment: the others go on, and the result is the same."""
+    subject = SUBJECTS[name]
+    rng = np.random.default_rng([seed, len(SUBJECTS), number])
+    place = folder / f"{name}-worker-{number}"
+    place.mkdir()
+    process = start(subject.arguments(place), folder)
+    begun = time.monotonic()
+    wait, moment = float(rng.uniform(0, subject.span / 4)), None
+    while process.poll() is None and moment is None:
+        workers = [other for other in offspring(process.pid) if is_worker(other)]
+        if workers and wait:
+            time.sleep(wait)
+            wait = 0.0
+        elif workers:
+            with suppress(ProcessLookupError):
+                os.kill(workers[int(rng.integers(len(workers)))], signal.SIGKILL)
+                moment = round(time.monotonic() - begun, 2)
+        time.sleep(0.01)
+    code, told = finish(process)
+    if code:
+        raise Failure(f"exit code {code} though only a worker was killed: {told[-500:]}")
+    _compare(subject.results(place), expected)
+    shutil.rmtree(place)
+    return {"killed_after": [moment]}
+
+
+def _compare(found: Bytes, expected: Bytes) -> None:
     if found != expected:
         differ = [
             key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key)
         ]
         raise Failure(f"other bytes than an undisturbed run: {sorted(differ)[:5]}")
-    shutil.rmtree(place)
-    return {"killed_after": moments}
+
+
+KILLS: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
+    **{name: (name, kill) for name in SUBJECTS},
+    **{f"{name}, a worker": (name, kill_worker) for name in SUBJECTS if name in PARALLEL},
+}
+"""What is killed: the whole, or a part of it."""
 
 
 # ------------------------------------------------------------------ single faults
@@ -307,16 +417,8 @@ def campaign(count: int, seed: int, workers: int, names: list[str]) -> dict[str,
     """Kill each subject `count` times, then try the single faults."""
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(workers) as pool:
         folder = Path(made)
-        make = [
-            "generate",
-            "uniform",
-            "--n",
-            "5",
-            "--count",
-            str(GRAPHS),
-            "--output",
-            "graphs/{}.csv",
-        ]
+        make = ["generate", "uniform", "--n", "5", "--count", str(GRAPHS)]
+        make += ["--output", "graphs/{}.csv"]
         if finish(start(make, folder))[0]:
             raise Failure("the graphs could not be made")
         expected: dict[str, Bytes] = {}
@@ -324,14 +426,17 @@ def campaign(count: int, seed: int, workers: int, names: list[str]) -> dict[str,
             (folder / name).mkdir()
             expected[name] = complete(SUBJECTS[name], folder / name, folder)
         kills = {
-            name: [
-                pool.submit(tried, kill, name, k, seed, folder, expected[name])
+            what: [
+                pool.submit(tried, work, name, k, seed, folder, expected[name])
                 for k in range(count)
             ]
-            for name in names
+            for what, (name, work) in KILLS.items()
+            if name in names
         }
         told: dict[str, Any] = {
-            name: [future.result() for future in futures] for name, futures in kills.items()
+            "kills": {
+                what: [future.result() for future in futures] for what, futures in kills.items()
+            }
         }
         singles = [
             (what, name, pool.submit(tried, work, name, folder / f"{what}-{name}", expected[name]))
@@ -353,7 +458,7 @@ def _made(folder: Path, name: str) -> bool:
 def main() -> None:
     """Run the campaign, print what came of it, and exit with 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--count", type=int, default=50, help="kills of each subject")
+    parser.add_argument("--count", type=int, default=50, help="trials of each kind of kill")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, help="write what came of it here, as JSON")
@@ -364,15 +469,12 @@ def main() -> None:
     begun = time.perf_counter()
     told = campaign(options.count, options.seed, options.workers, options.only or list(SUBJECTS))
     broken = 0
-    for name in options.only or list(SUBJECTS):
-        lost = [entry["told"] for entry in told[name] if not entry["kept"]]
-        moments = [
-            m for entry in told[name] if entry["kept"] for m in entry["told"]["killed_after"]
-        ]
+    for what, trials in told["kills"].items():
+        lost = [entry["told"] for entry in trials if not entry["kept"]]
+        moments = [m for entry in trials if entry["kept"] for m in entry["told"]["killed_after"]]
         dead = [moment for moment in moments if moment is not None]
-        print(
-            f"{name:10}{len(dead):5} kills, {len(told[name]) - len(lost)} of {len(told[name])} kept"
-        )
+        kept = f"{len(trials) - len(lost)} of {len(trials)} kept"
+        print(f"{what:20}{len(dead):5} kills, {kept}")
         print("".join(f"    {text}\n" for text in lost[:5]), end="")
         broken += len(lost)
     for entry in told["single"]:
@@ -382,6 +484,8 @@ def main() -> None:
         broken += not entry["kept"]
     print(f"{time.perf_counter() - begun:.0f} s with {options.workers} workers")
     if options.out:
+        given = {"count": options.count, "seed": options.seed, "broken": broken}
+        told = provenance("cpu") | given | told
         options.out.write_text(json.dumps(told, indent=1) + "\n")
     sys.exit(broken > 0)
 

@@ -42,7 +42,7 @@ def test_a_small_campaign_finds_no_fault(tmp_path: Path, targets: tuple[str, ...
         [*command, *only, "--out", str(out)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    told = json.loads(out.read_text())
+    told = json.loads(out.read_text())["targets"]
     for target in targets:
         assert told[target]["inputs"] == 60
         assert told[target]["fault"] == 0

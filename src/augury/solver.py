@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.batch import Batch
+from augury.classical.batch import MAX_ARCS, Batch
 from augury.classical.certificate import (
     Certificate,
     Cover,
@@ -52,9 +52,6 @@ CLASSICAL: dict[str, Subroutines] = {"classical": BREADTH_FIRST, "bellman-ford":
 
 DEFAULT_MODEL = "discrete"
 """The shipped network that `augury verify` proves exact."""
-
-MAX_ARCS = 1_500_000
-"""Arcs that are run side by side; bounds the memory of a batch."""
 
 MAX_CELLS = 2**26
 """Cells of dense graphs that an engine is given at once."""

@@ -72,6 +72,21 @@ def test_a_task_that_always_kills_its_process_is_given_up(two: RayWorkers, tmp_p
     assert (tmp_path / "mark").read_text().count("\n") == MAX_RETRIES + 1
 
 
+@pytest.mark.parametrize(
+    ("address", "what"), [("local", "Ray did not start"), ("auto", "there is no such Ray cluster")]
+)
+def test_a_cluster_that_cannot_be_had_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, address: str, what: str
+) -> None:
+    def fail(**_: Any) -> None:
+        raise Exception("The current node timed out during startup. This could happen because")
+
+    monkeypatch.setattr("ray.init", fail)
+    with pytest.raises(InputError) as error:
+        RayWorkers(do, address, 2)
+    assert str(error.value) == f"--ray {address}: {what}: The current node timed out during startup"
+
+
 def test_without_ray_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 

@@ -20,6 +20,7 @@ from augury.apps import cli
 from augury.experiments import reproduce, run_folder, tasks
 from augury.experiments.evaluate import Cell
 from augury.experiments.parts import Part
+from augury.experiments.plan import Plan
 from augury.experiments.records import Extent
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
@@ -91,19 +92,26 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
     assert {json.loads(line)["what"] for line in times} == {"training", "part", "sitting"}
 
 
-def test_killed_at_any_moment_it_goes_on_and_ends_the_same(
+def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
     whole: Path, augury: Augury, tmp_path: Path
 ) -> None:
-    """Kill it in its first training and again in its evaluations, then let it finish."""
+    """Interrupt it in its first training, kill it in its evaluations, then let it finish."""
     folder = tmp_path / "run"
-    for _ in range(2):
-        before = state(folder)
-        with subprocess.Popen([*COMMAND, "--out", str(folder)], stdout=subprocess.PIPE) as process:
-            trained, size = before
-            while (now := state(folder)) == before or (trained and now[1] <= size + 200):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    goes_on = f"augury: interrupted; the same command goes on with {folder}\n"
+    for stop, code, told in (
+        (signal.SIGINT, cli.INTERRUPTED, goes_on),
+        (signal.SIGKILL, -signal.SIGKILL, ""),
+    ):
+        trained, size = state(folder)
+        command = [*COMMAND, "--out", str(folder)]
+        with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+            while (now := state(folder))[0] == 0 or (trained and now[1] <= size + 200):
                 assert process.poll() is None
                 time.sleep(0.01)
-            process.kill()
+            process.send_signal(stop)
+            _, err = process.communicate(timeout=120)
+        assert (process.returncode, err) == (code, told)
         assert not (folder / "report.md").exists()
         # What a process that dies in the middle of a line leaves.
         with (folder / "records.jsonl").open("a") as file:
@@ -112,6 +120,9 @@ def test_killed_at_any_moment_it_goes_on_and_ends_the_same(
     assert_same(folder, whole)
     parts = (folder / "records.jsonl").read_text().splitlines()
     assert len(parts) == len(set(parts))
+    times = map(json.loads, (folder / "times.jsonl").read_text().splitlines())
+    sittings = [told["ended"] for told in times if told["what"] == "sitting"]
+    assert sittings[0] == "interrupted"
     again = augury(*ASKED, *TINY, "--out", str(folder))
     assert again.out == f"{folder}: report.md, records.jsonl, plots in reproduction/\n"
     assert_same(folder, whole)
@@ -154,29 +165,13 @@ def workers_of(parent: int) -> list[int]:
     ]
 
 
-def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    with subprocess.Popen(
-        [*COMMAND, "--out", str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        while state(folder)[0] == 0:
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=120)
-    assert process.returncode == cli.INTERRUPTED, err
-    assert err == f"augury: interrupted; the same command goes on with {folder}\n"
-    last = (folder / "times.jsonl").read_text().splitlines()[-1]
-    assert json.loads(last)["ended"] == "interrupted"
-
-
 def test_a_second_process_in_the_same_folder_is_refused(
     whole: Path, augury: Augury, tmp_path: Path
 ) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
     (folder / "lock").touch()  # as a killed process leaves it: nobody holds it
-    plan = run_folder.Plan(())
+    plan = Plan(())
     with run_folder.opened(folder, plan):
         done = augury(*ASKED, *TINY, "--out", str(folder))
         assert done.code == 2

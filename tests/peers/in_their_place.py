@@ -42,6 +42,12 @@ SLOW = {
     "tests/test_gomory_hu.py::TestGomoryHuTree::test_default_flow_function_karate_club_graph": (
         "the same as test_karate_club_graph, for the default is ours too"
     ),
+    "tests/test_gomory_hu.py::TestGomoryHuTree::test_karate_club_graph": "1,893 searches",
+    "tests/test_gomory_hu.py::TestGomoryHuTree::test_davis_southern_women_graph": "1,733 searches",
+    "tests/test_cuts.py::test_node_cutset_random_graphs": "1,479 searches",
+    "tests/test_connectivity.py::test_complete_graphs": "990 searches",
+    "tests/test_connectivity.py::TestAllPairsNodeConnectivity::test_complete": "735 searches",
+    "tests/test_connectivity.py::test_articulation_points": "588 searches",
 }
 """Tests that run only with `--patient`, and with them those that NetworkX itself marks slow."""
 

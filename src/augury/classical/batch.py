@@ -21,6 +21,9 @@ from augury.classical.network import FlowNetwork
 
 Integer = TypeVar("Integer", np.int32, np.int64)
 
+MAX_ARCS = 1_500_000
+"""Arcs that are best run side by side; whoever has more makes several batches, to bound memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:

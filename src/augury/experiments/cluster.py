@@ -37,7 +37,7 @@ class RayWorkers(Workers):
             uses_gpu: whether tasks need a share of a GPU.
 
         Raises:
-            InputError: Ray is not installed, or there is no such cluster.
+            InputError: Ray is not installed or did not start, or there is no such cluster.
         """
         super().__init__(perform)
         try:
@@ -63,9 +63,10 @@ class RayWorkers(Workers):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Ray announces what later versions will do
                 self.ray.init(**where, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except Exception as error:  # where a machine is too busy to start, Ray raises just that
             reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-            raise InputError(f"--ray {address}: there is no such Ray cluster: {reason}") from None
+            what = "Ray did not start" if address == "local" else "there is no such Ray cluster"
+            raise InputError(f"--ray {address}: {what}: {reason}") from None
 
     def submit(self, task: Any) -> None:  # noqa: D102
         self.tasks[self.remote.remote(self.perform, task)] = task

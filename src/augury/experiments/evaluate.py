@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from augury.classical.batch import MAX_ARCS
 from augury.classical.ford_fulkerson import BELLMAN_FORD, Settings, Subroutines
 from augury.classical.formats.files import locked
 from augury.classical.generate import sparse, uniform
@@ -25,9 +26,6 @@ from augury.experiments.records import Extent, Record, append, part_of, start_fi
 
 TEST_STREAM = 0x7E57
 """Seeds of test graphs and of their weights start with this; those of training do not."""
-
-MAX_ARCS = 1_500_000
-"""Arcs that are simulated side by side; bounds memory."""
 
 MAX_FAILURES = 10
 """t_b: invalid paths in a row that end a run whose end is up to the network."""

@@ -53,6 +53,13 @@ BAD = [
     ("nan.csv", "s,t,nan\n", FLOW, "line 1: the capacity is nan, not a whole number"),
     ("word.csv", "s,t,x\n", FLOW, "line 1: the capacity is 'x', not a whole number"),
     ("under.csv", "s,t,1_0\n", FLOW, "line 1: the capacity is '1_0', not a whole number"),
+    ("tiny.csv", "s,t,0.1e-400\n", FLOW, "line 1: the capacity is 0.1e-400, not a whole number"),
+    (
+        "exponent.csv",
+        f"s,t,1e-{'9' * 30}\n",
+        FLOW,
+        "line 1: the capacity is 1e-999999999...9999999999999, not a whole number",
+    ),
     ("four.csv", "s,t,1,2\n", FLOW, "line 1: there are 4 columns"),
     ("sum.csv", f"s,t,{2**62}\ns,t,{2**62}\n", FLOW, "parallel arcs add up"),
     ("ends.csv", "a,b,1\n", FLOW, "name them with --source, --sink"),

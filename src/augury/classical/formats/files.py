@@ -21,7 +21,7 @@ import warnings
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -287,12 +287,14 @@ def amount_of(text: str, line: int, what: str = "capacity") -> int:
         with suppress(ValueError):
             value = float(text)
     fault = capacity_fault(value)
-    # A float has rounded already: 0.1e-400 looks like 0 and 2**53 + 0.5 like a whole number.
-    if not fault and Decimal(text) != Decimal(text).to_integral_value():
+    if not fault:
+        # A float has rounded already: 0.1e-400 looks like 0 and 2**53 + 0.5 like a whole number.
+        with suppress(InvalidOperation):  # an exponent of twenty digits, which a float takes
+            exact = Decimal(text)
+            if exact == exact.to_integral_value():
+                return int(exact)
         fault = f"is {reprlib.repr(text)[1:-1]}, not a whole number"
-    if fault:
-        raise LineError(line, f"the {what} {fault}")
-    return int(Decimal(text))
+    raise LineError(line, f"the {what} {fault}")
 
 
 def parse_json(file: IO[bytes]) -> Any:

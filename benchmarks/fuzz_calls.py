@@ -1,0 +1,255 @@
+"""Odd labels, odd objects and odd command lines: how each is made, and how it is tried.
+
+As in `fuzz_files.py`, an attempt returns "read" or "refused" and raises what must not come out.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzz_damage import ANSWERS, DIMACS, EDGES, ENDINGS, MATRICES, OBJECTS, Rng, damaged, one_of
+from fuzz_files import Case, Fault, make_archive, make_checkpoint, refused
+
+# ------------------------------------------------------------------ labels
+
+
+def _odd_label(rng: Rng) -> Any:
+    pool: list[Any] = [
+        0, 1, 2, -1, True, False, None, 1.0, 0.5, float("nan"), float("inf"), "a", "b", "", "1",
+        "\ud800", "a\nb", "x" * 1000, 10**400, b"a", (1, 2), (), ((1,), "a"), frozenset({1}),
+        [1], {"a": 1}, {1}, np.int64(1), np.float32(1.5), np.str_("a"), np.array([1, 2]), object,
+        1j, ..., "１", "s", "t",
+    ]  # fmt: skip
+    return one_of(rng, pool)
+
+
+def make_labels(rng: Rng) -> Case:
+    """Return edges, arcs and a matching of odd labels; some are no edges at all."""
+
+    def entry(width: int) -> Any:
+        if rng.random() < 0.05:
+            return _odd_label(rng)
+        if rng.random() < 0.05:
+            width += int(rng.integers(-1, 2))
+        return tuple(_odd_label(rng) for _ in range(width))
+
+    edges = [entry(2) for _ in range(int(rng.integers(0, 5)))]
+    arcs = [
+        (*entry_, one_of(rng, [0, 1, 5, 2**63 - 1, 2**63, -1, 1.5, 2.0, "3", None]))
+        if isinstance(entry_ := entry(2), tuple) else entry_
+        for _ in range(int(rng.integers(0, 5)))
+    ]  # fmt: skip
+    fixed = [_odd_label(rng) for _ in range(int(rng.integers(0, 4)))]
+    ends = _odd_label(rng), _odd_label(rng)
+    return Case({}, (edges, arcs, fixed if rng.random() < 0.3 else None, ends))
+
+
+def attempt_labels(case: Case, folder: Path) -> str:
+    """Make graphs of odd labels, certify odd matchings, and find odd labels again."""
+    from augury.classical.certificate import certify, certify_flow
+    from augury.classical.formats.labels import LabelFinder
+    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.network import FlowNetwork
+
+    edges, arcs, fixed, ends = case.details
+    outcomes: list[str] = []
+
+    def tried(make: Callable[[], Any]) -> Any:
+        try:
+            made = make()
+        except InputError as error:
+            outcomes.append(refused(error, ""))
+            return None
+        outcomes.append("read")
+        return made
+
+    plain = BipartiteGraph.from_edges([("ann", "cook"), (1, 2), (1.5, "a")])
+    for graph in (plain, tried(lambda: BipartiteGraph.from_edges(edges, fixed))):
+        if graph is not None:
+            certify(graph, edges).to_dict()
+            finder = LabelFinder(graph.left_labels or range(graph.num_left))
+            finder.number(ends[0])
+    network = tried(lambda: FlowNetwork.from_labelled_arcs(arcs, ends[0], ends[1], fixed))
+    if network is not None:
+        certify_flow(network, arcs).to_dict()
+    return outcomes[0]
+
+
+# ------------------------------------------------------------------ the API
+
+
+def make_objects(rng: Rng) -> Case:
+    """Return a seed, from which the odd object is made where it is tried: it may be anything."""
+    return Case({}, int(rng.integers(2**40)))
+
+
+def _odd_object(rng: Rng) -> Any:  # noqa: C901  # a list of oddities
+    import networkx as nx
+    import scipy.sparse
+    import torch
+
+    shape = tuple(int(n) for n in rng.integers(0, 5, int(rng.choice([0, 1, 2, 2, 2, 2, 3]))))
+    array = rng.integers(-1 if rng.random() < 0.2 else 0, 3, shape)
+    with np.errstate(all="ignore"):
+        odd = array.astype(one_of(rng, ["i8", "i4", "u1", "?", "f8", "f4", "c16", "O", "U2"]))
+    if odd.dtype == np.float64 and odd.size and rng.random() < 0.4:
+        odd.reshape(-1)[0] = one_of(rng, [np.nan, np.inf, -np.inf, 0.5, 2.0**63, 1e300, -0.0])
+    choice = int(rng.integers(7))
+    if choice < 2:
+        return odd
+    if choice == 2 and odd.ndim == 2 and odd.dtype.kind in "iufb":
+        matrix = scipy.sparse.csr_array(odd)
+        if matrix.nnz and rng.random() < 0.4:
+            matrix.indices[0] = one_of(rng, [-1, 7, 2**30])
+        return one_of(rng, [matrix, matrix.tocoo() if matrix.nnz == 0 else matrix])
+    if choice == 3 and odd.dtype.kind in "iufbc":
+        return torch.from_numpy(np.ascontiguousarray(odd))
+    if choice == 4:
+        graph = one_of(rng, [nx.Graph, nx.DiGraph, nx.MultiGraph])()
+        for _ in range(int(rng.integers(0, 5))):
+            graph.add_edge(
+                *map(int, rng.integers(0, 5, 2)),
+                capacity=one_of(rng, [1, 0, -1, 1.5, None, "x", 2**70, float("inf")]),
+            )
+        if rng.random() < 0.5:
+            for node in graph:
+                graph.nodes[node]["bipartite"] = int(rng.integers(0, 3))
+        return graph
+    if choice == 5:
+        return one_of(rng, [None, 3, "no such file", b"x", [], [[1]], {}, object(), "", "a" * 5000])
+    return array
+
+
+def attempt_objects(case: Case, folder: Path) -> str:
+    """Solve whatever it is; `TypeError` is documented for what is no graph at all."""
+    from augury import solve, solve_batch
+    from augury.classical.graph import InputError
+
+    rng = np.random.default_rng(case.details)
+    given = _odd_object(rng)
+    ends = (
+        {} if rng.random() < 0.6 else {"source": one_of(rng, [0, 1, None, 9, -1, "a"]), "sink": 1}
+    )
+    try:
+        solution = solve(given, **ends, model=one_of(rng, ["classical", None]))
+        if not solution.is_maximum:
+            raise Fault("an exact solution is not maximum")
+        solve_batch([given] if not ends else [])
+    except (InputError, TypeError) as error:
+        return refused(error, "")
+    return "read"
+
+
+# ------------------------------------------------------------------ the command
+
+VALUES = ["", "-", "0", "1", "-1", "2", "8", "3.5", "1/4", "1/0", "nan", "inf", "1e9", "10**9",
+          "abc", "9" * 30, "classical", "neural", "bellman-ford", "discrete", "paper-mpnn",
+          "cpu", "cuda", "auto", "json", "csv", "table", "ünïcode", "a b", "\udcff", "x" * 300,
+          "../", "/", ".", "{}"]  # fmt: skip
+FLAGS: dict[str, list[str]] = {
+    "solve": ["--executor", "--model", "--exact", "--no-exact", "--device", "--seed",
+              "--format", "--json", "--flow", "--header", "--no-header", "--source", "--sink",
+              "--help", "--nonsense"],
+    "certify": ["--json", "--flow", "--header", "--source", "--sink"],
+    "generate": ["--seed", "--n", "--m", "--p", "--c", "--degree", "--mean-degree", "--exponent",
+                 "--p-within", "--p-between", "--share", "--nodes", "--arcs", "--low", "--high"],
+    "verify": ["--json"],
+}  # fmt: skip
+PROPER: dict[str, list[str]] = {
+    "--executor": ["classical", "neural"],
+    "--model": ["discrete", "paper-mpnn"],
+    "--device": ["cpu", "auto"],
+    "--format": ["json", "csv", "table"],
+    "--source": ["s", "ann", "1"],
+    "--sink": ["t", "cook", "2"],
+}
+"""What a user would say; half of the time the fuzzer does too. Other options take numbers."""
+SWITCHES = {"--exact", "--no-exact", "--json", "--flow", "--header", "--no-header", "--help"}
+FAMILIES = ["uniform", "sparse", "regular", "power-law", "complete", "communities", "path",
+            "ladder", "path-state", "ladder-state", "partly-matched",
+            "flow", "nonsense"]  # fmt: skip
+NUMBERS_GIVEN = ["0", "1", "2", "5", "8", "-1", "1/4", "0.5", "3", "1e3", "x", "9" * 13, "nan"]
+
+
+def make_command(rng: Rng) -> Case:
+    """Return a command line with files."""
+    command = one_of(rng, ["solve", "solve", "solve", "certify", "certify", "generate", "verify"])
+    arguments, files = [command], dict[str, bytes]()
+    if command == "verify":
+        files = make_checkpoint(rng).files if rng.random() < 0.7 else {}
+        arguments += list(files) or [one_of(rng, VALUES)]
+    elif command == "generate":
+        arguments += [one_of(rng, FAMILIES), "--output", f"out{one_of(rng, ENDINGS)}"]
+    else:
+        count = 1 if command == "certify" or rng.random() < 0.8 else 2
+        for number in range(count):
+            made = (make_archive if rng.random() < 0.15 else _any_graph)(rng)
+            for name, data in made.files.items():
+                files[f"{number}{name}"] = data
+        arguments += list(files)
+        if command == "certify":
+            files["answer"] = damaged(rng, one_of(rng, ANSWERS), 2)
+            arguments.append("answer")
+        elif rng.random() < 0.5:
+            arguments += [
+                "--output",
+                one_of(rng, ["out.json", "out.csv", "out", "no/out.json", "."]),
+            ]
+    for _ in range(int(rng.integers(0, 4))):
+        flag = one_of(rng, FLAGS[command])
+        pool = NUMBERS_GIVEN if command == "generate" else VALUES
+        pool = PROPER.get(flag, ["1", "2", "5"]) if rng.random() < 0.5 else pool
+        arguments += [flag] if flag in SWITCHES else [flag, one_of(rng, pool)]
+    if rng.random() < 0.1:
+        arguments.insert(int(rng.integers(len(arguments) + 1)), one_of(rng, VALUES))
+    return Case(files, arguments)
+
+
+def _any_graph(rng: Rng) -> Case:
+    pool, endings = one_of(rng, [(EDGES, [".csv", ".tsv"]), (MATRICES, [".mtx"]),
+                                  (DIMACS, [".max"]), (OBJECTS, [".json"])])  # fmt: skip
+    most = int(rng.integers(0, 3))
+    return Case({f"graph{one_of(rng, endings)}": damaged(rng, one_of(rng, pool), most)})
+
+
+def attempt_command(case: Case, folder: Path) -> str:
+    """Run the command in the folder; it says one thing, and leaves whole files or none."""
+    import typer
+
+    from augury.apps import cli
+
+    if isinstance(cli.app, typer.Typer):  # which makes its commands anew in every call: 20 ms
+        cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]
+    before, streams = Path.cwd(), (sys.stdin, sys.stdout, sys.stderr, sys.argv)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(b"a,b\nc,b\n"))
+    sys.stdout = io.TextIOWrapper(io.BytesIO(), write_through=True)
+    sys.stderr = io.TextIOWrapper(io.BytesIO(), errors="backslashreplace", write_through=True)
+    sys.argv = ["augury", *case.details]
+    os.chdir(folder)
+    code: Any = 0
+    try:
+        cli.main()
+    except SystemExit as end:
+        code = end.code or 0
+    finally:
+        os.chdir(before)
+        told = bytes(sys.stderr.buffer.getvalue()).decode()  # type: ignore[union-attr]
+        sys.stdin, sys.stdout, sys.stderr, sys.argv = streams
+    if code not in (0, 1, 2) or "Traceback" in told:
+        raise Fault(f"exit code {code}: {told[:300]}")
+    if code == 2 and not told.strip():
+        raise Fault("exit code 2 without a word")
+    if told.startswith("augury: ") and code == 2 and len(told.splitlines()) != 1:
+        raise Fault(f"the refusal is not one line: {told[:300]!r}")
+    left = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    new = left - set(case.files)
+    if any(".augury-" in name for name in new) or (code and new and case.details[0] != "generate"):
+        raise Fault(f"exit code {code}, but there is {sorted(new)}")
+    return "refused" if code == 2 else "read"

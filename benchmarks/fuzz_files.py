@@ -1,0 +1,396 @@
+"""Damaged graphs, answers, records and checkpoints: how each is made, and how it is read.
+
+A maker returns a `Case`; an attempt returns "read" or "refused" and raises what must not come out.
+It gets the folder in which the files of the case lie.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from fuzz_damage import (
+    ANSWERS,
+    EDGES,
+    ENDINGS,
+    OBJECTS,
+    Rng,
+    damaged,
+    edit_number,
+    flip_bits,
+    insert_noise,
+    one_of,
+    splice,
+    truncate,
+)
+
+LONGEST_MESSAGE = 380
+
+
+class Case(NamedTuple):
+    """One input: files to write, and what is done with them."""
+
+    files: dict[str, bytes]
+    details: Any = None
+
+
+class Fault(Exception):
+    """Something came out that must not."""
+
+
+# ------------------------------------------------------------------ .npz archives
+
+KINDS = ["i4", "i8", "u8", "i1", "f8", "f2", "?", "c16", "U3", "S3", ">i4", "M8[s]", "V3", "u4"]
+ARRAYS: list[dict[str, Any]] = [
+    {"num_left": 2, "num_right": 3, "left": [0, 1, 1], "right": [0, 1, 2]},
+    {"num_left": 2, "num_right": 2, "left": [0, 1], "right": [0, 1], "left_labels": ["a", "b"],
+     "right_labels": [5, 7]},
+    {"num_nodes": 3, "source": 0, "sink": 2, "sender": [0, 1], "receiver": [1, 2],
+     "capacity": [3, 4]},
+    {"matrix": [[1, 0, 1], [0, 1, 0]]},
+    {"format": b"csr", "shape": [2, 3], "indptr": [0, 2, 3], "indices": [0, 1, 2],
+     "data": [1, 1, 1]},
+    {"format": b"coo", "shape": [3, 3], "row": [0, 1], "col": [1, 2], "data": [4, 5]},
+    {"format": b"csc", "shape": [2, 2], "indptr": [0, 1, 2], "indices": [0, 1], "data": [1, 1]},
+    {"format": b"dia", "shape": [2, 2], "offsets": [0, 1], "data": [[1, 1], [0, 1]]},
+    {"format": b"bsr", "shape": [2, 2], "indptr": [0, 1], "indices": [0],
+     "data": [[[1, 0], [1, 1]]]},
+]  # fmt: skip
+
+
+def _odd_array(rng: Rng, values: Any) -> Any:
+    """Return the values as another type, of another shape, or with an extreme in them."""
+    array = np.array(values)
+    choice = int(rng.integers(7))
+    if choice == 0:
+        with np.errstate(all="ignore"):
+            try:
+                return array.astype(one_of(rng, KINDS))
+            except (ValueError, TypeError):
+                return array
+    if choice == 1:
+        return array.reshape((1,) * int(rng.integers(1, 4)) + array.shape)
+    if choice == 2:
+        return array.reshape(-1)[: int(rng.integers(0, 3))]
+    if choice == 3 and array.size and array.dtype.kind in "iu":
+        array = array.astype(np.int64).reshape(-1)
+        extremes = [-1, -(2**63), 2**63 - 1, 2**31, 2**31 - 1, 10**6, 10**9, 5, 1]
+        array[int(rng.integers(array.size))] = one_of(rng, extremes)
+        return array.reshape(np.shape(values))
+    if choice == 4:
+        return np.tile(array, int(rng.integers(0, 4)))
+    return array
+
+
+def _raw_zip(rng: Rng, arrays: dict[str, Any]) -> bytes:
+    """Write an archive whose members claim what they do not hold."""
+    file = io.BytesIO()
+    packing = zipfile.ZIP_DEFLATED if rng.random() < 0.5 else zipfile.ZIP_STORED
+    with zipfile.ZipFile(file, "w", packing) as archive:
+        for name, values in arrays.items():
+            member = io.BytesIO()
+            np.save(member, values, allow_pickle=False)
+            data = member.getvalue()
+            if rng.random() < 0.5:
+                data = edit_number(rng, data) if rng.random() < 0.7 else flip_bits(rng, data)
+            archive.writestr(f"{name}.npy", data)
+    return file.getvalue()
+
+
+def make_archive(rng: Rng) -> Case:
+    """Return an .npz file of odd arrays, or a damaged one."""
+    arrays = {name: np.array(values) for name, values in one_of(rng, ARRAYS).items()}
+    for name in list(arrays):
+        chance = rng.random()
+        if chance < 0.15:
+            arrays[name] = _odd_array(rng, arrays[name])
+        elif chance < 0.17:
+            del arrays[name]
+    if rng.random() < 0.5:
+        data = _raw_zip(rng, arrays)
+    else:
+        file = io.BytesIO()
+        np.savez(file, **cast("Any", arrays))
+        data = file.getvalue()
+    if rng.random() < 0.4:
+        data = damaged(rng, data, 2)
+    return Case(
+        {f"graph{one_of(rng, ['.npz', '.npz', '.npz.gz', '.csv', ''])}": data}, options(rng)
+    )
+
+
+# ------------------------------------------------------------------ readers of graphs
+
+
+def options(rng: Rng) -> dict[str, Any]:
+    """Return what a user may tell the reader."""
+    labels = [
+        None, None, "s", "t", "0", "1", "ann", "", "-1", "9" * 30, "٣", "\ud800", "true", "2.0"
+    ]  # fmt: skip
+    if rng.random() < 0.7:
+        labels = [None]
+    return {
+        "flow": bool(rng.random() < 0.3),
+        "header": one_of(rng, [None, None, None, True, False]),
+        "source": one_of(rng, labels),
+        "sink": one_of(rng, labels),
+    }
+
+
+def from_pool(pool: list[bytes], endings: Sequence[str]) -> Callable[[Rng], Case]:
+    """Return a maker that damages the files of a pool."""
+
+    def make(rng: Rng) -> Case:
+        own = one_of(rng, endings) if rng.random() < 0.7 else one_of(rng, ENDINGS)
+        return Case({f"graph{own}": damaged(rng, one_of(rng, pool))}, options(rng))
+
+    return make
+
+
+def refused(error: Exception, name: str) -> str:
+    """Check that a refusal is one short line that names the file."""
+    message = str(error)
+    if len(message.splitlines()) != 1 or len(message) > LONGEST_MESSAGE:
+        raise Fault(f"the message is not one short line: {message[:200]!r}")
+    if name not in message:
+        raise Fault(f"the message does not name {name!r}: {message[:200]!r}")
+    return "refused"
+
+
+def attempt_graph(case: Case, folder: Path) -> str:
+    """Read a graph; what was read must be whole."""
+    from augury.classical.formats import ReadOptions, read_graph
+    from augury.classical.graph import InputError
+
+    [name] = case.files
+    try:
+        graph = read_graph(folder / name, ReadOptions(**case.details))
+    except InputError as error:
+        if type(error) is not InputError:
+            raise Fault(f"{type(error).__name__} came out: {error}") from None
+        return refused(error, name)
+    repr(graph)
+    return "read"
+
+
+def _packed_often(piece: bytes, times: int) -> bytes:
+    """Return ten million bytes packed by gzip, so many times behind each other."""
+    return gzip.compress(piece * (10**7 // len(piece)), mtime=0) * times
+
+
+def _dense_bomb() -> bytes:
+    """Return an archive of two megabytes in which a matrix of 1.6 GB is empty."""
+    file, header = io.BytesIO(), io.BytesIO()
+    claimed = {"descr": "|b1", "fortran_order": False, "shape": (40_000, 40_000)}
+    np.lib.format.write_array_header_1_0(header, claimed)
+    packing = zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(file, "w", packing) as archive, archive.open("m.npy", "w") as member:
+        member.write(header.getvalue())
+        for _ in range(160):
+            member.write(bytes(10**7))
+    return file.getvalue()
+
+
+CLAIM = b"%%MatrixMarket matrix coordinate pattern general\n"
+LARGE_GRAPHS: dict[str, Callable[[], bytes]] = {
+    "2 GB of zeros.csv.gz": lambda: _packed_often(b"\0", 200),
+    "2 GB of blank lines.csv.gz": lambda: _packed_often(b"\n", 200),
+    "60 MB of blank lines.csv.gz": lambda: _packed_often(b"\n", 6),
+    "60 MB of comments.max.gz": lambda: _packed_often(b"c\n", 6),
+    "60 MB of brackets.json.gz": lambda: _packed_often(b"[],", 6),
+    "a million labels.csv": lambda: b"".join(b"left %d,right %d\n" % (n, n) for n in range(10**6)),
+    "a million arcs.max": lambda: (
+        b"p max 1000001 1000000\nn 1 s\nn 1000001 t\n"
+        + b"".join(b"a %d %d 1\n" % (n, n + 1) for n in range(1, 10**6 + 1))
+    ),
+    "a line of 30 MB.csv": lambda: b"a" * 30_000_000,
+    "a cell of 1 MB.csv": lambda: b"a," + b"b" * 1_000_000 + b"\n",
+    "a quote never closed.csv": lambda: b'"a,b\n' + b"c,d\n" * 1_000_000,
+    "3 million blank lines.csv": lambda: b"\n" * 3_000_000 + b"a,b\n",
+    "a million levels.json": lambda: b"[" * 1_000_000,
+    "a million objects.json": lambda: b'{"a":' * 1_000_000,
+    "closed levels.json": lambda: b"[" * 100_000 + b"]" * 100_000,
+    "a million numbers.json": lambda: b'{"left": ' + str(list(range(10**6))).encode() + b"}",
+    "10^18 nodes.json": lambda: b'{"left": 1000000000000000000, "right": 2, "edges": []}',
+    "10^18 rows.mtx": lambda: CLAIM + b"1000000000000000000 3 1\n1 1\n",
+    "10^9 entries.mtx": lambda: CLAIM + b"3 3 1000000000\n1 1\n",
+    "10^9 nodes.max": lambda: b"p max 1000000000 0\nn 1 s\nn 2 t\n",
+    "2^31 - 1 nodes.max": lambda: b"p max 2147483647 1\nn 1 s\nn 2 t\na 1 2 3\n",
+    "dense bomb.npz": _dense_bomb,
+}
+"""Inputs that are large by themselves, or claim to be."""
+
+
+def large_graph(name: str) -> Case:
+    """Return one of these inputs."""
+    calm = {"flow": False, "header": None, "source": None, "sink": None}
+    return Case({name: LARGE_GRAPHS[name]()}, calm)
+
+
+# ------------------------------------------------------------------ answers and labels
+
+
+def make_answer(rng: Rng) -> Case:
+    """Return a good graph and a damaged answer to it."""
+    return Case({"answer": damaged(rng, one_of(rng, ANSWERS))}, int(rng.integers(3)))
+
+
+def attempt_answer(case: Case, folder: Path) -> str:
+    """Read and certify an answer to a graph with text labels, without labels, or to a network."""
+    from augury.classical.certificate import certify_flow, certify_pairs
+    from augury.classical.formats import read_answer
+    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.network import FlowNetwork
+
+    graph = [
+        BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("eve", "sing")]),
+        BipartiteGraph(3, 2, np.array([0, 1, 2]), np.array([0, 1, 1])),
+        FlowNetwork.from_labelled_arcs([("s", "a", 3), ("a", "t", 2)], "s", "t"),
+    ][case.details]
+    try:
+        answer = read_answer(folder / "answer", graph)
+    except InputError as error:
+        return refused(error, "answer")
+    if isinstance(graph, FlowNetwork):
+        certificate = certify_flow(graph, answer)
+    else:
+        certificate = certify_pairs(graph, answer)
+    certificate.to_dict()
+    return "read"
+
+
+# ------------------------------------------------------------------ checkpoints
+
+
+def _shipped(name: str) -> bytes:
+    import augury
+
+    return (Path(augury.__file__).parent / "models" / f"{name}.safetensors").read_bytes()
+
+
+def _opened(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the header of a safetensors file, and the rest."""
+    (length,) = struct.unpack("<Q", data[:8])
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def _closed(header: dict[str, Any], rest: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + rest
+
+
+def _rewritten(rng: Rng, data: bytes) -> bytes:
+    """Change the header of a safetensors file so that it still is one, without a digest."""
+    header, rest = _opened(data)
+    told = header["__metadata__"]
+    config = json.loads(told["config"])
+    for _ in range(int(rng.integers(1, 3))):
+        part = one_of(rng, ["data", "network", "network", "network", "training"])
+        name = one_of(rng, list(config[part]))
+        odd = [0, -1, 1, 4, 8, 63, 64, 2**20, 2**40, 10**30, 0.5, "", "pna", "gatv2", None, [], {},
+               "discrete", "paper", True, [1] * 9]  # fmt: skip
+        config[part][name] = one_of(rng, odd)
+    told["config"] = json.dumps(config)
+    if rng.random() < 0.3:
+        told["config"] = damaged(rng, told["config"].encode()).decode(errors="replace")
+    if rng.random() < 0.2:
+        told[one_of(rng, ["format", "format_version", "provenance", "version", "new"])] = one_of(
+            rng, ["", "1", "2", "[]", "{}", "null", "[1, 2]", "augury-checkpoint", "x" * 9999]
+        )
+    if rng.random() < 0.3:
+        entry = header[one_of(rng, [name for name in header if name != "__metadata__"])]
+        entry[one_of(rng, ["dtype", "shape", "data_offsets"])] = one_of(
+            rng, ["F16", "BF16", "I64", "BOOL", "F8_E4M3", "F4", "C64", [], [0], [2**40], [0, 4],
+                  [1, 2, 3]]
+        )  # fmt: skip
+    told.pop("digest", None)  # a file without one is from an older version, and is read
+    return _closed(header, rest)
+
+
+def make_checkpoint(rng: Rng) -> Case:
+    """Return a damaged checkpoint."""
+    data = _shipped(one_of(rng, ["discrete", "discrete", "paper-mpnn"]))
+    chance = rng.random()
+    if chance < 0.45:
+        data = _rewritten(rng, data)
+        data = flip_bits(rng, data) if rng.random() < 0.1 else data
+    elif chance < 0.65:
+        (length,) = struct.unpack("<Q", data[:8])
+        header = damaged(rng, data[8 : 8 + length])
+        claimed = len(header) if rng.random() < 0.7 else int(one_of(rng, [0, 1, 2**31, 2**63]))
+        data = struct.pack("<Q", claimed) + header + data[8 + length :]
+    elif chance < 0.7:
+        data = damaged(rng, one_of(rng, EDGES + OBJECTS))
+    else:
+        data = one_of(rng, [flip_bits, flip_bits, truncate, insert_noise, splice])(rng, data)
+    return Case({"net.safetensors": data})
+
+
+def attempt_checkpoint(case: Case, folder: Path) -> str:
+    """Load a checkpoint."""
+    from augury.classical.graph import InputError
+    from augury.neural.checkpoint import load
+
+    try:
+        load(folder / "net.safetensors")
+    except InputError as error:
+        return refused(error, "net.safetensors")
+    return "read"
+
+
+def wide_checkpoint(name: str) -> Case:
+    """Return a checkpoint that claims to be enormous."""
+    header, rest = _opened(_shipped("discrete"))
+    config = json.loads(header["__metadata__"]["config"])
+    config["network"]["hidden"] = WIDE[name]
+    header["__metadata__"]["config"] = json.dumps(config)
+    del header["__metadata__"]["digest"]
+    return Case({"net.safetensors": _closed(header, rest)})
+
+
+WIDE = {"2^14 wide": 2**14, "2^17 wide": 2**17, "2^40 wide": 2**40}
+
+
+# ------------------------------------------------------------------ records of evaluations
+
+DECISIONS = ("search", "reach", "bottleneck", "empty_path", "augmentation")
+RECORD = {
+    "model": "m", "model_seed": 0, "weights": "w", "scale": 1, "p": "1/4", "termination": "bfs",
+    "neural_bottleneck": True, "neural_augmentation": True, "run": 0, "graph": 0, "value": 7,
+    "maximum": 8, "ending": "done", "asked": dict.fromkeys(DECISIONS, 3),
+    "wrong": dict.fromkeys(DECISIONS, 1),
+}  # fmt: skip
+
+
+def make_records(rng: Rng) -> Case:
+    """Return a damaged file of records."""
+    head = {
+        "kind": "augury-records",
+        "version": "0",
+        "commit": "",
+        "graphs": 1,
+        "runs": 2,
+        "seed": 0,
+    }
+    rows = [json.dumps(row) for row in (head, RECORD, RECORD | {"run": 1})]
+    return Case({"some.jsonl": damaged(rng, ("\n".join(rows) + "\n").encode())})
+
+
+def attempt_records(case: Case, folder: Path) -> str:
+    """Read and summarise records."""
+    from augury.classical.graph import InputError
+    from augury.experiments.records import read_records, summarise, table_rows
+
+    try:
+        table_rows(summarise(read_records(folder / "some.jsonl").records))
+    except InputError as error:
+        return refused(error, "some.jsonl")
+    return "read"
