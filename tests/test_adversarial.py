@@ -75,7 +75,7 @@ def batch() -> tuple[list[Any], list[Solution]]:
     """Return small graphs and right answers; the second graph is a trap, the third a network."""
     some = adversarial.small_graphs(np.random.default_rng(0), 30, 20)
     graphs = [some[0], adversarial.trap(3), NARROW, *some[1:]]
-    return graphs, solve_batch(graphs, model="classical")
+    return graphs, list(solve_batch(graphs, model="classical"))
 
 
 def test_what_scipy_finds_in_one_call_is_what_it_finds_one_by_one() -> None:
