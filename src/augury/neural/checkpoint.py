@@ -124,7 +124,9 @@ MODELS = Path(__file__).parents[1] / "models"
 """The checkpoints that come with the package …"""
 DIGESTS = {
     "discrete": "c11995e9c82af4e2e552248f7869f7fece40fbedfe8ca1710090a6ba42538f6e",
-    "paper-mpnn": "d334a01dddb5b15ea22005bbd9c094c2e5b67a59d3a31f1a6b3aa41951df7b08",
+    "paper-mpnn": "e3da8d10b7ae5b14954b178b5c665bcd67db0d71c1eb05f2169d79bfdee02f8f",
+    "paper-pna": "ee75d7df5949b74423c7bad3a4d2755ad5672886f6c119c5e91e461133d62a5b",
+    "paper-pna-nostd": "bf7db675718ac3b169a4110f7de3e50b89a4eea67377ebe2e0c903d78ce092be",
 }
 """… and the SHA-256 of each file, so that one that was exchanged does not go unseen."""
 

@@ -50,6 +50,8 @@ CLASSICAL = {
 ABOUT = {
     "discrete": "our network: nothing continuous survives a step; proven exact",
     "paper-mpnn": "the paper's network (MPNN), distances in 8 bits",
+    "paper-pna": "the paper's PNA with the standard deviation, which the paper rejects",
+    "paper-pna-nostd": "the paper's PNA without the standard deviation",
 }
 SHIPPED = sorted(
     entry.name.removesuffix(".safetensors")
