@@ -249,7 +249,10 @@ def sections(size: Size) -> dict[str, Section]:
         Section(
             "rule",
             "The paper's own selection rule",
-            tuple(Row(name, rule="paper") for name in NETWORKS if name != "discrete"),
+            (
+                Row("paper-mpnn", "1", rule="paper"),
+                *(Row(name, rule="paper") for name in NETWORKS if name != "discrete"),
+            ),
             table,
             "--beyond rule",
         ),

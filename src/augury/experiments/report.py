@@ -556,7 +556,9 @@ RULE_TEXT = (
     "run and is what fails at larger sizes. This table takes from the same trainings the epoch "
     "that the paper's rule prefers (with its patience; a training that our rule ended earlier "
     "offers fewer epochs), and the seed that is best by it. Compare the tables above, where whole "
-    "executions of validation graphs choose."
+    "executions of validation graphs choose. With t = 1 nothing but the search counts, for the "
+    "first invalid path ends a run, and there the paper's rule chooses the better epochs: later "
+    "ones, whose predecessors are more often right."
 )
 
 DEPARTURES = (
