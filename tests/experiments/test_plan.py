@@ -6,7 +6,17 @@ import pytest
 
 from augury.config import ConfigError
 from augury.experiments import paper
-from augury.experiments.plan import FULL, NETWORKS, QUICK, Plan, Row, Size, quick, sections
+from augury.experiments.plan import (
+    FULL,
+    NETWORKS,
+    QUICK,
+    Plan,
+    Row,
+    Size,
+    quick,
+    sections,
+    want_of,
+)
 
 KNOWN = sections(FULL)
 EVERYTHING = Plan(tuple(KNOWN.values()))
@@ -21,8 +31,8 @@ def cells(name: str) -> dict[tuple[str, str], str]:
             column.scale,
             column.p,
             row.termination,
-            section.want(row, column).cell.neural_bottleneck,
-            section.want(row, column).cell.neural_augmentation,
+            want_of(row, column).cell.neural_bottleneck,
+            want_of(row, column).cell.neural_augmentation,
         )
         for row in section.rows
         for column in section.columns
@@ -71,7 +81,7 @@ def test_single_figures_stand_where_the_paper_has_them() -> None:
 def test_what_two_tables_share_is_wanted_once() -> None:
     wants = EVERYTHING.wants()
     assert len(wants) == len(set(wants))
-    shared = KNOWN["table-1"].want(Row("paper-mpnn"), KNOWN["table-1"].columns[0])
+    shared = want_of(Row("paper-mpnn"), KNOWN["table-1"].columns[0])
     assert shared in KNOWN["table-2"].wants()
     assert len(wants) < sum(len(section.wants()) for section in KNOWN.values())
 

@@ -24,6 +24,9 @@ from augury.classical.simulate import DECISIONS
 from augury.experiments.evaluate import Cell
 from augury.experiments.records import Extent, Record
 
+EXAM_SEED = 1
+"""Of the graphs that choose among seeds: drawn like those of the tables, but others."""
+
 HEADER = {"kind": "augury-parts", "format": 1}
 
 
@@ -42,6 +45,11 @@ class Part:
     def cost(self) -> float:
         """Roughly how long it takes, in the unit of `Cell.cost`."""
         return self.cell.cost * self.extent.graphs * self.extent.runs
+
+    @property
+    def is_exam(self) -> bool:
+        """Whether it is part of what chooses among seeds."""
+        return self.extent.seed == EXAM_SEED
 
     @property
     def place(self) -> tuple[Any, ...]:

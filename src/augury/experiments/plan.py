@@ -13,6 +13,7 @@ from typing import Literal
 
 from augury.config import Config, preset, with_settings
 from augury.experiments.evaluate import Cell
+from augury.experiments.parts import EXAM_SEED
 from augury.experiments.records import Extent
 
 Rule = Literal["execution", "paper", "every"]
@@ -97,6 +98,13 @@ class Want:
     extent: Extent
 
 
+def want_of(row: Row, column: Column) -> Want:
+    """Return what an entry of a table is made of."""
+    neural = row.neural_bottleneck, row.neural_augmentation
+    cell = Cell(column.scale, column.p, row.termination, *neural)
+    return Want(row.network, row.rule, column.who, cell, column.extent)
+
+
 @dataclass(frozen=True)
 class Section:
     """A table or a figure of the report."""
@@ -108,20 +116,9 @@ class Section:
     option: str
     """What asks for it on the command line."""
 
-    def want(self, row: Row, column: Column) -> Want:
-        """Return what an entry is made of."""
-        cell = Cell(
-            column.scale,
-            column.p,
-            row.termination,
-            row.neural_bottleneck,
-            row.neural_augmentation,
-        )
-        return Want(row.network, row.rule, column.who, cell, column.extent)
-
     def wants(self) -> list[Want]:
         """Return what all entries are made of."""
-        return [self.want(row, column) for row in self.rows for column in self.columns]
+        return [want_of(row, column) for row in self.rows for column in self.columns]
 
 
 @dataclass(frozen=True)
@@ -132,6 +129,8 @@ class Plan:
     seeds: tuple[int, ...] = tuple(range(10))
     settings: tuple[str, ...] = ()
     """Settings on top of every network's own; for tests and trials."""
+    exam: tuple[Column, ...] = ()
+    """What chooses among the seeds of a network, before its score in training does."""
     is_quick: bool = False
     """Shipped checkpoints instead of trainings."""
     asked: str = "--all"
@@ -150,9 +149,15 @@ class Plan:
         needed = {row.network for section in self.sections for row in section.rows}
         return [name for name in NETWORKS if name in needed]
 
+    def exams(self, network: str) -> list[Want]:
+        """Return what chooses among the seeds of a network."""
+        return [want_of(Row(network), column) for column in self.exam if len(self.seeds) > 1]
+
     def wants(self) -> list[Want]:
-        """Return what all sections want, each thing once."""
-        return list(dict.fromkeys(want for section in self.sections for want in section.wants()))
+        """Return the exams and what all sections want, each thing once."""
+        exams = (want for network in self.networks for want in self.exams(network))
+        wanted = (want for section in self.sections for want in section.wants())
+        return list(dict.fromkeys([*exams, *wanted]))
 
     def config(self, network: str) -> Config:
         """Return the configuration that a network is trained with."""
@@ -193,6 +198,14 @@ class Size:
                 graphs = min(self.graphs, LARGE[p][scale])
                 found.append(Column(scale, p, Extent(graphs, 1), "best"))
         return tuple(found)
+
+
+def exam(size: Size) -> tuple[Column, ...]:
+    """Return the columns of an exam: the sizes of the tables, each graph run once."""
+    return tuple(
+        replace(column, extent=Extent(column.extent.graphs, 1, EXAM_SEED))
+        for column in size.columns(TABLE_SCALES)
+    )
 
 
 def sections(size: Size) -> dict[str, Section]:
@@ -289,4 +302,4 @@ def quick(plan: Plan, shipped: Iterable[str]) -> Plan:
         )
         if rows:
             kept.append(replace(section, rows=rows))
-    return replace(plan, sections=tuple(kept), is_quick=True)
+    return replace(plan, sections=tuple(kept), exam=(), is_quick=True)

@@ -135,10 +135,12 @@ class Driver:
         self._look()
 
     def _look(self) -> None:
-        """See what the folder lacks: trainings first, then the longest parts."""
+        """See what the folder lacks: trainings first, then exams, then the longest parts."""
         self.trainings = self.folder.results.unfinished()
         missing = self.folder.results.missing(self.wants)
-        self.missing = dict.fromkeys(sorted(missing, key=lambda part: -part.cost))
+        self.missing = dict.fromkeys(
+            sorted(missing, key=lambda part: (not part.is_exam, -part.cost))
+        )
 
     @property
     def seconds_left(self) -> float:
@@ -241,6 +243,8 @@ class Driver:
         self.under_way.discard(part)
         self.folder.parts.add(part, result.outcome)
         self.missing.pop(part, None)
+        if part.is_exam:
+            self._look()  # the last one tells which seed is the best
         self._note(
             what="part",
             network=part.network,

@@ -103,16 +103,40 @@ class Results:
 
     seeds: dict[str, list[Seed]]
     parts: dict[Part, Outcome]
+    exams: dict[str, list[Want]] = field(default_factory=dict)
+    """By network: what chooses among its seeds."""
 
     def best(self, network: str, rule: Rule = "execution") -> Seed:
-        """Return the best-validated seed of a network; of equals the first."""
-        return max(self.seeds[network], key=lambda seed: (seed.score(rule), -seed.seed))
+        """Return the best-validated seed of a network: by its exam, then by its score in training.
+
+        The paper's rule knows no exam. Of equals it is the first.
+        """
+
+        def rank(seed: Seed) -> tuple[float, float, int]:
+            examined = self.examined(seed) if rule == "execution" else 0.0
+            return examined, seed.score(rule), -seed.seed
+
+        return max(self.seeds[network], key=rank)
+
+    def examined(self, seed: Seed) -> float:
+        """Return the mean accuracy of a seed in its network's exam."""
+        found = [self.parts[part].accuracy for part in self._exam_parts(seed.network, [seed])]
+        return sum(found) / max(len(found), 1)
+
+    def _exam_parts(self, network: str, seeds: Sequence[Seed]) -> list[Part]:
+        return [
+            Part(network, seed.seed, seed.epoch(want.rule), want.cell, want.extent)
+            for want in self.exams.get(network, [])
+            for seed in seeds
+        ]
 
     def parts_of(self, want: Want) -> list[Part]:
         """Return the parts that a want comes to, as far as they can be told yet."""
         seeds = self.seeds[want.network]
         if want.who == "best":
             is_known = all(seed.is_finished for seed in seeds)
+            if want.rule == "execution" and is_known:
+                is_known = all(part in self.parts for part in self._exam_parts(want.network, seeds))
             seeds = [self.best(want.network, want.rule)] if is_known else []
         if want.rule != "every":
             return [
@@ -146,7 +170,11 @@ class RunFolder:
         lines = whole_lines(times) if times.exists() else []
         self.times: list[dict[str, Any]] = [json.loads(line) for line in lines]
         read = self._shipped if plan.is_quick else self._trained
-        self.results = Results({name: read(name) for name in plan.networks}, self.parts.parts)
+        self.results = Results(
+            {name: read(name) for name in plan.networks},
+            self.parts.parts,
+            {name: plan.exams(name) for name in plan.networks},
+        )
 
     def _trained(self, network: str) -> list[Seed]:
         config = self.plan.config(network)

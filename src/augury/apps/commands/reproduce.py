@@ -139,7 +139,7 @@ def _asked(
 
 def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quick: bool) -> Plan:
     from augury.classical.graph import InputError
-    from augury.experiments.plan import FULL, QUICK, Plan, quick, sections
+    from augury.experiments.plan import FULL, QUICK, Plan, exam, quick, sections
 
     chosen = tuple(
         section
@@ -156,6 +156,7 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
         chosen,
         tuple(range(seeds)),
         tuple(settings),
+        exam=exam(size),
         asked=" ".join(asked or ["--all"]),
         options=" ".join(options),
     )
