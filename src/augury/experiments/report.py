@@ -576,8 +576,8 @@ RULE_TEXT = (
     "that the paper's rule prefers (with its patience; a training that our rule ended earlier "
     "offers fewer epochs), and the seed that is best by it. Compare the tables above, where whole "
     "executions of validation graphs choose. With t = 1 nothing but the search counts, for the "
-    "first invalid path ends a run, and there the paper's rule chooses the better epochs: later "
-    "ones, whose predecessors are more often right."
+    "first invalid path ends a run: there this rule, which looks at the search alone, is at its "
+    "best."
 )
 
 DEPARTURES = (
