@@ -310,7 +310,7 @@ def test_another_network_may_solve_and_need_not_be_finished_classically(augury: 
     out = augury("solve", "jobs.csv", "--model", "paper-mpnn").out
     assert "\npaper-mpnn executor (fast engine), 2 rounds, done\n" in out
     # The one path left is so long that its distance passes eight bits.
-    assert augury("generate", "path-state", "--n", "60", "--output", "long.max").code == 0
+    assert augury("generate", "path-state", "--n", "40", "--output", "long.max").code == 0
     network = "--model", "paper-mpnn"
     out = augury("solve", "long.max", *network).out
     who = "\npaper-mpnn executor (fast engine), "

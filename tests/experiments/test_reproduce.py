@@ -92,12 +92,16 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
     assert {json.loads(line)["what"] for line in times} == {"training", "part", "sitting"}
 
 
+def heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+
+
 def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
     whole: Path, augury: Augury, tmp_path: Path
 ) -> None:
     """Interrupt it in its first training, kill it in its evaluations, then let it finish."""
     folder = tmp_path / "run"
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     goes_on = f"augury: interrupted; the same command goes on with {folder}\n"
     for stop, code, told in (
         (signal.SIGINT, cli.INTERRUPTED, goes_on),
@@ -105,7 +109,7 @@ def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
     ):
         trained, size = state(folder)
         command = [*COMMAND, "--out", str(folder)]
-        with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        with subprocess.Popen(command, preexec_fn=heed_interrupts, **how) as process:  # type: ignore[call-overload]
             while (now := state(folder))[0] == 0 or (trained and now[1] <= size + 200):
                 assert process.poll() is None
                 time.sleep(0.01)
