@@ -290,7 +290,8 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
 ) -> Sequence[Solution]:
     """Solve many graphs, of unequal sizes if need be, side by side.
 
-    Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`.
+    Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
+    unless the network's scores are so close that rounding decides; see docs/reliability.md.
     Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list; for a
     dense array and an engine that takes arrays it is `Solutions`, which makes each when asked for.
 
