@@ -19,7 +19,7 @@ from safetensors.torch import load
 from augury.apps import cli
 from augury.experiments import reproduce, run_folder, tasks
 from augury.experiments.evaluate import Cell
-from augury.experiments.parts import Part
+from augury.experiments.parts import EXAM_SEED, Part
 from augury.experiments.plan import Plan
 from augury.experiments.records import Extent
 from augury.experiments.reproduce import Clock
@@ -90,6 +90,19 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
     assert not list(whole.rglob("*.tmp"))
     times = (whole / "times.jsonl").read_text().splitlines()
     assert {json.loads(line)["what"] for line in times} == {"training", "part", "sitting"}
+
+
+def test_what_the_best_seed_alone_runs_follows_the_exam(augury: Augury, tmp_path: Path) -> None:
+    """The exam is not over when the run starts, and what follows it is done in the same run."""
+    large = ["--max-scale", "16", "--max-epochs", "1"]
+    folder = tmp_path / "run"
+    assert augury("--beyond", "large", *TINY, *large, "--out", str(folder)).code == 0
+    lines = (folder / "records.jsonl").read_text().splitlines()[1:]
+    parts = [json.loads(line) for line in lines]
+    exams = [part for part in parts if part["extent"]["seed"] == EXAM_SEED]
+    assert len(exams) == 3 * 2 * 4  # networks, seeds and sizes
+    assert [part["cell"]["scale"] for part in parts if part not in exams] == [16] * 3
+    assert "exam of each seed" in (folder / "report.md").read_text()
 
 
 def heed_interrupts() -> None:
