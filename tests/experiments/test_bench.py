@@ -18,6 +18,7 @@ from augury.experiments.bench import (
     Contestant,
     check_matching,
     measure_batches,
+    measure_ceilings,
     measure_threads,
     scipy_blocks,
     seconds_of,
@@ -124,7 +125,11 @@ def test_threads_are_measured_beside_one() -> None:
         ("1/4", 128, 3),
         ("3/n", 128, 3),
     ]
-    assert all(r["speedup"] == r["wall_one"] / r["wall_many"] > 0 for r in records)
+    ceilings = list(measure_ceilings(threads=3))
+    assert [(r["name"], r["threads"]) for r in ceilings] == [("arithmetic", 3), ("reading", 3)]
+    for record in (*records, *ceilings):
+        assert record["speedup"] == record["wall_one"] / record["wall_many"] > 0
+        assert record["cpu_many"] > 0 < record["cpu_one"]
 
 
 def test_what_a_call_costs_anyway_does_not_keep_a_contestant_from_larger_batches() -> None:

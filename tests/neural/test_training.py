@@ -449,6 +449,19 @@ def test_processes_of_their_own_find_the_same_and_may_die(
     assert len(died) == is_killed and all("this one goes on alone" in line for line in died)
 
 
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_beside_a_gpu_the_host_has_one_thread(is_wanted: bool) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with pytest.raises(KeyboardInterrupt), training._one_thread(is_wanted):
+            assert torch.get_num_threads() == (1 if is_wanted else 2)
+            raise KeyboardInterrupt
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_gpu_trains_to_nearly_the_same_weights(whole: Path, tmp_path: Path) -> None:

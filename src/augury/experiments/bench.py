@@ -10,10 +10,12 @@ quickest peer. How time and memory grow with one graph is measured in `growth`.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -285,13 +287,51 @@ def measure_threads(
             expected = match_dense(adjacency).mates
             if not np.array_equal(match_dense(adjacency, threads=threads).mates, expected):
                 raise InputError("threads changed an answer")
-            for name, shared in (("one", 1), ("many", threads)):
-
-                def work(shared: int = shared, adjacency: Adjacency = adjacency) -> None:
-                    match_dense(adjacency, threads=shared)
-
-                record[f"wall_{name}"] = seconds_of(work, wall=True)
-                record[f"cpu_{name}"] = seconds_of(work)
+            record |= _shared(
+                lambda a=adjacency: match_dense(a),
+                lambda a=adjacency: match_dense(a, threads=threads),
+            )
             record["per_second"] = count / record["wall_many"]
-            record["speedup"] = record["wall_one"] / record["wall_many"]
             yield record
+
+
+def measure_ceilings(threads: int = 2) -> Iterator[Record]:
+    """Yield what threads save work that shares nothing but the machine: no engine gains more.
+
+    "arithmetic" stays in a core's own cache, "reading" does nothing else than read memory.
+    """
+    block, words = bytes(2**16), np.ones(2**23, np.uint64)
+    pieces = np.array_split(words, threads)
+
+    def hashed(count: int) -> None:
+        for _ in range(count):
+            hashlib.sha256(block)  # lets other threads run, as reading does
+
+    with ThreadPoolExecutor(threads) as pool:
+        ways: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+            "arithmetic": (
+                lambda: hashed(120 * threads),
+                lambda: list(pool.map(hashed, [120] * threads)),
+            ),
+            "reading": (words.sum, lambda: list(pool.map(np.sum, pieces))),
+        }
+        for name, (one, many) in ways.items():
+            yield {"name": name, "threads": threads} | _shared(one, many)
+
+
+def _shared(
+    one: Callable[[], Any], many: Callable[[], Any], least: float = 1.0, times: int = 3
+) -> Record:
+    """Time the same work in one thread and in many, in turns; return the least seconds of each."""
+    found: Record = dict.fromkeys(("wall_one", "cpu_one", "wall_many", "cpu_many"), float("inf"))
+    spent, count = 0.0, 0
+    while count < times or spent < least:
+        for name, work in (("one", one), ("many", many)):
+            wall, cpu = time.perf_counter(), time.process_time()
+            work()
+            took = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+            spent += took["wall"]
+            for clock, seconds in took.items():
+                found[f"{clock}_{name}"] = min(found[f"{clock}_{name}"], seconds)
+        count += 1
+    return found | {"speedup": found["wall_one"] / found["wall_many"]}

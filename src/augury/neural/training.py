@@ -554,11 +554,29 @@ def _train(
     exam = Exam(config, data.train.mean_log_degree)
     kind = device.partition(":")[0]
     ahead = EPOCHS_AHEAD.get(kind, 0) if config.training.select == "execution" else 0
-    with Executions(exam, processes_for(len(seeds)) if ahead else 0, look.say) as executions:
+    with (
+        _one_thread(kind == "cuda"),
+        Executions(exam, processes_for(len(seeds)) if ahead else 0, look.say) as executions,
+    ):
         module = Ensemble(config, seeds, data, kind == "cuda" and config.network.kind == "paper")
         keep = KeepEverything(folder, executions, ahead, device, look)
         _fit(_trainer(config, folder, device, [keep, *resumed]), module)
     return module.progress
+
+
+@contextmanager
+def _one_thread(is_wanted: bool) -> Iterator[None]:
+    """Let the host do with one thread.
+
+    It only puts batches together while a GPU computes. More threads would wait for each other
+    wherever one of them shares its core with an execution: an epoch takes twice as long.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if is_wanted else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _fit(trainer: pl.Trainer, module: Ensemble) -> None:

@@ -43,7 +43,12 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     two threads save, and how time and memory grow with one graph.
     """
     from augury.classical.formats import write_text
-    from augury.experiments.bench import machine, measure_batches, measure_threads
+    from augury.experiments.bench import (
+        machine,
+        measure_batches,
+        measure_ceilings,
+        measure_threads,
+    )
     from augury.experiments.growth import measure_growth
     from augury.experiments.plot_bench import plot as draw
 
@@ -52,8 +57,15 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     batches = list(measure_batches(sides, batch, seconds=seconds))
     small = [side for side in sides if side <= 64]
     shared = list(measure_threads(small, QUICK_CELLS if quick else cells))
+    ceilings = list(measure_ceilings())
     growth = list(measure_growth(counts))
-    told = {"machine": machine(), "batches": batches, "threads": shared, "growth": growth}
+    told = {
+        "machine": machine(),
+        "batches": batches,
+        "threads": shared,
+        "ceilings": ceilings,
+        "growth": growth,
+    }
     if out is not None:
         write_text(out, json_text.dumps(told, indent=1) + "\n")
     if plot is not None:
@@ -86,6 +98,8 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         for record in shared
     ]
     print_table(("n", "p", "batch", "table, 2 threads", "times one", "CPU times one"), rows)
+    most = ", ".join(f"{record['name']} {record['speedup']:.2f}" for record in ceilings)
+    say(f"two threads that share nothing: {most} times one")
     rows = [
         (
             f"{record['edges']:,}",
