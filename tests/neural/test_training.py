@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -447,6 +448,21 @@ def test_processes_of_their_own_find_the_same_and_may_die(
     assert len([line for line in lines if line.startswith("seed")]) == 8
     died = [line for line in lines if not line.startswith("seed")]
     assert len(died) == is_killed and all("this one goes on alone" in line for line in died)
+
+
+@pytest.mark.parametrize("can_keep", [False, True])
+def test_memory_is_kept_where_the_system_can_and_given_back(
+    can_keep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[int, ...]] = []
+    told = {name: lambda *given: calls.append(given) for name in ("mallopt", "malloc_trim")}
+    library = SimpleNamespace(**(told if can_keep else {}))
+    monkeypatch.setattr(training.ctypes, "CDLL", lambda _: library)
+    asked = [(-3, 2**30), (-1, 2**31 - 1)] if can_keep else []
+    with pytest.raises(KeyboardInterrupt), training.memory_kept():
+        assert calls == asked
+        raise KeyboardInterrupt
+    assert calls == [*asked, (0,)] * can_keep
 
 
 @pytest.mark.parametrize("is_wanted", [False, True])
