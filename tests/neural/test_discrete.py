@@ -187,6 +187,40 @@ def pipe(there: int, back: int = 0) -> FlowNetwork:
     return FlowNetwork.from_arcs(3, [0, 1, 1], [1, 2, 0], [there, there, back], source=0, sink=2)
 
 
+def damaged(seed: int) -> DiscreteNetwork:
+    network, rng = proven(), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight += 0.5 * torch.randn(weight.shape, generator=rng)
+    return network
+
+
+def keeps_the_largest() -> DiscreteNetwork:
+    """Return a network that is wrong about candidates, and without any once all bits are 0."""
+
+    def logits(is_candidate: Tensor, bit: Tensor, is_padding: Tensor) -> Tensor:
+        return torch.where(is_candidate & (bit == 1), 1.0, -1.0)
+
+    network = proven()
+    network.candidate_logits = logits
+    return network
+
+
+def test_whatever_the_network_larger_capacities_beside_it_change_nothing() -> None:
+    chain = FlowNetwork.from_arcs(4, [0, 1, 2], [1, 2, 3], [3, 7, 5], source=0, sink=3)
+    matching = FlowNetwork.from_bipartite(uniform(np.random.default_rng(0), 5))
+    for network in (keeps_the_largest(), *map(damaged, range(12))):
+        executor = DiscreteExecutor(network, asks_reachability=False)
+        parts = executor.subroutines()._replace(search=BREADTH_FIRST.search)
+        for small in (chain, matching):
+            alone, together = (
+                simulate(graphs, parts, generators(len(graphs)))[0]
+                for graphs in ([small], [small, pipe(2**40)])
+            )
+            assert alone == together
+            assert alone.asked["bottleneck"]
+
+
 def test_capacities_up_to_the_edge_of_the_range_are_executed() -> None:
     for network, bits, value in [
         (pipe(255), 8, 255),

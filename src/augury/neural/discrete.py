@@ -219,12 +219,15 @@ class DiscreteExecutor(Executor):
         capacity = torch.as_tensor(residual[arcs]).to(self.device)
         padding = torch.as_tensor(is_padding).to(self.device)
         is_candidate, likely = ~padding, (~padding).float()
-        for place in range(int(residual.max()).bit_length() - 1, -1, -1):
+        # Each path starts at its own top bit, so that no answer depends on who else is there.
+        largest = capacity.masked_fill(padding, 0).amax(-1, keepdim=True)
+        for place in range(int(largest.max()).bit_length() - 1, -1, -1):
             bit = (capacity >> place) & 1
             logits = self.network.candidate_logits(is_candidate, bit, padding)
-            is_candidate = (logits > 0) & ~padding
+            has_begun = largest >> place > 0
+            is_candidate = torch.where(has_begun, (logits > 0) & ~padding, is_candidate)
             if self.observer is not None:
-                likely = likely * logits.sigmoid()
+                likely = torch.where(has_begun, likely * logits.sigmoid(), likely)
         if self.observer is not None:
             self.observer.compared(likely)
         chosen = is_candidate.long().argmax(-1, keepdim=True)
@@ -240,10 +243,13 @@ class DiscreteExecutor(Executor):
         capacity = torch.as_tensor(residual[paths.arcs]).to(self.device)
         amount = torch.as_tensor(paths.spread(bottleneck)).to(self.device)
         kept, borrow = torch.zeros_like(capacity), torch.zeros_like(capacity, dtype=torch.bool)
-        for place in range(int(residual.max()).bit_length()):
+        larger = torch.maximum(capacity, amount)
+        for place in range(int(larger.max()).bit_length()):
             digits = (capacity >> place) & 1, (amount >> place) & 1
             ones = self.network.difference_logits(*digits, borrow) > 0
-            kept = kept | (ones[..., 0].long() << place)
+            # As above: beyond an arc's own top bit there is nothing to subtract.
+            one = ones[..., 0] & (larger >> place > 0)
+            kept = kept | (one.long() << place)
             borrow = ones[..., 1]
         return kept.cpu().numpy()
 

@@ -253,12 +253,14 @@ class TableExecutor:
         arcs, is_padding = padded_paths(paths)
         capacity = residual[arcs]
         is_candidate = (~is_padding).astype(np.int64)
-        for place in range(int(residual.max()).bit_length() - 1, -1, -1):
+        largest = np.where(is_padding, 0, capacity).max(axis=1, keepdims=True)
+        for place in range(int(largest.max()).bit_length() - 1, -1, -1):
             digit = capacity >> place & 1
             kind = np.where(is_padding, 0, 1 << (2 * is_candidate + digit))
             kinds = np.bitwise_or.reduce(kind, axis=1, keepdims=True)
-            is_candidate = self.table.candidate[is_candidate, digit, kinds].astype(np.int64)
-            is_candidate[is_padding] = 0
+            now = self.table.candidate[is_candidate, digit, kinds].astype(np.int64)
+            now[is_padding] = 0
+            is_candidate = np.where(largest >> place > 0, now, is_candidate)
         chosen = is_candidate.argmax(-1)
         return capacity[np.arange(len(chosen)), chosen]
 
@@ -268,8 +270,9 @@ class TableExecutor:
         """Subtract the bottleneck from each arc's residual, bit by bit from the bottom up."""
         capacity, amount = residual[paths.arcs], paths.spread(bottleneck)
         kept, borrow = np.zeros_like(capacity), np.zeros_like(capacity)
-        for place in range(int(residual.max(initial=0)).bit_length()):
+        larger = np.maximum(capacity, amount)
+        for place in range(int(larger.max(initial=0)).bit_length()):
             ones = self.table.difference[capacity >> place & 1, amount >> place & 1, borrow]
-            kept |= ones[:, 0].astype(np.int64) << place
+            kept |= np.where(larger >> place > 0, ones[:, 0].astype(np.int64), 0) << place
             borrow = ones[:, 1].astype(np.int64)
         return kept
