@@ -183,8 +183,9 @@ def _end_with_parent() -> None:
 
 
 def use_one_thread() -> None:
-    """Keep PyTorch to one thread: many processes share the cores."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # which it reads when it is imported
+    """Keep PyTorch to one thread, whether or not it is imported yet: it may never be needed."""
+    # It reads these when it is imported, and where both are set the second one counts.
+    os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     if "torch" in sys.modules:
         import torch
 

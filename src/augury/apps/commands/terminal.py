@@ -38,13 +38,6 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
-def _use_one_thread() -> None:
-    """Keep PyTorch to one thread: its work here comes in small pieces, and threads would wait."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
 def chosen_device(text: str) -> str:
     """Return the device that --device names; `auto` is a GPU where there is one.
 
@@ -54,7 +47,9 @@ def chosen_device(text: str) -> str:
     from augury.classical.graph import InputError
 
     if text == "cpu":
-        _use_one_thread()
+        from augury.experiments.workers import use_one_thread
+
+        use_one_thread()  # the work comes in small pieces, and threads would wait
         return text
     if not re.fullmatch(r"auto|cuda(:\d+)?", text):
         raise InputError(f"the device is {text!r}, but must be cpu, cuda or auto")
