@@ -1,14 +1,10 @@
-"""What the commands share: text and tables for people, the choice of a device, and how to stop."""
+"""What the commands share: text and tables for people, and the choice of a device."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Sequence
-
-
-class Interrupted(Exception):
-    """Ctrl-C, with one sentence that says how to go on; the exit code is 130."""
 
 
 def say(*parts: str | tuple[str, str]) -> None:
