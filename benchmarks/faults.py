@@ -216,12 +216,10 @@ def begun(subject: Subject, place: Path, folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-def _traces(place: Path) -> set[tuple[str, int]]:
-    found: set[tuple[str, int]] = set()
-    for path in place.rglob("*"):
-        with suppress(OSError):  # it has its final name by now
-            found.add((str(path), path.stat().st_mtime_ns))
-    return found
+def _traces(place: Path) -> dict[str, int]:
+    """Return when each folder last got or lost a file: whoever writes begins with a new one."""
+    folders = [place, *(path for path in place.iterdir() if path.is_dir())]
+    return {str(path): path.stat().st_mtime_ns for path in folders}
 
 
 def refusal(code: int, told: str, words: str = "") -> str:
