@@ -101,6 +101,16 @@ def test_an_interrupt_that_a_library_swallows_is_raised_when_somebody_asks() -> 
         raise_lost()  # it has done its work
 
 
+def test_one_that_was_asked_for_does_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would in the middle of what is done about the first."""
+    monkeypatch.setattr(interrupts, "SOON", 0.5)
+    with interrupts_heeded():
+        in_a_destructor()
+        with pytest.raises(KeyboardInterrupt):
+            raise_lost()
+        time.sleep(1)
+
+
 @pytest.mark.parametrize("end", [lambda: None, lambda: sys.exit(0), sys.exit])
 def test_no_block_ends_with_success_after_an_interrupt(end: Callable[[], None]) -> None:
     with pytest.raises(KeyboardInterrupt), interrupts_heeded():
