@@ -464,28 +464,33 @@ MOST_TRIALS = 3
 
 
 def killed(
-    what: str, count: int, seed: int, pool: ThreadPoolExecutor, folder: Path, expected: Undisturbed
+    what: str, count: int, seed: int, workers: int, folder: Path, expected: Undisturbed
 ) -> dict[str, Any]:
     """Try until so many kills came in time; return when they came, and how promises were broken."""
     name, work = KILLS[what]
     trials: list[dict[str, Any]] = []
-    moments: list[Moments] = []
-    while (missing := count - _num_kills(moments)) > 0 and len(trials) < MOST_TRIALS * count:
-        numbers = range(len(trials), len(trials) + missing)
-        given = [(work, name, number, seed, folder, expected) for number in numbers]
-        trials += pool.map(lambda one: tried(*one), given)
-        moments = [trial["told"] for trial in trials if trial["kept"]]
+    numbers = iter(range(MOST_TRIALS * count))
+
+    def try_on() -> None:
+        while _num_kills(trials) < count and (number := next(numbers, None)) is not None:
+            trials.append(tried(work, name, number, seed, folder, expected))
+
+    with ThreadPoolExecutor(workers) as pool:
+        for future in [pool.submit(try_on) for _ in range(workers)]:
+            future.result()
+    kept = [trial["told"] for trial in trials if trial["kept"]]
     return {
         "trials": len(trials),
-        "kept": len(moments),
-        "kills": _num_kills(moments),
+        "kept": len(kept),
+        "kills": _num_kills(trials),
         "broken": [trial["told"] for trial in trials if not trial["kept"]],
-        "seconds": moments,
+        "seconds": kept,
     }
 
 
-def _num_kills(trials: list[Moments]) -> int:
-    return sum(moment is not None for moments in trials for moment in moments)
+def _num_kills(trials: list[dict[str, Any]]) -> int:
+    kept = [trial["told"] for trial in trials if trial["kept"]]
+    return sum(moment is not None for moments in kept for moment in moments)
 
 
 def campaign(count: int, seed: int, workers: int, kinds: list[str]) -> dict[str, Any]:
@@ -503,7 +508,9 @@ def campaign(count: int, seed: int, workers: int, kinds: list[str]) -> dict[str,
             expected[name] = complete(SUBJECTS[name], folder / name, folder)
         told: dict[str, Any] = {"kills": {}}
         for what in kinds:
-            told["kills"][what] = killed(what, count, seed, pool, folder, expected[KILLS[what][0]])
+            told["kills"][what] = killed(
+                what, count, seed, workers, folder, expected[KILLS[what][0]]
+            )
             _print_kills(what, told["kills"][what])
         singles = [
             (
