@@ -4,12 +4,14 @@
 
 Subjects are training into a run folder, solving a folder of graphs, evaluating into a file of
 records, and reproducing with two processes or on Ray. Each is killed (SIGKILL) at random moments,
-sometimes twice, and started again; or a worker of it is killed, and the rest must go on. The
-results must be byte for byte those of a run that was left alone, no file that has its final name
-may ever be incomplete, and no process may outlive the one that started it. Then single faults: a
-full disk, a read-only folder, a clock that jumps, two processes in one folder. A small tmpfs serves
-where it can be mounted; elsewhere a limit on the size of files stands in for the full disk, and
-read-only folders are left to the tests.
+sometimes twice, and started again; or a worker of it is killed, and the rest must go on; or it is
+interrupted (SIGINT), alone or with all its processes as a terminal does it, and must say so in one
+sentence. The results must be byte for byte those of a run that was left alone, no file that has its
+final name may ever be incomplete, and no process may outlive the one that started it. Trials go on
+until each kind has so many kills; some end before theirs. Then single faults: a full disk, a
+read-only folder, a clock that jumps, two processes in one folder. A small tmpfs serves where it can
+be mounted; elsewhere a limit on the size of files stands in for the full disk, and read-only
+folders are left to the tests.
 """
 
 from __future__ import annotations
@@ -55,7 +57,12 @@ PATIENCE = 300
 SOURCE = str(Path(augury.__file__).parents[1])
 """Processes work in other folders, where a relative path would lead nowhere."""
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
 Bytes = dict[str, bytes]
+Moments = list[float | None]
+"""Seconds from a process's first trace on disk to its end; none where it ended before its time."""
 
 
 class Failure(Exception):
@@ -67,10 +74,14 @@ class Subject(NamedTuple):
 
     arguments: Callable[[Path], list[str]]
     results: Callable[[Path], Bytes]
-    has_begun: Callable[[Path], bool]
-    """Whether something is on disk that a kill could damage."""
+
+
+class Undisturbed(NamedTuple):
+    """What a subject leaves when nothing happens to it."""
+
+    results: Bytes
     span: float
-    """Seconds of work from then on, over which the kills are spread."""
+    """Seconds from its first trace on disk to its end, over which the kills are spread."""
 
 
 def train_arguments(place: Path) -> list[str]:
@@ -130,22 +141,16 @@ def reproduced(place: Path) -> Bytes:
     return {str(path.relative_to(run)): path.read_bytes() for path in found}
 
 
-def _has_records(place: Path) -> bool:
-    return (place / "records.jsonl").exists() or (place / "run" / "records.jsonl").exists()
-
-
 SUBJECTS: dict[str, Subject] = {
-    "train": Subject(train_arguments, trained, lambda place: (place / "run").exists(), 1.5),
-    "solve": Subject(
-        solve_arguments, solved, lambda place: any((place / "answers").iterdir()), 0.15
-    ),
-    "evaluate": Subject(evaluate_arguments, evaluated, _has_records, 0.15),
-    "reproduce": Subject(reproduce_arguments, reproduced, _has_records, 4.0),
+    "train": Subject(train_arguments, trained),
+    "solve": Subject(solve_arguments, solved),
+    "evaluate": Subject(evaluate_arguments, evaluated),
+    "reproduce": Subject(reproduce_arguments, reproduced),
 }
 PARALLEL = ("reproduce", "ray")
 if importlib.util.find_spec("ray"):
     SUBJECTS["ray"] = Subject(
-        lambda place: reproduce_arguments(place, "--ray", "local"), reproduced, _has_records, 8.0
+        lambda place: reproduce_arguments(place, "--ray", "local"), reproduced
     )
 
 RUN = "from augury.apps.cli import main; main()"
@@ -175,8 +180,14 @@ def start(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=confine if limit else None,
+        preexec_fn=confine if limit else heed_interrupts,
+        start_new_session=True,  # what reaches one group of processes reaches no other
     )
+
+
+def heed_interrupts() -> None:
+    """Undo what a job in the background inherits."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -185,12 +196,30 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, told
 
 
-def complete(subject: Subject, place: Path, folder: Path) -> Bytes:
+def complete(subject: Subject, place: Path, folder: Path) -> Undisturbed:
     """Run a subject to its end and return its results."""
-    code, told = finish(start(subject.arguments(place), folder))
+    process = begun(subject, place, folder)
+    since = time.monotonic()
+    code, told = finish(process)
     if code:
         raise Failure(f"exit code {code}: {told[-500:]}")
-    return subject.results(place)
+    return Undisturbed(subject.results(place), time.monotonic() - since)
+
+
+def begun(subject: Subject, place: Path, folder: Path) -> subprocess.Popen[str]:
+    """Start a subject and wait for its first trace on disk: earlier, nothing can be damaged."""
+    arguments = subject.arguments(place)
+    before = _traces(place)
+    process = start(arguments, folder)
+    while process.poll() is None and _traces(place) == before:
+        time.sleep(0.005)
+    return process
+
+
+def _traces(place: Path) -> dict[str, int]:
+    """Return when each folder last got or lost a file: whoever writes begins with a new one."""
+    folders = [place, *(path for path in place.iterdir() if path.is_dir())]
+    return {str(path): path.stat().st_mtime_ns for path in folders}
 
 
 def refusal(code: int, told: str, words: str = "") -> str:
@@ -225,60 +254,76 @@ def is_worker(pid: int) -> bool:
     return False
 
 
-def strike(subject: Subject, rng: np.random.Generator, place: Path, folder: Path) -> float | None:
-    """Start a subject and kill it, or it and all its processes; return when, None if too late."""
-    process = start(subject.arguments(place), folder)
-    begun = time.monotonic()
-    if rng.random() < 0.9:
-        while process.poll() is None and not subject.has_begun(place):
-            time.sleep(0.002)
-    time.sleep(float(rng.uniform(0, subject.span)))
+def strike(
+    process: subprocess.Popen[str], rng: np.random.Generator, span: float, stop: signal.Signals
+) -> float | None:
+    """Stop a process, or it and all of its own; return when, None if it has ended before."""
+    since = time.monotonic()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(float(rng.uniform(0, span)))
+    moment = time.monotonic() - since
     others = offspring(process.pid)
-    process.kill()
-    if rng.random() < 0.5:
-        for other in others:
-            with suppress(ProcessLookupError):
-                os.kill(other, signal.SIGKILL)
-    process.wait()
+    for one in [process.pid, *others] if rng.random() < 0.5 else [process.pid]:
+        with suppress(ProcessLookupError):
+            os.kill(one, stop)
+    _, told = process.communicate(timeout=PATIENCE)
     # Whoever was started by a process that is dead must end too, before the next one comes.
     deadline = time.monotonic() + PATIENCE
     while any(Path(f"/proc/{other}").exists() for other in others):
         if time.monotonic() > deadline:
             raise Failure("a process outlives the one that started it")
         time.sleep(0.05)
-    _, told = process.communicate()
-    if process.returncode not in (0, -signal.SIGKILL):
-        raise Failure(f"exit code {process.returncode} before the kill: {told[-500:]}")
-    return round(time.monotonic() - begun, 2) if process.returncode else None
+    is_said = told.startswith("augury: interrupted") and len(told.splitlines()) == 1
+    ended = INTERRUPTED if stop == signal.SIGINT and is_said else -signal.SIGKILL
+    if process.returncode == ended:
+        return round(moment, 3)
+    # An interrupt may still find Python tidying up, which has no handler any more.
+    if process.returncode == 0 or (process.returncode == -signal.SIGINT and not told):
+        return None
+    raise Failure(f"exit code {process.returncode} before or after {stop.name}: {told[-500:]}")
 
 
-def kill(name: str, number: int, seed: int, folder: Path, expected: Bytes) -> dict[str, Any]:
-    """Kill a subject at one or two random moments, run it to its end, and compare."""
+def kill(
+    name: str,
+    number: int,
+    seed: int,
+    folder: Path,
+    expected: Undisturbed,
+    stop: signal.Signals = signal.SIGKILL,
+) -> Moments:
+    """Stop a subject at one or two random moments, run it to its end, and compare."""
     subject = SUBJECTS[name]
-    rng = np.random.default_rng([seed, list(SUBJECTS).index(name), number])
-    place = folder / f"{name}-{number}"
+    rng = np.random.default_rng([seed, list(SUBJECTS).index(name), number, stop])
+    place = folder / f"{name}-{stop.name}-{number}"
     place.mkdir()
-    moments = []
+    moments: Moments = []
     for _ in range(1 if name in PARALLEL else int(rng.integers(1, 3))):
-        moments.append(strike(subject, rng, place, folder))
-        if name == "solve":
-            damaged = [key for key, data in solved(place).items() if data != expected[key]]
+        moments.append(strike(begun(subject, place, folder), rng, expected.span, stop))
+        if moments[-1] is None:  # then all of it must be there
+            _compare(subject.results(place), expected.results)
+        elif name == "solve":
+            damaged = [key for key, data in solved(place).items() if data != expected.results[key]]
             if damaged:
                 raise Failure(f"half-written: {damaged[:3]}")
-    _compare(complete(subject, place, folder), expected)
+    _compare(complete(subject, place, folder).results, expected.results)
     shutil.rmtree(place)
-    return {"killed_after": moments}
+    return moments
 
 
-def kill_worker(name: str, number: int, seed: int, folder: Path, expected: Bytes) -> dict[str, Any]:
+def interrupt(name: str, number: int, seed: int, folder: Path, expected: Undisturbed) -> Moments:
+    """Do as `kill` does, with Ctrl-C."""
+    return kill(name, number, seed, folder, expected, signal.SIGINT)
+
+
+def kill_worker(name: str, number: int, seed: int, folder: Path, expected: Undisturbed) -> Moments:
     """Kill one worker at a random moment: the others go on, and the result is the same."""
     subject = SUBJECTS[name]
     rng = np.random.default_rng([seed, len(SUBJECTS), number])
     place = folder / f"{name}-worker-{number}"
     place.mkdir()
-    process = start(subject.arguments(place), folder)
-    begun = time.monotonic()
-    wait, moment = float(rng.uniform(0, subject.span / 4)), None
+    process = begun(subject, place, folder)
+    since = time.monotonic()
+    wait, moment = float(rng.uniform(0, expected.span)), None
     while process.poll() is None and moment is None:
         workers = [other for other in offspring(process.pid) if is_worker(other)]
         if workers and wait:
@@ -287,14 +332,14 @@ def kill_worker(name: str, number: int, seed: int, folder: Path, expected: Bytes
         elif workers:
             with suppress(ProcessLookupError):
                 os.kill(workers[int(rng.integers(len(workers)))], signal.SIGKILL)
-                moment = round(time.monotonic() - begun, 2)
+                moment = round(time.monotonic() - since, 3)
         time.sleep(0.01)
     code, told = finish(process)
     if code:
         raise Failure(f"exit code {code} though only a worker was killed: {told[-500:]}")
-    _compare(subject.results(place), expected)
+    _compare(subject.results(place), expected.results)
     shutil.rmtree(place)
-    return {"killed_after": [moment]}
+    return [moment]
 
 
 def _compare(found: Bytes, expected: Bytes) -> None:
@@ -305,11 +350,12 @@ def _compare(found: Bytes, expected: Bytes) -> None:
         raise Failure(f"other bytes than an undisturbed run: {sorted(differ)[:5]}")
 
 
-KILLS: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
+KILLS: dict[str, tuple[str, Callable[..., Moments]]] = {
     **{name: (name, kill) for name in SUBJECTS},
     **{f"{name}, a worker": (name, kill_worker) for name in SUBJECTS if name in PARALLEL},
+    **{f"{name}, Ctrl-C": (name, interrupt) for name in SUBJECTS},
 }
-"""What is killed: the whole, or a part of it."""
+"""What is stopped: the whole, or a part of it."""
 
 
 # ------------------------------------------------------------------ single faults
@@ -346,7 +392,7 @@ def full_disk(name: str, folder: Path, expected: Bytes) -> str:
             raise Failure("a temporary file is left on a full disk")
         if disk:
             subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
-        if complete(subject, place, folder) != expected:
+        if complete(subject, place, folder).results != expected:
             raise Failure("other bytes once there is room")
     return f"{'tmpfs' if disk else 'limited files'}: {told}"
 
@@ -413,40 +459,73 @@ def tried(work: Callable[..., Any], *given: Any) -> dict[str, Any]:
         return {"kept": False, "told": str(failure)}
 
 
-def campaign(count: int, seed: int, workers: int, names: list[str]) -> dict[str, Any]:
-    """Kill each subject `count` times, then try the single faults."""
+MOST_TRIALS = 3
+"""So many trials for each kill that is wanted, at most."""
+
+
+def killed(
+    what: str, count: int, seed: int, workers: int, folder: Path, expected: Undisturbed
+) -> dict[str, Any]:
+    """Try until so many kills came in time; return when they came, and how promises were broken."""
+    name, work = KILLS[what]
+    trials: list[dict[str, Any]] = []
+    numbers = iter(range(MOST_TRIALS * count))
+
+    def try_on() -> None:
+        while _num_kills(trials) < count and (number := next(numbers, None)) is not None:
+            trials.append(tried(work, name, number, seed, folder, expected))
+
+    with ThreadPoolExecutor(workers) as pool:
+        for future in [pool.submit(try_on) for _ in range(workers)]:
+            future.result()
+    kept = [trial["told"] for trial in trials if trial["kept"]]
+    return {
+        "trials": len(trials),
+        "kept": len(kept),
+        "kills": _num_kills(trials),
+        "broken": [trial["told"] for trial in trials if not trial["kept"]],
+        "seconds": kept,
+    }
+
+
+def _num_kills(trials: list[dict[str, Any]]) -> int:
+    kept = [trial["told"] for trial in trials if trial["kept"]]
+    return sum(moment is not None for moments in kept for moment in moments)
+
+
+def campaign(count: int, seed: int, workers: int, kinds: list[str]) -> dict[str, Any]:
+    """Do each kind of kill `count` times, then try the single faults of the same subjects."""
+    names = list(dict.fromkeys(KILLS[what][0] for what in kinds))
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(workers) as pool:
         folder = Path(made)
         make = ["generate", "uniform", "--n", "5", "--count", str(GRAPHS)]
         make += ["--output", "graphs/{}.csv"]
         if finish(start(make, folder))[0]:
             raise Failure("the graphs could not be made")
-        expected: dict[str, Bytes] = {}
+        expected: dict[str, Undisturbed] = {}
         for name in names:
             (folder / name).mkdir()
             expected[name] = complete(SUBJECTS[name], folder / name, folder)
-        kills = {
-            what: [
-                pool.submit(tried, work, name, k, seed, folder, expected[name])
-                for k in range(count)
-            ]
-            for what, (name, work) in KILLS.items()
-            if name in names
-        }
-        told: dict[str, Any] = {
-            "kills": {
-                what: [future.result() for future in futures] for what, futures in kills.items()
-            }
-        }
+        told: dict[str, Any] = {"kills": {}}
+        for what in kinds:
+            told["kills"][what] = killed(
+                what, count, seed, workers, folder, expected[KILLS[what][0]]
+            )
+            _print_kills(what, told["kills"][what])
         singles = [
-            (what, name, pool.submit(tried, work, name, folder / f"{what}-{name}", expected[name]))
+            (
+                what,
+                name,
+                pool.submit(tried, work, name, folder / f"{what}-{name}", expected[name].results),
+            )
             for what, name, work in FAULTS
-            if name in names and _made(folder, f"{what}-{name}")
+            if name in kinds and _made(folder, f"{what}-{name}")
         ]
         told["single"] = [
             {"fault": what, "of": name} | future.result() for what, name, future in singles
         ]
-    return told
+        # Where the temporary folder was concerns nobody.
+        return json.loads(json.dumps(told).replace(f"{folder}{os.sep}", ""))
 
 
 def _made(folder: Path, name: str) -> bool:
@@ -458,36 +537,49 @@ def _made(folder: Path, name: str) -> bool:
 def main() -> None:
     """Run the campaign, print what came of it, and exit with 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--count", type=int, default=50, help="trials of each kind of kill")
+    parser.add_argument("--count", type=int, default=50, help="kills of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="write what came of it here, as JSON")
     parser.add_argument(
-        "--only", action="append", choices=SUBJECTS, help="some subjects; repeatable"
+        "--out", type=Path, help="write what came of it here, as JSON; other kinds there are kept"
+    )
+    parser.add_argument(
+        "--only", action="append", choices=KILLS, help="some kinds of kills; repeatable"
     )
     options = parser.parse_args()
     begun = time.perf_counter()
-    told = campaign(options.count, options.seed, options.workers, options.only or list(SUBJECTS))
-    broken = 0
-    for what, trials in told["kills"].items():
-        lost = [entry["told"] for entry in trials if not entry["kept"]]
-        moments = [m for entry in trials if entry["kept"] for m in entry["told"]["killed_after"]]
-        dead = [moment for moment in moments if moment is not None]
-        kept = f"{len(trials) - len(lost)} of {len(trials)} kept"
-        print(f"{what:20}{len(dead):5} kills, {kept}")
-        print("".join(f"    {text}\n" for text in lost[:5]), end="")
-        broken += len(lost)
+    told = campaign(options.count, options.seed, options.workers, options.only or list(KILLS))
+    broken = sum(len(kind["broken"]) for kind in told["kills"].values())
     for entry in told["single"]:
         print(
             f"{entry['fault']}, {entry['of']}: {'' if entry['kept'] else 'BROKEN: '}{entry['told']}"
         )
         broken += not entry["kept"]
-    print(f"{time.perf_counter() - begun:.0f} s with {options.workers} workers")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"{time.perf_counter() - begun:.0f} s with {options.workers} workers, "
+        f"{used.ru_utime + used.ru_stime:.0f} s of CPU"
+    )
     if options.out:
-        given = {"count": options.count, "seed": options.seed, "broken": broken}
-        told = provenance("cpu") | given | told
-        options.out.write_text(json.dumps(told, indent=1) + "\n")
+        _write(options.out, provenance("cpu") | {"seed": options.seed}, told)
     sys.exit(broken > 0)
+
+
+def _print_kills(what: str, kind: dict[str, Any]) -> None:
+    print(f"{what:24}{kind['kills']:5} kills, {kind['kept']} of {kind['trials']} trials kept")
+    print("".join(f"    {text}\n" for text in kind["broken"][:5]), end="", flush=True)
+
+
+def _write(path: Path, given: dict[str, Any], told: dict[str, Any]) -> None:
+    """Add to the file, a line for each kind; the same kind of an earlier campaign is replaced."""
+    old = json.loads(path.read_text()) if path.exists() else {"kills": {}, "single": []}
+    kinds = old["kills"] | {what: given | kind for what, kind in told["kills"].items()}
+    done = {(entry["fault"], entry["of"]) for entry in told["single"]}
+    single = [entry for entry in old["single"] if (entry["fault"], entry["of"]) not in done]
+    single += [given | entry for entry in told["single"]]
+    lines = ",\n".join(f"  {json.dumps(what)}: {json.dumps(kinds[what])}" for what in kinds)
+    singles = ",\n".join(f"  {json.dumps(entry)}" for entry in single)
+    path.write_text(f'{{"kills": {{\n{lines}\n}}, "single": [\n{singles}\n]}}\n')
 
 
 if __name__ == "__main__":

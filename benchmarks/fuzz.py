@@ -41,6 +41,8 @@ from fuzz_calls import (
     make_command,
     make_labels,
     make_objects,
+    prepare_command,
+    prepare_objects,
 )
 from fuzz_damage import DIMACS, EDGES, MATRICES, OBJECTS, Rng
 from fuzz_files import (
@@ -85,6 +87,8 @@ class Target(NamedTuple):
     """Names of inputs that are large by themselves …"""
     special: Callable[[str], Case] | None = None
     """… and what makes one of them."""
+    prepare: Callable[[Path], None] = lambda folder: None
+    """What is done once before the clock of the first input runs; it gets an empty folder."""
 
 
 class Hang(BaseException):
@@ -109,11 +113,17 @@ TARGETS: dict[str, Target] = {
     "checkpoint": Target(
         make_checkpoint, attempt_checkpoint, NEURAL, specials=list(WIDE), special=wide_checkpoint
     ),
-    "api": Target(make_objects, attempt_objects, ("augury.solver", "networkx", *NEURAL)),
+    "api": Target(
+        make_objects,
+        attempt_objects,
+        ("augury.solver", "networkx", *NEURAL),
+        prepare=prepare_objects,
+    ),
     "command": Target(
         make_command,
         attempt_command,
         ("augury.solver", "augury.apps.cli", "augury.verify", *NEURAL),
+        prepare=prepare_command,
     ),
 }
 
@@ -201,12 +211,7 @@ class Share(NamedTuple):
 
 def _work(share: Share, at: Any, results: Any) -> None:
     """Try all inputs of a share, then tell the CPU seconds; `at` holds the one in progress."""
-    # What is imported or compiled once must not count as an input's time and memory.
     target = TARGETS[share.name]
-    for module in target.imports:
-        importlib.import_module(module)
-    if "augury.solver" in target.imports:
-        importlib.import_module("augury.solver").solve(np.ones((2, 2)))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE, used + ADDRESS_SPACE))
     with tempfile.TemporaryDirectory() as folder:
@@ -237,8 +242,22 @@ def _large(names: Sequence[str], seed: int) -> list[Share]:
     return [Share(name, seed, range(0), what) for name in names for what in TARGETS[name].specials]
 
 
+def prepare(names: Sequence[str]) -> None:
+    """Import and compile here what the targets need: the workers, being forks, then have it.
+
+    What is done once must not count as the time and memory of an input, and a compilation that a
+    clock interrupts leaves numba in a state that is nobody's fault.
+    """
+    for target in (TARGETS[name] for name in names):
+        for module in target.imports:
+            importlib.import_module(module)
+        with tempfile.TemporaryDirectory() as folder:
+            target.prepare(Path(folder))
+
+
 def campaign(shares: Sequence[Share], workers: int) -> dict[str, Any]:
     """Try all inputs of the shares, and return the figures of each target."""
+    prepare(list(dict.fromkeys(share.name for share in shares)))
     context = multiprocessing.get_context("fork")
     waiting, running = list(shares), list[tuple[Share, Any, Any, Any, list[float]]]()
     told = {share.name: Tally() for share in reversed(shares)}

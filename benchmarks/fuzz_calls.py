@@ -219,6 +219,27 @@ def _any_graph(rng: Rng) -> Case:
     return Case({f"graph{one_of(rng, endings)}": damaged(rng, one_of(rng, pool), most)})
 
 
+def prepare_command(folder: Path) -> None:
+    """Have every loop compiled that a command line here can need: that takes longer than it may."""
+    from augury.neural.checkpoint import MODELS
+
+    graphs = {"graph.csv": EDGES[0], "graph.max": DIMACS[0]}
+    for name, data in graphs.items():
+        (folder / name).write_bytes(data)
+        for model in PROPER["--model"]:
+            attempt_command(Case(graphs, ["solve", name, "--model", model]), folder)
+    for path in sorted(MODELS.glob("*.safetensors")):
+        attempt_command(Case(graphs, ["verify", path.stem]), folder)
+
+
+def prepare_objects(folder: Path) -> None:
+    """Have every loop compiled that an object here can need."""
+    from augury import solve
+
+    for model in ("classical", None):
+        solve(np.ones((2, 2)), model=model)
+
+
 def attempt_command(case: Case, folder: Path) -> str:
     """Run the command in the folder; it says one thing, and leaves whole files or none."""
     import typer

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -48,6 +49,27 @@ def test_a_small_campaign_finds_no_fault(tmp_path: Path, targets: tuple[str, ...
         assert told[target]["fault"] == 0
     for outcome in ("read", "refused"):  # neither all valid nor all nonsense
         assert sum(told[target][outcome] for target in targets) > 0
+
+
+PREPARED = """
+import os
+import fuzz
+made = []
+def attempt(case, folder):
+    return "read" if made == [os.getppid()] else "refused"
+fuzz.TARGETS["json"] = fuzz.Target(
+    lambda rng: fuzz.Case({}), attempt, (), prepare=lambda folder: made.append(os.getpid())
+)
+shares = [fuzz.Share("json", 0, range(first, first + 2)) for first in (0, 2)]
+print(fuzz.campaign(shares, 2)["json"]["read"])
+"""
+
+
+def test_what_takes_long_once_is_done_once_before_any_clock_runs() -> None:
+    command = [sys.executable, "-c", PREPARED]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "benchmarks")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.stdout == "4\n", done.stderr
 
 
 def refused(path: Path) -> str:

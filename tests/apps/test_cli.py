@@ -393,15 +393,26 @@ def test_labels_beyond_the_encoding_of_the_terminal_are_printed_as_numbers() -> 
     assert "\\ud800\\xe9" in done.stdout
 
 
-def test_help_needs_no_heavy_library() -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--help",
+        "evaluate classical --scales 1 --graphs 1 --runs 1",
+        # The first process of a reproduction hands out tasks and writes; others compute.
+        "reproduce --figure 2 --seeds 1 --stop-after 0 --out run",
+    ],
+)
+def test_what_computes_no_network_needs_no_heavy_library(tmp_path: Path, arguments: str) -> None:
     code = (
-        "import sys\nsys.argv = ['augury', '--help']\nfrom augury.apps.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n"
+        f"import sys\nsys.argv = ['augury', *{arguments.split()}]\n"
+        "from augury.apps.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n"
         "    heavy = ('torch', 'scipy', 'networkx', 'matplotlib', 'torch_geometric', 'lightning')\n"
-        "    print([name for name in heavy if name in sys.modules])"
+        "    print(end.code, [name for name in heavy if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "0 []"
 
 
 @pytest.mark.parametrize("rows", [3, 30_000])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -81,9 +82,47 @@ def test_the_error_of_a_task_is_told(two: Processes, tmp_path: Path) -> None:
         all_results(two, [("raise", str(tmp_path / "mark"))])
 
 
-def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
-    import subprocess
+ONE_THREAD = """
+import sys
+from augury.experiments.workers import use_one_thread
+use_one_thread()
+assert "torch" not in sys.modules
+import torch
+print(torch.get_num_threads())
+torch.set_num_threads(2)
+use_one_thread()
+print(torch.get_num_threads())
+"""
 
+
+def test_one_thread_is_kept_to_before_and_after_pytorch_is_imported() -> None:
+    environment = os.environ | {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", ONE_THREAD]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "1\n1\n"
+
+
+EVALUATES = """
+import sys
+from augury.experiments import tasks
+from augury.experiments.evaluate import Cell
+from augury.experiments.parts import Part
+from augury.experiments.records import Extent
+from augury.neural.checkpoint import find
+part = Part("discrete", 0, 0, Cell(1), Extent(1, 1))
+tasks.perform(tasks.Evaluation(part, find("discrete").read_bytes(), "cpu"))
+heavy = ("lightning", "tensorboard", "torch_geometric", "torch._dynamo", "matplotlib", "networkx")
+print([name for name in heavy if name in sys.modules])
+"""
+
+
+def test_a_process_that_evaluates_imports_nothing_that_trains() -> None:
+    command = [sys.executable, "-c", EVALUATES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
@@ -107,6 +146,36 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
             break
         time.sleep(0.02)
     assert not is_alive(worker)
+
+
+STARTS = """
+import os, signal, sys
+sys.path.insert(0, {here!r})
+from doing import do
+from augury.experiments.workers import Processes
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+    workers = Processes(do, 2)
+    for worker in workers.workers:  # long before they have imported anything
+        os.kill(worker.process.pid, signal.SIGINT)
+    for number in range(2):
+        workers.submit(("fine", {folder!r} + f"/{{number}}"))
+    found = []
+    while len(found) < 2:
+        found += workers.wait(None)
+    print(sorted(result for _, result in found), [worker.num_deaths for worker in workers.workers])
+    workers.close()
+    os.kill(os.getpid(), signal.SIGINT)  # which reaches this one as ever
+"""
+
+
+def test_an_interrupt_reaches_the_first_process_alone(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(STARTS.format(here=str(Path(__file__).parent), folder=str(tmp_path)))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.stdout == "['fine 0', 'fine 1'] [0, 0]\n"
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.count("Traceback") == 1, done.stderr
 
 
 def is_alive(process: int) -> bool:

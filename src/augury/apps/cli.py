@@ -15,7 +15,7 @@ import typer
 
 from augury import __version__
 from augury.apps.commands import bench, evaluate, explore, graphs, reproduce, train, verify
-from augury.apps.commands.terminal import Interrupted
+from augury.apps.commands.interrupts import Interrupted, interrupts_heeded
 
 STDOUT = 1
 """The file descriptor that every process has for its output."""
@@ -75,15 +75,16 @@ def main() -> None:
         # A label that the terminal's encoding lacks is shown as its number, not as a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
+        with interrupts_heeded():
+            try:
+                app()
+            finally:
+                sys.stdout.flush()
     except (InputError, ConfigError) as error:
         print(f"augury: {error}", file=sys.stderr)
         sys.exit(2)
-    except Interrupted as stop:
-        print(f"augury: {stop}", file=sys.stderr)
+    except (Interrupted, KeyboardInterrupt) as stop:  # or where Typer does not look after it
+        print(f"augury: {str(stop) or 'interrupted'}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         _close_quietly()

@@ -198,8 +198,6 @@ class RunFolder:
         Raises:
             InputError: there is such a checkpoint.
         """
-        from augury.neural.checkpoint import load
-
         known = {
             (part.network, part.seed, part.epoch): outcome.weights
             for part, outcome in self.parts.parts.items()
@@ -207,7 +205,11 @@ class RunFolder:
         for seed in (seed for seeds in self.results.seeds.values() for seed in seeds):
             epoch = seed.epoch("execution")
             weights = known.get((seed.network, seed.seed, epoch))
-            if weights and load(seed.checkpoint(epoch)).weights != weights:
+            if weights is None:
+                continue
+            from augury.neural.checkpoint import load
+
+            if load(seed.checkpoint(epoch)).weights != weights:
                 raise InputError(
                     f"{self.parts.path}: these records were made with other weights than those "
                     f"of {seed.checkpoint(epoch)}"

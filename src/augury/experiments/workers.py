@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.resource_tracker
 import os
 import signal
 import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -81,7 +82,8 @@ class _Worker:
         self.device = device
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(perform, theirs, device), daemon=True)
-        self.process.start()
+        with _out_of_reach():
+            self.process.start()
         theirs.close()  # so that the pipe ends when the process does
         self.task: Any = None
         self.num_deaths = 0
@@ -154,9 +156,26 @@ class Processes(Workers):
             worker.end()
 
 
+@contextmanager
+def _out_of_reach() -> Generator[None]:
+    """Let no Ctrl-C reach a process that starts meanwhile, not even before its first line.
+
+    It is sent to every process of a terminal; what becomes of the work is up to the first.
+    """
+    mask = getattr(signal, "pthread_sigmask", None)  # not on every system
+    if mask is None:
+        yield
+        return
+    multiprocessing.resource_tracker.ensure_running()  # which lets it through when it starts
+    before = mask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        mask(signal.SIG_SETMASK, before)
+
+
 def _serve(perform: Callable[[Any], Any], pipe: Connection, device: str | None) -> None:
     """Do tasks until the pipe ends."""
-    # Ctrl-C reaches every process of a terminal; what becomes of the work is up to the first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if device is not None:
@@ -183,8 +202,9 @@ def _end_with_parent() -> None:
 
 
 def use_one_thread() -> None:
-    """Keep PyTorch to one thread: many processes share the cores."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # which it reads when it is imported
+    """Keep PyTorch to one thread, whether or not it is imported yet: it may never be needed."""
+    # It reads these when it is imported, and where both are set the second one counts.
+    os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     if "torch" in sys.modules:
         import torch
 

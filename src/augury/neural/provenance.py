@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import platform
 import subprocess
 from pathlib import Path
@@ -21,13 +22,15 @@ def commit() -> str:
 
 
 def provenance(device: str) -> dict[str, Any]:
-    """Return version, commit, and the machine that ran."""
-    import torch
+    """Return version, commit, and the machine that ran; PyTorch is imported for a GPU alone."""
+    name = platform.machine()
+    if device.startswith("cuda"):
+        import torch
 
-    name = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()
+        name = torch.cuda.get_device_name()
     return {
         "version": augury.__version__,
         "commit": commit(),
-        "torch": torch.__version__,
+        "torch": importlib.metadata.version("torch"),
         "device": name,
     }

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augury.apps.commands.terminal import Interrupted, chosen_device, print_table
+from augury.apps.commands.interrupts import Interrupted, raise_lost
+from augury.apps.commands.terminal import chosen_device, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -88,8 +89,13 @@ def _run(
 
     loaded = load_models(models, device)
     with _progress() as progress:
+
+        def next_part(share: float, doing: str) -> None:
+            raise_lost()
+            progress(share, doing)
+
         try:
-            return evaluate_all(loaded, cells, extent, out, progress)
+            return evaluate_all(loaded, cells, extent, out, next_part)
         except KeyboardInterrupt:
             how = f"goes on with {out}" if out else "and --out FILE can be continued"
             raise Interrupted(f"interrupted; the same command {how}") from None

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from augury.apps.commands.interrupts import forget
+
 EXAMPLES = "Examples:  augury explore  ·  augury explore people.csv --port 9000 --no-browser"
 
 
@@ -52,7 +54,7 @@ def explore(
         try:
             uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
-            return  # how a server normally ends
+            forget()  # how a server normally ends
 
 
 def _example(file: str) -> dict[str, Any]:

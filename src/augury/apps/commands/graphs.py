@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augury import __version__
+from augury.apps.commands.interrupts import raise_lost
 from augury.apps.commands.terminal import chosen_device, print_table, say
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     elif device is not None or engine not in (Engine.CUDA, Engine.CUDA_TABLE):
         how["device"] = chosen_device(device or "cpu")
     solutions = _solved_with_progress(graphs, **how)
+    raise_lost()  # before anything is written
     answers = [
         solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
         for name, solution in zip(names, solutions, strict=True)

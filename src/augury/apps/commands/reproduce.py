@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augury.apps.commands.terminal import Interrupted, chosen_device
+from augury.apps.commands.interrupts import Interrupted, raise_lost
+from augury.apps.commands.terminal import chosen_device
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -197,7 +198,13 @@ def _run(plan: Plan, out: Path, options: Options, workers: Callable[[], Workers]
 
     try:
         with opened(out, plan) as folder, _progress() as progress:
-            is_done = run_plan(folder, workers, options, progress)
+
+            def done(status: Status) -> None:
+                progress(status)
+                raise_lost()
+
+            is_done = run_plan(folder, workers, options, done)
+            raise_lost()
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the same command goes on with {out}") from None
     if not is_done:

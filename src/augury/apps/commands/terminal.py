@@ -1,14 +1,10 @@
-"""What the commands share: text and tables for people, the choice of a device, and how to stop."""
+"""What the commands share: text and tables for people, and the choice of a device."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Sequence
-
-
-class Interrupted(Exception):
-    """Ctrl-C, with one sentence that says how to go on; the exit code is 130."""
 
 
 def say(*parts: str | tuple[str, str]) -> None:
@@ -38,13 +34,6 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
-def _use_one_thread() -> None:
-    """Keep PyTorch to one thread: its work here comes in small pieces, and threads would wait."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
 def chosen_device(text: str) -> str:
     """Return the device that --device names; `auto` is a GPU where there is one.
 
@@ -54,7 +43,9 @@ def chosen_device(text: str) -> str:
     from augury.classical.graph import InputError
 
     if text == "cpu":
-        _use_one_thread()
+        from augury.experiments.workers import use_one_thread
+
+        use_one_thread()  # the work comes in small pieces, and threads would wait
         return text
     if not re.fullmatch(r"auto|cuda(:\d+)?", text):
         raise InputError(f"the device is {text!r}, but must be cpu, cuda or auto")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augury.apps.commands.terminal import Interrupted, chosen_device
+from augury.apps.commands.interrupts import Interrupted, raise_lost
+from augury.apps.commands.terminal import chosen_device
 from augury.config import PRESETS, Config, preset, settings_of, with_file, with_settings
 
 if TYPE_CHECKING:
@@ -110,8 +111,13 @@ def _train(
     from augury.classical.graph import InputError
     from augury.neural.training import train as train_networks
 
+    def pause() -> bool:
+        raise_lost()
+        return False
+
     try:
-        train_networks(config, seeds, folder, device, resume, say)
+        train_networks(config, seeds, folder, device, resume, say, pause)
+        raise_lost()
     except OSError as error:
         raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
 
