@@ -94,6 +94,7 @@ BAD: list[tuple[list[str], str]] = [
     (["paper-mpnn", "--device", "cuda:99"], "there is no device cuda:99 on this machine"),
     (["paper-mpnn", "--device", "tpu"], "must be cpu, cuda or auto"),
     (["paper-mpnn", "--device", "cpu", "--out", "broken.toml/run"], "broken.toml/run"),
+    (["paper-mpnn", "--device", "cpu", "--out", "broken.toml"], "this is a file, not a folder"),
 ]
 
 
@@ -116,6 +117,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
         ["--seeds", "a-b"],
         ["--seeds", "3-1"],
         ["--seeds", ""],
+        ["--seeds", "0-99999999"],
+        ["--seeds", "0-999,1000"],
+        ["--seeds", str(2**63)],
+        ["--seed", str(2**63)],
         ["--seed", "-1"],
         ["--select", "luck"],
     ],
