@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,7 +22,9 @@ from augury.apps import cli
 from augury.apps.commands import graphs
 from augury.classical.generate import FAMILIES
 from augury.neural import checkpoint
+from augury.neural.engines import ENGINES
 from command import Augury, Done, runner
+from documents import parse
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
 PIPES = "p max 4 5\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 3 1\na 2 4 2\na 3 4 3\n"
@@ -280,6 +284,15 @@ def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
     from augury.solver import CLASSICAL
 
     assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
+    assert [engine.value for engine in graphs.Engine] == ["auto", *ENGINES]
+
+
+def test_the_examples_of_every_help_parse() -> None:
+    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore
+        examples = re.findall(r"(?:^|\s)(augury [^·;\n]+)", command.epilog)
+        assert examples, name
+        for example in examples:
+            parse(tuple(shlex.split(example)))
 
 
 def test_several_files_or_a_folder_are_one_batch(augury: Augury) -> None:

@@ -130,7 +130,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     ] = True,
     device: Annotated[
         str | None,
-        typer.Option(help="Where the network runs: cpu, cuda, …", show_default="the engine's"),
+        typer.Option(help="cpu, cuda, or auto: cuda if there is one.", show_default="the engine's"),
     ] = None,
     seed: Seed = 0,
     output: Annotated[
