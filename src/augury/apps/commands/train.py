@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 LARGEST_SEED = 2**63 - 1
-"""PyTorch takes no larger ones."""
+"""Enough for anybody; from 2^64 on PyTorch refuses, with the folder made already."""
 
-MOST_SEEDS = 1000
-"""So many networks train side by side at most: 0-99999999 is a slip of the finger."""
+MOST_SEEDS = 100
+"""So many networks train side by side at most: they share the memory, and 0-9999 is a slip."""
 
 
 class Select(StrEnum):
@@ -154,7 +154,7 @@ def chosen_seeds(text: str) -> list[int]:
             raise typer.BadParameter(f"the largest seed is {LARGEST_SEED}", param_hint="--seeds")
         if len(found) + high - low >= MOST_SEEDS:
             raise typer.BadParameter(
-                f"{text!r} is more than {MOST_SEEDS:,} seeds", param_hint="--seeds"
+                f"{text!r} is more than {MOST_SEEDS} seeds", param_hint="--seeds"
             )
         found += range(low, high + 1)
     return list(dict.fromkeys(found))
