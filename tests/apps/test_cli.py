@@ -22,7 +22,6 @@ from augury.apps import cli
 from augury.apps.commands import graphs
 from augury.classical.generate import FAMILIES
 from augury.neural import checkpoint
-from augury.neural.engines import ENGINES
 from command import Augury, Done, runner
 from documents import parse
 
@@ -284,7 +283,6 @@ def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
     from augury.solver import CLASSICAL
 
     assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
-    assert [engine.value for engine in graphs.Engine] == ["auto", *ENGINES]
 
 
 def test_the_examples_of_every_help_parse() -> None:
