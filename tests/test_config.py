@@ -128,8 +128,8 @@ def test_settings_come_from_a_file(tmp_path: Path) -> None:
         (b"[network]\nhidden = 'x'", "network.hidden is 'x', but must be int"),
         (b"[network]\nhidden = 30", "multiple of network.heads"),
         (b"[model]\nhidden = 3", "there is no setting 'model.hidden'"),
-        (b"[network\nhidden = 3", "line 1"),
-        (b"\xff\xfe", "utf-8"),
+        (b"[network\nhidden = 3", "this is not TOML: "),
+        (b"\xff\xfe", "this is not text in UTF-8"),
     ],
 )
 def test_a_wrong_file_gets_one_sentence(text: bytes, match: str, tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from augury.config import PRESETS
-from documents import ROOT, commands, parse, run_and_tell, run_python
+from documents import ROOT, blocks, commands, parse, run_and_tell, run_python
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -40,6 +42,36 @@ def test_the_examples_for_other_libraries_run() -> None:
     run_python(ROOT / "docs" / "libraries.md")
 
 
+def test_the_examples_of_the_page_run() -> None:
+    space = run_python(ROOT / "docs" / "explore.md")
+    assert "paper-mpnn" in space["text"] and "</html>" in space["text"]
+
+
+def test_the_examples_of_the_formats_run_on_the_files_that_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ROOT / "docs" / "formats.md"
+    shown = re.findall(r"^```\w+ ([\w.]+)\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S)
+    for name, text in shown:
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    space = run_python(path)
+    assert (space["graph"].num_edges, space["network"].num_nodes) == (3, 3)
+    assert (tmp_path / "people.json.gz").exists()
+
+
+def test_every_document_with_python_is_run_by_a_test() -> None:
+    """README.md is run by test_readme, the others above."""
+    run = {"README.md", "own_model.md", "tutorial.md", "libraries.md", "explore.md", "formats.md"}
+    assert {path.name for path in DOCUMENTS if blocks(path, "python")} == run
+
+
+def test_every_picture_is_shown_somewhere() -> None:
+    shown = {target for path in DOCUMENTS for target in LINK.findall(path.read_text("utf-8"))}
+    names = {target.rpartition("/")[2] for target in shown}
+    assert {path.name for path in (ROOT / "docs" / "images").glob("*.png")} <= names
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
     for target in LINK.findall(path.read_text(encoding="utf-8")):
@@ -60,8 +92,21 @@ def test_files_that_documents_name_exist(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_commands_in_documents_parse(path: Path) -> None:
     for words in commands(path):
-        if words[:1] == ("augury",):
-            parse(words)
+        match words:
+            case ("augury", *_):
+                parse(words)
+            case ("pip", "install", "-c", constraints, what):
+                assert (ROOT / constraints).exists(), words
+                extra = what.removeprefix(".").strip("[]")
+                assert not extra or f"\n{extra} = [" in PROJECT, words
+            case ("make", target):
+                assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), words
+            case ("python", script, *_):
+                assert (ROOT / script).exists(), words
+            case ("curl", *_):
+                pass  # tests/apps/explore/test_server.py makes these calls
+            case _:
+                assert words == () or (ROOT / words[0]).is_relative_to(ROOT / ".venv"), words
 
 
 def test_the_presets_of_the_documents_are_the_presets() -> None:

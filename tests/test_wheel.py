@@ -60,6 +60,9 @@ def test_the_source_archive_can_be_built_from(built: Path) -> None:
         names = {name.partition("/")[2] for name in packed.getnames()}
     needed = {"pyproject.toml", "README.md", "LICENSE", "src/augury/py.typed"}
     assert needed | {"src/augury/models/discrete.safetensors"} <= names
+    # And what README.md speaks of: tests with their helpers, documents, examples.
+    assert {"Makefile", "constraints.txt", "examples/jobs.csv", "docs/tutorial.md"} <= names
+    assert {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("*.py")} <= names
 
 
 def test_the_wheel_installs_into_an_empty_environment_and_runs(built: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.formats import ReadOptions, read_graph
-from augury.classical.graph import BipartiteGraph, InputError, Label, two_colouring
+from augury.classical.graph import BipartiteGraph, InputError, Label, sides_of_connected
 from augury.classical.network import FlowNetwork
 
 Graph = BipartiteGraph | FlowNetwork
@@ -207,16 +207,8 @@ def _from_one_numbering(data: Any, index: npt.NDArray[Any], num_nodes: int) -> B
             raise InputError(f"'bipartite' must be 0 or 1 for each of the {num_nodes} nodes")
         is_left = side == 0
     else:
-        neighbours: dict[Label, set[Label]] = {node: set() for node in range(num_nodes)}
-        for u, v in index.T.tolist():
-            neighbours[u].add(v)
-            neighbours[v].add(u)
-        colours, num_parts = two_colouring(neighbours)
-        if num_parts > 1:
-            raise InputError(
-                f"the graph has {num_parts} separate parts and nothing says which nodes are left: "
-                "give the node attribute 'bipartite', or x_s and x_t for two numberings"
-            )
+        remedy = "give the node attribute 'bipartite', or x_s and x_t for two numberings"
+        colours = sides_of_connected(range(num_nodes), index.T.tolist(), remedy)
         is_left = np.array([colours[node] for node in range(num_nodes)], np.bool_)
     inside = is_left[index[0]] == is_left[index[1]]
     if inside.any():

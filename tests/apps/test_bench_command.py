@@ -33,6 +33,21 @@ def test_a_table_a_file_and_a_figure(augury: Augury) -> None:
     assert "<svg" in Path("bench.svg").read_text()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--out", "no/bench.json"], "no: there is no such folder"),
+        (["--plot", "no/bench.svg"], "no: there is no such folder"),
+        (["--plot", "bench.doc"], "bench.doc: the ending must be one of .svg, .png, .pdf"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_work(
+    augury: Augury, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.setattr("augury.experiments.bench.measure_batches", pytest.fail)
+    assert augury(*TINY, *words) == (2, "", f"augury: {message}\n")
+
+
 @pytest.mark.parametrize("option", ["--sizes", "--edges"])
 @pytest.mark.parametrize("text", ["eight", "8,,9", "0", "-3"])
 def test_what_is_no_number_is_refused(augury: Augury, option: str, text: str) -> None:

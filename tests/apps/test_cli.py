@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,13 +14,16 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 from augury import __version__
 from augury.apps import cli
 from augury.apps.commands import graphs
 from augury.classical.generate import FAMILIES
+from augury.neural import checkpoint
 from command import Augury, Done, runner
+from documents import parse
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
 PIPES = "p max 4 5\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 3 1\na 2 4 2\na 3 4 3\n"
@@ -163,7 +168,14 @@ BAD: list[tuple[list[str], str]] = [
     (["generate", "uniform", "--n", "-3", "--output", "x.csv"], "n is -3, not a whole number"),
     (["generate", "uniform", "--n", "3", "--p", "3/2", "--output", "x.csv"], "p is 1.5"),
     (["generate", "uniform", "--n", "3", "--output", "x.doc"], "the ending must be one of"),
-    (["generate", "uniform", "--n", "3", "--output", "jobs.csv/x.csv"], "jobs.csv/x.csv: "),
+    (["generate", "uniform", "--n", "3", "--output", "jobs.csv/x.csv"], "jobs.csv: this is a file"),
+    (["generate", "uniform", "--n", "3", "--output", "new/deep/x.doc"], "new/deep/x.doc: the end"),
+    (["generate", "uniform", "--n", "3", "--output", "new/x.max"], "new/x.max: a bipartite graph"),
+    (["solve", "jobs.csv", "--source", "ann"], "jobs.csv: a bipartite graph has no source"),
+    (["certify", "jobs.csv", "jobs.csv", "--sink", "t"], "jobs.csv: a bipartite graph has no sink"),
+    (["solve", "jobs.csv", "--model", "."], ".: this is a folder, and one network is wanted"),
+    (["verify", "."], ".: this is a folder, and one network is wanted"),
+    (["reproduce", "--quick", "--out", "jobs.csv"], "jobs.csv: this is a file, not a folder"),
     (["generate", "uniform", "--n", "3", "--count", "2", "--output", "x.csv"], "must hold {}"),
 ]
 
@@ -176,13 +188,18 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     Path("broken.json").write_text("{")
     Path("broken.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 5\n1 1\n")
     Path("broken.max").write_text("p max 2 1\nn 1 s\nn two t\na 1 2 1\n")
-    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    before = everything()
     code, out, err = augury(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("augury: ")
     assert message in err
     assert err.count("\n") == 1
-    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+    assert everything() == before
+
+
+def everything() -> dict[Path, bytes | None]:
+    """Return all files here with what they hold, and all folders."""
+    return {path: path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
 
 
 @pytest.mark.parametrize(
@@ -266,6 +283,14 @@ def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
     from augury.solver import CLASSICAL
 
     assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
+
+
+def test_the_examples_of_every_help_parse() -> None:
+    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore
+        examples = re.findall(r"(?:^|\s)(augury [^·;\n]+)", command.epilog)
+        assert examples, name
+        for example in examples:
+            parse(tuple(shlex.split(example)))
 
 
 def test_several_files_or_a_folder_are_one_batch(augury: Augury) -> None:
@@ -352,11 +377,14 @@ def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
     for arguments, message in {
         ("jobs.csv", "--model", "oracle"): "oracle: there is no such checkpoint",
         ("jobs.csv", "--model", "discrete", "--executor", "classical"): "but --executor is class",
+        ("jobs.csv", "--device", "cpu", "--executor", "classical"): "--device is for a network",
+        ("jobs.csv", "--json", "--format", "csv"): "--json and --format csv ask for two things",
         ("jobs.csv", "--device", "moon"): "the device is 'moon'",
         ("jobs.csv", "pipes.max", "--trace", "t.json"): "--trace writes the run on one graph",
         ("jobs.csv", "pipes.max", "--html", "t.html"): "--html writes the run on one graph",
         ("jobs.csv", "--html", "nowhere/t.html"): "nowhere: there is no such folder",
-        ("jobs.csv", "pipes.max", "--output", "nowhere"): "nowhere: there is no such folder",
+        ("jobs.csv", "pipes.max", "--output", "nowhere/at"): "nowhere: there is no such folder",
+        ("jobs.csv", "pipes.max", "--output", "jobs.csv"): "jobs.csv: this is a file, and the answ",
         ("jobs.csv", "jobs.csv", "--output", "empty"): "both answers would be empty/jobs.csv.json",
         ("empty",): "empty: no file in this folder ends in .csv, ",
         ("-", "-"): "only one graph can come from standard input",
@@ -365,6 +393,36 @@ def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
         assert (code, out) == (2, "")
         assert message in err
         assert not list(Path("empty").iterdir())
+
+
+def test_the_folder_for_several_answers_is_made(augury: Augury) -> None:
+    assert augury("solve", "jobs.csv", "pipes.max", "--output", "answers").code == 0
+    assert {path.name for path in Path("answers").iterdir()} == {"jobs.csv.json", "pipes.max.json"}
+    both = augury("solve", "jobs.csv", "--output", "answer.csv", "--format", "csv", "--json")
+    assert json.loads(both.out)["size"] == 2
+    assert Path("answer.csv").read_text().startswith("left,right\n")
+
+
+def test_what_is_written_is_called_out_or_output_in_every_command() -> None:
+    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore
+        names = {option for parameter in command.params for option in parameter.opts}
+        assert ("--out" in names) == ("--output" in names), name
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_nothing_that_lies_here_takes_the_place_of_a_shipped_network(
+    augury: Augury, what: str
+) -> None:
+    if what == "folder":
+        Path("discrete").mkdir()
+    else:
+        Path("discrete").write_bytes((checkpoint.MODELS / "paper-mpnn.safetensors").read_bytes())
+    assert augury("verify").code == augury("solve", "jobs.csv").code == 0
+    small = ("--scales", "1", "--graphs", "1", "--runs", "1", "--json")
+    assert json.loads(augury("evaluate", "discrete", *small).out)["model"] == "discrete"
+    here = augury("verify", "./discrete")
+    assert here.code == 2
+    assert ("is a folder" if what == "folder" else "this is paper-mpnn") in here.err
 
 
 def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from safetensors.torch import load_file
 
 from augury.apps import cli
-from augury.apps.commands.train import chosen_seeds
+from augury.apps.commands.train import LARGEST_SEED, MOST_SEEDS, chosen_seeds
 from augury.config import settings_of
 from command import Augury, runner
 
@@ -94,6 +95,7 @@ BAD: list[tuple[list[str], str]] = [
     (["paper-mpnn", "--device", "cuda:99"], "there is no device cuda:99 on this machine"),
     (["paper-mpnn", "--device", "tpu"], "must be cpu, cuda or auto"),
     (["paper-mpnn", "--device", "cpu", "--out", "broken.toml/run"], "broken.toml/run"),
+    (["paper-mpnn", "--device", "cpu", "--out", "broken.toml"], "this is a file, not a folder"),
 ]
 
 
@@ -116,6 +118,8 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
         ["--seeds", "a-b"],
         ["--seeds", "3-1"],
         ["--seeds", ""],
+        ["--seeds", "0-99999999"],
+        ["--seed", str(2**64)],
         ["--seed", "-1"],
         ["--select", "luck"],
     ],
@@ -131,6 +135,11 @@ def test_seeds_are_ranges_and_lists() -> None:
     assert chosen_seeds("0-9") == list(range(10))
     assert chosen_seeds("0,2,5") == [0, 2, 5]
     assert chosen_seeds("4, 0-1,1") == [4, 0, 1]
+    assert len(chosen_seeds(f"1-{MOST_SEEDS}")) == MOST_SEEDS
+    assert chosen_seeds(str(LARGEST_SEED)) == [LARGEST_SEED]
+    for text in (f"0-{MOST_SEEDS}", f"1-{MOST_SEEDS},0", str(LARGEST_SEED + 1)):
+        with pytest.raises(typer.BadParameter, match="seed"):
+            chosen_seeds(text)
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_ends_the_same(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from augury.neural.layers import GRU, Linear, Norm, TransformerLayer, stack, unstack
+from augury.neural.layers import GRU, Linear, Norm, TransformerLayer, stack
 from tiny import HIDDEN, neural
 
 
@@ -87,13 +87,13 @@ def test_a_stack_of_layers_is_each_layer(layer: type[nn.Module]) -> None:
         torch.testing.assert_close(into(x)[place], one(x))
 
 
-def test_what_was_stacked_comes_back() -> None:
+def test_each_place_of_a_stack_holds_the_weights_of_its_network() -> None:
     networks = [neural("pna", seed) for seed in range(3)]
     into = neural("pna", 9)
     stack(networks, into)
     assert next(into.parameters()).shape == (3, HIDDEN, 8)
     for place, network in enumerate(networks):
-        state = unstack(into, place)
-        assert state.keys() == network.state_dict().keys()
-        for key, value in network.state_dict().items():
-            assert torch.equal(state[key], value), key
+        stacked = dict(into.named_parameters())
+        assert stacked.keys() == dict(network.named_parameters()).keys()
+        for key, value in network.named_parameters():
+            assert torch.equal(stacked[key][place], value), key

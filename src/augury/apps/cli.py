@@ -92,8 +92,10 @@ def main() -> None:
         print("augury: this does not fit in memory", file=sys.stderr)
         sys.exit(2)
     except OSError as error:  # a folder that cannot be looked into, a full disk behind a pipe
+        from augury.classical.formats import os_fault
+
         place = f"{error.filename}: " if error.filename else ""
-        print(f"augury: {place}{(error.strerror or str(error)).lower()}", file=sys.stderr)
+        print(f"augury: {place}{os_fault(error)}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         # Typer turns both of these into an exit code, and says nothing.

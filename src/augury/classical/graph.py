@@ -381,7 +381,9 @@ def _networkx_sides(graph: nx.Graph[Any], top_nodes: Iterable[Label] | None) -> 
         is_left = {node: side == 0 for node, side in attributes.items()}
         told = "the attribute 'bipartite'"
     else:
-        return _colours_of_connected(graph)
+        return sides_of_connected(
+            graph, graph.edges(), "give top_nodes or the node attribute 'bipartite'"
+        )
     for u, v in graph.edges():
         if is_left[u] == is_left[v]:
             side = "left" if is_left[u] else "right"
@@ -389,16 +391,23 @@ def _networkx_sides(graph: nx.Graph[Any], top_nodes: Iterable[Label] | None) -> 
     return is_left
 
 
-def _colours_of_connected(graph: nx.Graph[Any]) -> dict[Label, bool]:
-    neighbours: dict[Label, set[Label]] = {node: set() for node in graph}
-    for u, v in graph.edges():
+def sides_of_connected(
+    nodes: Iterable[Label], edges: Iterable[tuple[Label, Label]], remedy: str
+) -> dict[Label, bool]:
+    """Tell for each node of a connected graph whether it is on the left, as the first one is.
+
+    Raises:
+        InputError: the graph has separate parts, for which the remedy is, or an odd cycle.
+    """
+    neighbours: dict[Label, set[Label]] = {node: set() for node in nodes}
+    for u, v in edges:
         neighbours[u].add(v)
         neighbours[v].add(u)
     is_left, num_parts = two_colouring(neighbours)
     if num_parts > 1:
         raise InputError(
             f"the graph has {num_parts} separate parts and nothing says which nodes are left: "
-            "give top_nodes or the node attribute 'bipartite'"
+            f"{remedy}"
         )
     return is_left
 

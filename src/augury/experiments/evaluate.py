@@ -158,10 +158,10 @@ def load_models(names: Sequence[str], device: str) -> list[Model]:
 
 def _paths(name: str) -> list[Path]:
     """Return the checkpoints that a name on the command line stands for."""
-    from augury.neural.checkpoint import find
+    from augury.neural.checkpoint import find, shipped
 
     path = Path(name)
-    if path.is_dir():
+    if path.is_dir() and name not in shipped():
         found = sorted(path.glob("seed-*/best.safetensors"), key=_seed_of)
         found = found or list(path.glob("best.safetensors"))
         if not found:

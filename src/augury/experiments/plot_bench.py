@@ -53,5 +53,5 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
         panel.set(title="one sparse graph", xlabel="edges", ylabel=title)
         panel.legend(fontsize="x-small")
     with atomic_file(path) as file:
-        figure.savefig(file, format=path.suffix.removeprefix(".") or "png", dpi=120)
+        figure.savefig(file, format=path.suffix.removeprefix("."), dpi=120)
     plt.close(figure)

@@ -125,10 +125,10 @@ class ReachBatch:
 
 
 @dataclass(frozen=True)
-class _Sample:
+class Sample:
     """A round on links instead of arcs."""
 
-    links: _Links
+    links: NetworkLinks
     weights: WideArray
     capacities: WideArray
     distance: npt.NDArray[np.unsignedinteger]
@@ -139,7 +139,7 @@ class _Sample:
 
 
 @dataclass(frozen=True)
-class _Links:
+class NetworkLinks:
     """The wiring of one network as arrays."""
 
     sender: WideArray
@@ -177,17 +177,17 @@ class Samples:
         samples = [self.samples[i] for i in chosen]
         samples.sort(key=lambda sample: -sample.search_steps)
         steps = [sample.search_steps for sample in samples]
-        wiring = _joined([sample.links for sample in samples])
+        wiring = joined_wiring([sample.links for sample in samples])
         weights = np.concatenate([sample.weights for sample in samples])
         return SearchBatch(
             wiring,
             torch.from_numpy(weights),
             torch.from_numpy(np.concatenate([sample.capacities for sample in samples])),
-            torch.from_numpy(_rows([sample.distance for sample in samples], steps)),
-            torch.from_numpy(_rows([sample.column for sample in samples], steps)),
+            torch.from_numpy(step_rows([sample.distance for sample in samples], steps)),
+            torch.from_numpy(step_rows([sample.column for sample in samples], steps)),
             _running(steps),
             Rows.of(wiring, _running(steps)),
-            _walks(samples, wiring, weights, self.config, rng),
+            random_walks(samples, wiring, weights, self.config, rng),
         )
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
@@ -195,12 +195,12 @@ class Samples:
         samples = [self.samples[i] for i in chosen]
         samples.sort(key=lambda sample: -sample.reach_steps)
         steps = [sample.reach_steps for sample in samples]
-        wiring = _joined([sample.links for sample in samples])
+        wiring = joined_wiring([sample.links for sample in samples])
         return ReachBatch(
             wiring,
             torch.from_numpy(np.concatenate([sample.capacities for sample in samples]) > 0),
             torch.from_numpy(np.concatenate([sample.weights for sample in samples])),
-            torch.from_numpy(_rows([sample.reached for sample in samples], steps)),
+            torch.from_numpy(step_rows([sample.reached for sample in samples], steps)),
             _running(steps),
             Rows.of(wiring, _running(steps)),
         )
@@ -275,9 +275,9 @@ def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     return type(batch)(*(move(getattr(batch, field.name)) for field in fields(batch)))
 
 
-def _links(network: FlowNetwork) -> _Links:
+def _links(network: FlowNetwork) -> NetworkLinks:
     wiring = Wiring.of(Batch.of([network]))
-    return _Links(
+    return NetworkLinks(
         wiring.sender.numpy(),
         wiring.receiver.numpy(),
         wiring.start.numpy(),
@@ -288,10 +288,10 @@ def _links(network: FlowNetwork) -> _Links:
     )
 
 
-def _sample(links: _Links, traced: TracedRound) -> _Sample:
+def _sample(links: NetworkLinks, traced: TracedRound) -> Sample:
     limit = links.num_nodes - 1
     weights = np.append(traced.weights, 0).astype(np.int64)[links.arc]
-    return _Sample(
+    return Sample(
         links,
         weights,
         np.append(traced.residual, 0)[links.arc],
@@ -303,7 +303,7 @@ def _sample(links: _Links, traced: TracedRound) -> _Sample:
     )
 
 
-def _columns(links: _Links, predecessor: npt.NDArray[np.int32]) -> WideArray:
+def _columns(links: NetworkLinks, predecessor: npt.NDArray[np.int32]) -> WideArray:
     """Find for (step, node) the place of the predecessor's link among the node's own."""
     key = links.receiver * links.num_nodes + links.sender
     order = np.argsort(key)
@@ -313,7 +313,7 @@ def _columns(links: _Links, predecessor: npt.NDArray[np.int32]) -> WideArray:
     return np.where(predecessor >= 0, column, -1)
 
 
-def _joined(parts: Sequence[_Links], width: int | None = None) -> Wiring:
+def joined_wiring(parts: Sequence[NetworkLinks], width: int | None = None) -> Wiring:
     """Lay the wirings side by side; the tables may be wider than the largest degree."""
     sizes = np.array([part.num_nodes for part in parts])
     node_start = np.concatenate([[0], np.cumsum(sizes)])
@@ -333,7 +333,7 @@ def _joined(parts: Sequence[_Links], width: int | None = None) -> Wiring:
     return Wiring.from_arrays(*arrays).with_tables(width)
 
 
-def _rows(
+def step_rows(
     parts: Sequence[npt.NDArray[np.generic]], steps: Sequence[int]
 ) -> npt.NDArray[np.generic]:
     """Lay (row, node) arrays side by side for steps 1, 2, …; the last change is repeated."""
@@ -351,8 +351,8 @@ def _running(steps: Sequence[int]) -> tuple[int, ...]:
     return tuple(int((np.array(steps) > step).sum()) for step in range(max(steps)))
 
 
-def _walks(
-    samples: Sequence[_Sample],
+def random_walks(
+    samples: Sequence[Sample],
     wiring: Wiring,
     weights: WideArray,
     config: DataConfig,

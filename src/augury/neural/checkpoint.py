@@ -132,19 +132,32 @@ DIGESTS = {
 
 
 def find(name: str) -> Path:
-    """Return the file of a checkpoint: a path, or the name of a shipped one.
+    """Return the file of a checkpoint: the name of a shipped one, or a path.
+
+    The name goes first: what lies in the folder where one happens to be, such as a run folder
+    called discrete, does not take the place of the network of that name; ./discrete is a path.
 
     Raises:
         InputError: there is neither.
     """
-    shipped = {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
+    named = shipped()
+    if name in named:
+        return named[name]
+    if os.path.isdir(name):
+        raise InputError(
+            f"{name}: this is a folder, and one network is wanted, such as "
+            f"{os.path.join(name, 'seed-0', 'best.safetensors')}"
+        )
     if os.path.exists(name):  # unlike Path's, also False for what no path can be
         return Path(name)
-    if name in shipped:
-        return shipped[name]
     raise InputError(
-        f"{name}: there is no such checkpoint or run folder, nor is it one of {', '.join(shipped)}"
+        f"{name}: there is no such checkpoint or run folder, nor is it one of {', '.join(named)}"
     )
+
+
+def shipped() -> dict[str, Path]:
+    """Return the files of the checkpoints that come with Augury, by name."""
+    return {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
 
 
 def load(path: str | Path) -> Checkpoint:
@@ -155,8 +168,8 @@ def load(path: str | Path) -> Checkpoint:
     """
     path = Path(path)
     tensors, metadata = read_tensors(path, MAX_BYTES)
-    shipped = DIGESTS.get(path.stem) if path.parent == MODELS else None
-    if shipped is not None and hashlib.sha256(path.read_bytes()).hexdigest() != shipped:
+    digest = DIGESTS.get(path.stem) if path.parent == MODELS else None
+    if digest is not None and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
         raise InputError(f"{path}: this is not the checkpoint that came with Augury")
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path}: this safetensors file is not an Augury checkpoint")

@@ -113,12 +113,3 @@ def stack(networks: Sequence[nn.Module], into: nn.Module) -> None:
         owner, _, name = key.rpartition(".")
         weights = torch.stack([state[key] for state in states])
         setattr(into.get_submodule(owner), name, nn.Parameter(weights))
-
-
-def unstack(network: nn.Module, place: int) -> dict[str, Tensor]:
-    """Return the state of the network at this place of an ensemble."""
-    weights = {key for key, _ in network.named_parameters()}
-    return {
-        key: (value[place] if key in weights else value).detach().clone()
-        for key, value in network.state_dict().items()
-    }

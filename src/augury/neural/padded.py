@@ -17,16 +17,16 @@ import torch
 
 from augury.classical.graph import WideArray
 from augury.neural.batch import (
+    NetworkLinks,
     ReachBatch,
     Rows,
+    Sample,
     Samples,
     SearchBatch,
     TrainingData,
-    _joined,
-    _Links,
-    _rows,
-    _Sample,
-    _walks,
+    joined_wiring,
+    random_walks,
+    step_rows,
 )
 from augury.neural.wiring import TABLES, Wiring
 
@@ -62,14 +62,14 @@ class Shape:
 class Filled:
     """Rounds and what fills them up."""
 
-    samples: list[_Sample]
+    samples: list[Sample]
     """The rounds; missing ones repeat the first."""
-    links: list[_Links]
+    links: list[NetworkLinks]
     """Their wiring, then that of the fillers."""
     num_real: int
 
     @classmethod
-    def of(cls, samples: Sequence[_Sample], shape: Shape) -> Filled:
+    def of(cls, samples: Sequence[Sample], shape: Shape) -> Filled:
         """Fill the rounds up."""
         rounds = [*samples, *[samples[0]] * (shape.rounds - len(samples))]
         nodes = shape.nodes - sum(sample.links.num_nodes for sample in rounds)
@@ -93,16 +93,16 @@ class Filled:
 
     def targets(self, parts: list[np.ndarray], shape: Shape, num_steps: int) -> torch.Tensor:
         """(step, node): the targets; those of the fillers are 0, and their last change stays."""
-        rows = _rows(parts, [num_steps] * len(parts))
+        rows = step_rows(parts, [num_steps] * len(parts))
         filling = np.zeros((num_steps, shape.nodes - rows.shape[1]), rows.dtype)
         return torch.from_numpy(np.concatenate([rows, filling], axis=1))
 
 
-def _filler(degrees: WideArray) -> _Links:
+def _filler(degrees: WideArray) -> NetworkLinks:
     nodes = np.arange(len(degrees))
     own = np.repeat(nodes, degrees)
     start = np.concatenate([[0], np.cumsum(degrees)])
-    return _Links(own, own, start, np.full(len(own), -1), len(nodes), 0, 0)
+    return NetworkLinks(own, own, start, np.full(len(own), -1), len(nodes), 0, 0)
 
 
 def padded_search(
@@ -115,11 +115,11 @@ def padded_search(
     own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.search_steps)
     filled = Filled.of(own, shape)
     rounds = filled.samples
-    wiring = _joined(filled.links, shape.width)
+    wiring = joined_wiring(filled.links, shape.width)
     weights = filled.on_links([sample.weights for sample in rounds], shape)
     counts = torch.arange(len(rounds)) < filled.num_real
     # The walks of the real rounds first, so that they are those of a batch without filling.
-    walks = _walks(own, wiring, weights.numpy(), samples.config, rng)
+    walks = random_walks(own, wiring, weights.numpy(), samples.config, rng)
     missing = len(rounds) - len(own)
     walks = type(walks)(*(torch.cat([part, part[:1].expand(missing, -1)]) for part in walks))
     batch = SearchBatch(
@@ -143,7 +143,7 @@ def padded_reach(
     own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.reach_steps)
     filled = Filled.of(own, shape)
     rounds = filled.samples
-    wiring = _joined(filled.links, shape.width)
+    wiring = joined_wiring(filled.links, shape.width)
     batch = ReachBatch(
         wiring,
         filled.on_links([sample.capacities for sample in rounds], shape) > 0,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from augury.apps.commands.terminal import print_table, say
+from augury.apps.commands.terminal import print_table, refuse_missing_folders, say
 
 EXAMPLES = (
     "Examples:  augury bench --quick  ·  augury bench --sizes 8,64 --batch 4096  ·  "
@@ -17,6 +17,8 @@ EXAMPLES = (
 
 QUICK_SIZES, QUICK_EDGES = "8,64", "1000,100000"
 QUICK_CELLS = 2**22
+
+PLOT_ENDINGS = (".svg", ".png", ".pdf")
 
 
 def bench(  # noqa: PLR0913  # one parameter for each option
@@ -29,10 +31,15 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         int, typer.Option(min=1, help="Cells of the dense batches that two threads share.")
     ] = 2**25,
     seconds: Annotated[
-        float, typer.Option(help="About how long one call may take; slow ones get fewer graphs.")
+        float,
+        typer.Option(min=0, help="About how long one call may take; slow ones get fewer graphs."),
     ] = 2.0,
-    out: Annotated[Path | None, typer.Option(help="Write all records here, as JSON.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the figure here: .svg, .png.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "--output", help="Write all records here, as JSON.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help=f"Draw the figure here: {', '.join(PLOT_ENDINGS)}.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and edges.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -43,6 +50,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     two threads save, and how time and memory grow with one graph.
     """
     from augury.classical.formats import write_text
+    from augury.classical.graph import InputError
     from augury.experiments.bench import (
         machine,
         measure_batches,
@@ -52,6 +60,9 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     from augury.experiments.growth import measure_growth
     from augury.experiments.plot_bench import plot as draw
 
+    refuse_missing_folders([out, plot])
+    if plot is not None and plot.suffix not in PLOT_ENDINGS:
+        raise InputError(f"{plot}: the ending must be one of {', '.join(PLOT_ENDINGS)}")
     sides = _numbers("--sizes", QUICK_SIZES if quick else sizes)
     counts = _numbers("--edges", QUICK_EDGES if quick else edges)
     batches = list(measure_batches(sides, batch, seconds=seconds))

@@ -33,7 +33,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="Checkpoints, run folders (all their seeds), shipped names, or classical.",
             show_default=False,
         ),
@@ -56,7 +56,9 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "cpu",
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the records here; a file that is there is continued."),
+        typer.Option(
+            "--out", "--output", help="Write the records here; a file that is there is continued."
+        ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for each cell.")

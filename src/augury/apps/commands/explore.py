@@ -82,7 +82,8 @@ def _listening(host: str, port: int) -> socket.socket:
         )[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
-        raise InputError(f"{host} is no address to listen on: {error}") from None
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise InputError(f"{host} is no address to listen on: {reason}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,12 @@ import typer
 
 from augury import __version__
 from augury.apps.commands.interrupts import raise_lost
-from augury.apps.commands.terminal import chosen_device, print_table, say
+from augury.apps.commands.terminal import (
+    chosen_device,
+    print_table,
+    refuse_missing_folders,
+    say,
+)
 
 if TYPE_CHECKING:
     from augury.classical.graph import BipartiteGraph
@@ -95,7 +101,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Matrix Market, DIMACS max-flow, CSV or TSV edge list, .npz or JSON, also .gz; "
             "- is standard input. Several files, or the files of a folder, are one batch.",
             show_default=False,
@@ -125,13 +131,15 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     ] = True,
     device: Annotated[
         str | None,
-        typer.Option(help="Where the network runs: cpu, cuda, …", show_default="the engine's"),
+        typer.Option(help="cpu, cuda, or auto: cuda if there is one.", show_default="the engine's"),
     ] = None,
     seed: Seed = 0,
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write the answer here: .json, .csv or a table. For several files a folder."
+            "--output",
+            "--out",
+            help="Write the answer here: .json, .csv or a table. For several files a folder.",
         ),
     ] = None,
     format: Annotated[
@@ -150,18 +158,18 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     sink: Sink = None,
 ) -> None:
     """Find a maximum matching or flow, and prove that it is one."""
-    from augury.classical.formats import answer_text, write_text
     from augury.classical.graph import InputError
 
-    if model is not None and executor is not Executor.NEURAL:
-        raise InputError(f"--model names a network, but --executor is {executor.value}")
+    _refuse_contradictions(executor, {"--model": model, "--device": device})
+    if json and output is None and format not in (None, AnswerFormat.JSON):
+        raise InputError(f"--json and --format {format.value} ask for two things; give one")
     names = _files_in(files)
     several = len(names) > 1 or os.path.isdir(files[0])
     told = {"--trace": trace, "--html": html}
     for option in (name for name, path in told.items() if several and path is not None):
         raise InputError(f"{option} writes the run on one graph, not on {len(names)}")
-    outputs = _outputs(output, names, format) if several else [output]
-    _refuse_missing_folders([*outputs, *told.values()])
+    outputs = _outputs(output, names, format, several)
+    refuse_missing_folders([output, *told.values()])
     graphs = [_read(name, flow, header, source, sink) for name in names]
     how: dict[str, Any] = {"model": model, "engine": engine.value, "exact": exact, "seed": seed}
     if executor is not Executor.NEURAL:
@@ -175,9 +183,8 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         for name, solution in zip(names, solutions, strict=True)
     ]
     _write_story(solutions[0], trace, html)
-    for path, answer in zip(outputs, answers, strict=True):
-        if path is not None:
-            write_text(path, answer_text(answer, (format or _format_of(path)).value))
+    if output is not None:
+        _write_answers(outputs, answers, format, output if several else None)
     if json or (format is not None and output is None):
         _print_answers(answers, several, AnswerFormat.JSON if json else format)
     elif several:
@@ -238,7 +245,9 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     output: Annotated[
         str,
         typer.Option(
-            help="File to write; its ending is the format. With --count, {} stands for the number."
+            "--output",
+            "--out",
+            help="File to write; its ending is the format. With --count, {} stands for the number.",
         ),
     ],
     seed: Seed = 0,
@@ -261,7 +270,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     """Write graphs of a family to files."""
     import numpy as np
 
-    from augury.classical.formats import named, write_graph
+    from augury.classical.formats import write_graph
     from augury.classical.generate import generate as make
     from augury.classical.graph import InputError
 
@@ -280,18 +289,52 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     for number in range(count):
         name = output.replace("{}", str(number))
         graph = make(family, rng, **given)
-        with named(name):
-            Path(name).parent.mkdir(parents=True, exist_ok=True)
-        write_graph(graph, name)
+        with _folder_of(name):
+            write_graph(graph, name)
         print(f"{name}: {_described(graph)}")
+
+
+@contextmanager
+def _folder_of(name: str) -> Generator[None]:
+    """Make the folders that a file is to lie in; take them away if it cannot be written."""
+    from augury.classical.formats import named
+
+    folder = Path(name).parent
+    with named(folder):
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # somebody else's file is in it by now
+            for path in made:
+                path.rmdir()
+        raise
 
 
 def _read(
     file: str, flow: bool, header: bool | None, source: str | None, sink: str | None
 ) -> BipartiteGraph | FlowNetwork:
     from augury.classical.formats import ReadOptions, read_graph
+    from augury.classical.graph import BipartiteGraph, InputError
 
-    return read_graph(file, ReadOptions(flow=flow, header=header, source=source, sink=sink))
+    graph = read_graph(file, ReadOptions(flow=flow, header=header, source=source, sink=sink))
+    for option, label in {"--source": source, "--sink": sink}.items():
+        if label is not None and isinstance(graph, BipartiteGraph):
+            raise InputError(
+                f"{file}: a bipartite graph has no {option[2:]}, but {option} is {label}; "
+                "--flow reads a flow network"
+            )
+    return graph
+
+
+def _refuse_contradictions(executor: Executor, of_networks: dict[str, str | None]) -> None:
+    """Refuse options that say how a network runs where none does."""
+    from augury.classical.graph import InputError
+
+    for option, value in of_networks.items():
+        if value is not None and executor is not Executor.NEURAL:
+            raise InputError(f"{option} is for a network, but --executor is {executor.value}")
 
 
 def _files_in(files: list[str]) -> list[str]:
@@ -313,12 +356,18 @@ def _files_in(files: list[str]) -> list[str]:
     return names
 
 
-def _outputs(output: Path | None, names: list[str], format: AnswerFormat | None) -> list[Any]:
-    """Return a file in the folder `output` for the answer to each graph, called after it."""
+def _outputs(
+    output: Path | None, names: list[str], format: AnswerFormat | None, several: bool
+) -> list[Path]:
+    """Return the file for the answer: of several each one's own, called after it, in a folder."""
     from augury.classical.graph import InputError
 
-    if output is None:
-        return [None for _ in names]
+    if output is None or not several:
+        return [] if output is None else [output]
+    if os.path.isfile(output):
+        raise InputError(
+            f"{output}: this is a file, and the answers to several graphs go into a folder"
+        )
     endings = {AnswerFormat.CSV: ".csv", AnswerFormat.TABLE: ".txt", AnswerFormat.JSON: ".json"}
     ending = endings[format or AnswerFormat.JSON]
     paths = [output / f"{Path(name).name.removesuffix('.gz')}{ending}" for name in names]
@@ -326,15 +375,6 @@ def _outputs(output: Path | None, names: list[str], format: AnswerFormat | None)
     if double is not None:
         raise InputError(f"two graphs have the same name: both answers would be {double}")
     return paths
-
-
-def _refuse_missing_folders(paths: list[Path | None]) -> None:
-    """Check before the work, not after it, that what is asked for can be written."""
-    from augury.classical.graph import InputError
-
-    for path in paths:
-        if path is not None and not os.path.isdir(path.parent):
-            raise InputError(f"{path.parent}: there is no such folder")
 
 
 def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any) -> Sequence[Any]:
@@ -368,6 +408,22 @@ def _write_story(solution: Any, trace: Path | None, html: Path | None) -> None:
         from augury.page import page_of
 
         write_text(html, page_of(story))
+
+
+def _write_answers(
+    paths: list[Path],
+    answers: list[dict[str, Any]],
+    format: AnswerFormat | None,
+    folder: Path | None,
+) -> None:
+    """Write each answer to its file, in a folder that is made if need be."""
+    from augury.classical.formats import answer_text, named, write_text
+
+    if folder is not None:
+        with named(folder):
+            folder.mkdir(exist_ok=True)
+    for path, answer in zip(paths, answers, strict=True):
+        write_text(path, answer_text(answer, (format or _format_of(path)).value))
 
 
 def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) -> None:

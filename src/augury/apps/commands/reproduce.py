@@ -51,7 +51,9 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
         typer.Option("--quick", help="Shipped checkpoints, few graphs; minutes on one core."),
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N − 1 of each network.")] = 10,
-    out: Annotated[Path, typer.Option(help="The run folder.")] = Path("runs/reproduction"),
+    out: Annotated[Path, typer.Option("--out", "--output", help="The run folder.")] = Path(
+        "runs/reproduction"
+    ),
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "cpu",
     workers: Annotated[
         int | None,

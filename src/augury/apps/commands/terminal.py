@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 
 def say(*parts: str | tuple[str, str]) -> None:
@@ -32,6 +34,19 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         print("  ".join(map(str.ljust, row, widths)).rstrip())
+
+
+def refuse_missing_folders(paths: Iterable[Path | None]) -> None:
+    """Check before the work, not after it, that there is a place for what will be written.
+
+    Raises:
+        InputError: the folder that a file is to lie in does not exist.
+    """
+    from augury.classical.graph import InputError
+
+    for path in paths:
+        if path is not None and not os.path.isdir(path.parent):  # unlike Path's, never raises
+            raise InputError(f"{path.parent}: there is no such folder")
 
 
 def chosen_device(text: str) -> str:

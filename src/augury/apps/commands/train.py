@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 
+LARGEST_SEED = 2**63 - 1
+"""Enough for anybody; from 2^64 on PyTorch refuses, with the folder made already."""
+
+MOST_SEEDS = 100
+"""So many networks train side by side at most: they share the memory, and 0-9999 is a slip."""
+
+
 class Select(StrEnum):
     """Which epoch is kept as the best."""
 
@@ -49,7 +56,10 @@ def train(  # noqa: PLR0913  # one parameter for each option
         typer.Argument(metavar="PRESET", help=f"{', '.join(PRESETS)}.", show_default=False),
     ],
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the initial weights.", show_default="0")
+        int | None,
+        typer.Option(
+            min=0, max=LARGEST_SEED, help="Seed of the initial weights.", show_default="0"
+        ),
     ] = None,
     seeds: Annotated[
         str | None,
@@ -57,7 +67,8 @@ def train(  # noqa: PLR0913  # one parameter for each option
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "auto",
     out: Annotated[
-        Path | None, typer.Option(help="The run folder.", show_default="runs/PRESET")
+        Path | None,
+        typer.Option("--out", "--output", help="The run folder.", show_default="runs/PRESET"),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -108,6 +119,7 @@ def _train(
     resume: bool,
     say: Callable[[str], None],
 ) -> None:
+    from augury.classical.formats import os_fault
     from augury.classical.graph import InputError
     from augury.neural.training import train as train_networks
 
@@ -119,7 +131,7 @@ def _train(
         train_networks(config, seeds, folder, device, resume, say, pause)
         raise_lost()
     except OSError as error:
-        raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{folder}: {os_fault(error)}") from None
 
 
 def _resolved(name: str, file: Path | None, settings: list[str], select: Select | None) -> Config:
@@ -141,9 +153,16 @@ def chosen_seeds(text: str) -> list[int]:
             raise typer.BadParameter(
                 f"{text!r} is not of the form 0-9 or 0,2,5", param_hint="--seeds"
             )
-        if int(bounds[0]) > int(bounds[1]):
+        low, high = map(int, bounds)
+        if low > high:
             raise typer.BadParameter(f"{part!r} runs backwards", param_hint="--seeds")
-        found += range(int(bounds[0]), int(bounds[1]) + 1)
+        if high > LARGEST_SEED:
+            raise typer.BadParameter(f"the largest seed is {LARGEST_SEED}", param_hint="--seeds")
+        if len(found) + high - low >= MOST_SEEDS:
+            raise typer.BadParameter(
+                f"{text!r} is more than {MOST_SEEDS} seeds", param_hint="--seeds"
+            )
+        found += range(low, high + 1)
     return list(dict.fromkeys(found))
 
 

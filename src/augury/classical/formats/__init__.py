@@ -25,7 +25,14 @@ from typing import IO, cast
 from augury.classical.formats.answers import answer_text, read_answer
 from augury.classical.formats.dimacs import is_dimacs, read_dimacs, write_dimacs
 from augury.classical.formats.edge_list import read_edge_list, write_edge_list
-from augury.classical.formats.files import atomic_file, named, open_input, start_of, write_text
+from augury.classical.formats.files import (
+    atomic_file,
+    named,
+    open_input,
+    os_fault,
+    start_of,
+    write_text,
+)
 from augury.classical.formats.json_graph import read_json, write_json
 from augury.classical.formats.labels import ReadOptions
 from augury.classical.formats.matrix import (
@@ -43,6 +50,7 @@ __all__ = [
     "answer_text",
     "ending_of",
     "named",
+    "os_fault",
     "parse_graph",
     "read_answer",
     "read_graph",

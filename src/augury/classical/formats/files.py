@@ -64,15 +64,17 @@ def named(path: str | Path) -> Generator[None]:
         where = f"{name}, line {error.line}" if isinstance(error, LineError) else name
         raise InputError(f"{where}: {error}") from None
     except OSError as error:
-        raise InputError(f"{name}: {_os_fault(error)}") from None
+        raise InputError(f"{name}: {os_fault(error)}") from None
     except MemoryError:
         raise InputError(f"{name}: this does not fit in memory") from None
 
 
-def _os_fault(error: OSError) -> str:
+def os_fault(error: OSError) -> str:
+    """Say in plain words what the system refused."""
     words: dict[type[OSError], str] = {
         FileNotFoundError: "there is no such file or folder",
         IsADirectoryError: "this is a folder, not a file",
+        FileExistsError: "this is a file, not a folder",  # found where a folder is to be made
         PermissionError: "permission denied",
     }
     return words.get(type(error)) or (error.strerror or str(error)).lower()

@@ -51,8 +51,6 @@ class Engine:
 
     what: str
     device: str
-    evaluates: bool
-    """Whether the network itself is computed at each step, or its decisions are looked up."""
     match: Callable[[npt.NDArray[np.uint8], DiscreteNetwork | None, int], Matched]
     """(graph, left, right) bytes, the network, the threads → mates."""
 
@@ -322,24 +320,21 @@ ENGINES: dict[str, Engine] = {
     "plain": Engine(
         "the network, evaluated in PyTorch at each step",
         "cpu",
-        True,
         partial(_match_evaluated, engine="plain"),
     ),
     "fast": Engine(
         "the network, evaluated at each step where something changed",
         "cpu",
-        True,
         partial(_match_evaluated, engine="fast"),
     ),
-    "table": Engine("the compiled network, 64 nodes to a word", "cpu", False, _match_table),
+    "table": Engine("the compiled network, 64 nodes to a word", "cpu", _match_table),
     "cuda": Engine(
         "the network, evaluated on a GPU at each step, at most 64 nodes a side",
         "cuda",
-        True,
         _evaluate_on_gpu,
     ),
     "cuda-table": Engine(
-        "the compiled network on a GPU, at most 64 nodes a side", "cuda", False, _match_on_gpu
+        "the compiled network on a GPU, at most 64 nodes a side", "cuda", _match_on_gpu
     ),
 }
 """The engines by name."""

@@ -40,7 +40,8 @@ def _as_float(typing, bits):
 
 
 @_compiled
-def _exp(x):
+def exp(x):
+    """Return e^x to two parts in a million; beyond LOW and HIGH that of the limit."""
     # 2^n e^r with |r| <= ln 2 / 2: a short series and the exponent's bits, so that it vectorises.
     x = min(max(x, LOW), HIGH)
     n = np.floor(x * LOG2_E + HALF)
@@ -52,7 +53,8 @@ def _exp(x):
 
 
 @_compiled
-def _leaky(x):
+def leaky(x):
+    """Return the leaky ReLU of x."""
     return x if x > ZERO else x * SLOPE
 
 
@@ -62,10 +64,10 @@ def _gate(given, kept, latent):
     hidden = latent.shape[1]
     for i in range(len(latent)):
         for k in range(hidden):
-            reset = ONE / (ONE + _exp(-(given[i, k] + kept[i, k])))
-            keep = ONE / (ONE + _exp(-(given[i, hidden + k] + kept[i, hidden + k])))
+            reset = ONE / (ONE + exp(-(given[i, k] + kept[i, k])))
+            keep = ONE / (ONE + exp(-(given[i, hidden + k] + kept[i, hidden + k])))
             new = given[i, 2 * hidden + k] + reset * kept[i, 2 * hidden + k]
-            proposal = ONE - (ONE + ONE) / (_exp(new + new) + ONE)
+            proposal = ONE - (ONE + ONE) / (exp(new + new) + ONE)
             latent[i, k] = proposal + keep * (latent[i, k] - proposal)
 
 
@@ -93,7 +95,7 @@ def _largest(i, node, base, start, sender, row, parts, prepared, heard):  # noqa
             value = parts[j, hidden + k] + prepared[kind, k]
             heard[i, k] = value if value > heard[i, k] else heard[i, k]
     for k in range(hidden):
-        heard[i, k] = _leaky(heard[i, k] + parts[own, k])
+        heard[i, k] = leaky(heard[i, k] + parts[own, k])
 
 
 @_compiled
@@ -142,7 +144,7 @@ def _send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, pa
     for i in range(a, b):
         value = values[i]
         for k in range(hidden):
-            encoded[i, k] = _leaky(kept[i, 3 * hidden + k] + inputs[value, k])
+            encoded[i, k] = leaky(kept[i, 3 * hidden + k] + inputs[value, k])
     np.dot(encoded[a:b], of_encoded, parts[a:b])
 
 
@@ -158,11 +160,11 @@ def _update(heard, parts, degree, delta, of_heard, through, updated):  # noqa: P
             if through.shape[1] > hidden:
                 value += through[i, hidden + k] * scale
                 value += through[i, 2 * hidden + k] / scale
-            updated[i, k] = _leaky(value + parts[i, 2 * hidden + k])
+            updated[i, k] = leaky(value + parts[i, 2 * hidden + k])
 
 
 @_compiled
-def _decode(outputs, encoded, latent, both, logits, values):
+def decode(outputs, encoded, latent, both, logits, values):
     """Round the outputs of a block's nodes to the integers that the next step starts from."""
     hidden = latent.shape[1]
     for i in range(len(latent)):
@@ -227,7 +229,7 @@ def search(  # noqa: PLR0913 – numba takes arrays, not objects
                        through[:size], updated[:size])  # fmt: skip
                 np.dot(updated[:size], of_updated, given[:size])
                 _gate(given[:size], kept[a:b], latent[a:b])
-                _decode(outputs, encoded[a:b], latent[a:b], both[:size], logits[:size], values[a:b])
+                decode(outputs, encoded[a:b], latent[a:b], both[:size], logits[:size], values[a:b])
             steps += 1
             logit = _mean_logit(latent, goes_on, total)
             if not (logit > ZERO and steps < num_nodes - 1):

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from augury.neural.engines.loops import BLOCK, ONE, REAL, SLOPE, TINY, ZERO, _decode, _exp, _leaky
+from augury.neural.engines.loops import BLOCK, ONE, REAL, SLOPE, TINY, ZERO, decode, exp, leaky
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -83,7 +83,7 @@ def _hear(i, node, first_row, kept, sender, start, kind, prepared, said):  # noq
             for n in range(1, degree):
                 if said[n, k] > high:
                     high, place = said[n, k], n
-            heard[i, k] = _leaky(high + parts[i, k])
+            heard[i, k] = leaky(high + parts[i, k])
             highest[i, k] = first + place
         return
     for k in range(hidden):
@@ -153,7 +153,7 @@ def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
                 value = kept.value[i]
                 for k in range(hidden):
                     total = kept.of_latent[i, 3 * hidden + k] + inputs[value, k]
-                    kept.encoded[i, k] = _leaky(total)
+                    kept.encoded[i, k] = leaky(total)
             np.dot(kept.encoded[a:b], of_encoded, kept.parts[a:b])
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
@@ -167,21 +167,21 @@ def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
                     if through.shape[1] > hidden:
                         value += through[i - a, hidden + k] * scale
                         value += through[i - a, 2 * hidden + k] / scale
-                    kept.updated[i, k] = _leaky(value + kept.parts[i, 2 * hidden + k])
+                    kept.updated[i, k] = leaky(value + kept.parts[i, 2 * hidden + k])
             np.dot(kept.updated[a:b], of_updated, given[: b - a])
             for i in range(a, b):
                 for k in range(hidden):
                     reset = given[i - a, k] + kept.of_latent[i, k]
                     keep = given[i - a, hidden + k] + kept.of_latent[i, hidden + k]
-                    reset, keep = ONE / (ONE + _exp(-reset)), ONE / (ONE + _exp(-keep))
+                    reset, keep = ONE / (ONE + exp(-reset)), ONE / (ONE + exp(-keep))
                     new = given[i - a, 2 * hidden + k] + reset * kept.of_latent[i, 2 * hidden + k]
-                    proposal = ONE - (ONE + ONE) / (_exp(new + new) + ONE)
+                    proposal = ONE - (ONE + ONE) / (exp(new + new) + ONE)
                     kept.gates[i, k] = reset
                     kept.gates[i, hidden + k] = keep
                     kept.gates[i, 2 * hidden + k] = proposal
                     kept.latent[i, k] = proposal + keep * (kept.before[i, k] - proposal)
             own = values[a - first_row : b - first_row]
-            _decode(
+            decode(
                 outputs, kept.encoded[a:b], kept.latent[a:b], both[: b - a], logits[: b - a], own
             )
         last_row = first_row
@@ -312,19 +312,19 @@ def choose(own, sent, along, kind, sender, start, sizes, target, losses, best, s
             highest = REAL(-np.inf)
             for link in range(first, end):
                 score = own[row] + sent[first_row + sender[link]] + along[kind[link]]
-                score = _leaky(score)
+                score = leaky(score)
                 share[place + link - first] = score
                 if score > highest:
                     highest = score
                     best[row] = link - first
             total = ZERO
             for link in range(place, place + end - first):
-                total += _exp(share[link] - highest)
+                total += exp(share[link] - highest)
             wanted = place + target[row]
             losses[row] = highest + np.log(total) - share[wanted]
             for link in range(place, place + end - first):
                 is_positive = share[link] > ZERO
-                grad = _exp(share[link] - highest) / total - (ONE if link == wanted else ZERO)
+                grad = exp(share[link] - highest) / total - (ONE if link == wanted else ZERO)
                 share[link] = grad if is_positive else grad * SLOPE
             place += end - first
         first_row += sizes[step]

@@ -4,7 +4,7 @@ What a node does next depends on its bit and on which kinds of message reach it;
 two bits and a weight; a comparison and a subtraction on a few bits. `compile_table` runs the
 network on each of these cases once and keeps what it decided. `TableExecutor` then executes any
 discrete network by looking up, verified or not. For a network that verifies the table is that of
-Edmonds-Karp (`Table.is_exact`, checked entry by entry), and only then the bit-parallel loops of
+Edmonds-Karp (`Table.require_exact`, entry by entry), and only then the bit-parallel loops of
 `cpu` and `cuda`, which are that function written out, may stand in for it.
 """
 
@@ -75,13 +75,8 @@ class Table:
         """Whether every case has been run."""
         return all(bool((entries >= 0).all()) for entries in self._parts().values())
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether every entry is that of Edmonds-Karp; see docs/verification.md."""
-        return not self.differences()
-
     def differences(self) -> list[str]:
-        """Name the parts that differ from Edmonds-Karp in any entry."""
+        """Name the parts that differ from Edmonds-Karp in any entry; see docs/verification.md."""
         exact = _exact_decisions()
         parts = self._parts()
         wrong = [name for name in exact if not np.array_equal(parts[name], exact[name])]
