@@ -3,15 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types slow bench clean
+.PHONY: run test lint types tests slow bench clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
 	$(BIN)/augury evaluate discrete --scales 1,2,4,8 --runs 1
 	$(BIN)/augury solve examples/jobs.csv
 
-test: lint types
-	$(BIN)/pytest
+# Types are checked while the tests run; the last lines say which of the three went wrong.
+test: .venv/for-test
+	$(MAKE) --no-print-directory --jobs=2 lint types tests
 
 lint: .venv/for-test
 	$(BIN)/ruff check .
@@ -19,6 +20,10 @@ lint: .venv/for-test
 
 types: .venv/for-test
 	$(BIN)/pyright
+
+# A process for each core, but no more than four: each of them imports PyTorch.
+tests: .venv/for-test
+	$(BIN)/pytest -n logical --maxprocesses=4 --dist=worksteal
 
 slow: .venv/for-test
 	$(BIN)/pytest -m slow
