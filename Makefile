@@ -1,6 +1,8 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests in a process for each core, but no more than four: each of them imports PyTorch.
+PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=worksteal
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: run test lint types tests slow bench clean
@@ -10,9 +12,11 @@ run: .venv/for-run
 	$(BIN)/augury evaluate discrete --scales 1,2,4,8 --runs 1
 	$(BIN)/augury solve examples/jobs.csv
 
-# Types are checked while the tests run; the last lines say which of the three went wrong.
-test: .venv/for-test
-	$(MAKE) --no-print-directory --jobs=2 lint types tests
+# Pyright works while the tests run, and is heard when they are done.
+test: lint
+	$(BIN)/pyright > .venv/types.txt 2>&1 & \
+	$(PYTEST); tests=$$?; \
+	wait $$!; types=$$?; cat .venv/types.txt; exit $$((tests || types))
 
 lint: .venv/for-test
 	$(BIN)/ruff check .
@@ -21,9 +25,8 @@ lint: .venv/for-test
 types: .venv/for-test
 	$(BIN)/pyright
 
-# A process for each core, but no more than four: each of them imports PyTorch.
 tests: .venv/for-test
-	$(BIN)/pytest -n logical --maxprocesses=4 --dist=worksteal
+	$(PYTEST)
 
 slow: .venv/for-test
 	$(BIN)/pytest -m slow

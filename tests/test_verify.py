@@ -462,7 +462,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, wanted: int) -> Mutants:
 def test_no_planted_mutation_passes_verification_and_fails_on_a_graph(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = planted(monkeypatch, wanted=100)
+    found = planted(monkeypatch, wanted=200)
     assert found.proven > 50
     # The graphs are hard enough: most of the decisions that changed can be seen in a run.
     assert found.seen > FIRST / 2
