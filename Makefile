@@ -1,17 +1,22 @@
 # Two commands do everything on a fresh machine: `make run` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests in a process for each core, but no more than four: each of them imports PyTorch.
+PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=worksteal
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types slow bench clean
+.PHONY: run test lint types tests slow bench clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
 	$(BIN)/augury evaluate discrete --scales 1,2,4,8 --runs 1
 	$(BIN)/augury solve examples/jobs.csv
 
-test: lint types
-	$(BIN)/pytest
+# Pyright works while the tests run, and is heard when they are done.
+test: lint
+	$(BIN)/pyright > .venv/types.txt 2>&1 & \
+	$(PYTEST); tests=$$?; \
+	wait $$!; types=$$?; cat .venv/types.txt; exit $$((tests || types))
 
 lint: .venv/for-test
 	$(BIN)/ruff check .
@@ -19,6 +24,9 @@ lint: .venv/for-test
 
 types: .venv/for-test
 	$(BIN)/pyright
+
+tests: .venv/for-test
+	$(PYTEST)
 
 slow: .venv/for-test
 	$(BIN)/pytest -m slow

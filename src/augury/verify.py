@@ -122,7 +122,8 @@ class Proof:
 
 def verify(network: DiscreteNetwork, find_counterexample: bool = True) -> Proof:
     """Enumerate all cases in float32 and float64; on failure look for a small graph to show it."""
-    parts = tuple(_checked(name, cases, network) for name, cases in PARTS.items())
+    copies = Copies.of(network)
+    parts = tuple(_checked(name, cases, copies) for name, cases in PARTS.items())
     proof = Proof(parts, network.bits, "", _table_words(network))
     if proof.is_proven or not find_counterexample:
         return proof
@@ -138,19 +139,29 @@ def _table_words(network: DiscreteNetwork) -> str:
     return f"{table.num_cases} cases, {complete}, {equal}"
 
 
-def _checked(
-    name: str, cases: Callable[[DiscreteNetwork], Cases], network: DiscreteNetwork
-) -> Part:
+class Copies(NamedTuple):
+    """A network as all its cases are evaluated: in both precisions, and with absolute weights."""
+
+    single: DiscreteNetwork
+    double: DiscreteNetwork
+    absolute: DiscreteNetwork
+
+    @classmethod
+    def of(cls, network: DiscreteNetwork) -> Copies:
+        """Copy a network; it stays as it is, where it is."""
+        single, double, absolute = (copy.deepcopy(network).cpu() for _ in cls._fields)
+        for weight in absolute.parameters():
+            weight.data.abs_()
+        return cls(single.float(), double.double(), absolute.double())
+
+
+def _checked(name: str, cases: Callable[[DiscreteNetwork], Cases], copies: Copies) -> Part:
     started = time.perf_counter()
     with torch.no_grad(), _in_double():
-        wide = copy.deepcopy(network).cpu().double()
-        exact = cases(wide)
-        for weight in wide.parameters():
-            weight.abs_()
-        size = cases(wide).size
+        exact, size = cases(copies.double), cases(copies.absolute).size
     with torch.no_grad():
-        single = cases(copy.deepcopy(network).cpu().float())
-    roundings = 8 * network.hidden + 64  # more than on any path of the formulas in `discrete`
+        single = cases(copies.single)
+    roundings = 8 * copies.single.hidden + 64  # more than on any path of the formulas in `discrete`
     gamma = roundings * UNIT / (1 - roundings * UNIT)
     bound = 2 * gamma * size.abs()  # twice: a decision may compare two computed numbers
     margin = torch.minimum(exact.signed, single.signed.double())

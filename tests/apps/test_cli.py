@@ -429,24 +429,29 @@ def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, **options)
 
 
+def classical(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Solve without a network: what is printed, and how, does not depend on who solved."""
+    return shell("solve", "--executor", "classical", *arguments, **options)
+
+
 def test_the_graph_may_come_from_standard_input() -> None:
-    done = shell("solve", "-", "--json", input=JOBS)
+    done = classical("-", "--json", input=JOBS)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["size"] == 2
-    wrong = shell("solve", "-", input="")
+    wrong = classical("-", input="")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == "augury: standard input: the file is empty\n"
 
 
 def test_output_into_a_pipe_is_plain() -> None:
-    done = shell("solve", "-", input=JOBS, env=os.environ | {"TERM": "xterm-256color"})
+    done = classical("-", input=JOBS, env=os.environ | {"TERM": "xterm-256color"})
     assert done.stdout.startswith("matching of 2 in a bipartite graph")
     assert "\x1b" not in done.stdout
 
 
 def test_labels_beyond_the_encoding_of_the_terminal_are_printed_as_numbers() -> None:
     data = '{"left": ["\\ud800é"], "right": ["x"], "edges": [["\\ud800é", "x"]]}'
-    done = shell("solve", "-", input=data, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    done = classical("-", input=data, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\ud800\\xe9" in done.stdout
 
@@ -473,11 +478,11 @@ def test_what_computes_no_network_needs_no_heavy_library(tmp_path: Path, argumen
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
-@pytest.mark.parametrize("rows", [3, 30_000])
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, rows: int) -> None:
+@pytest.mark.parametrize(("executor", "rows"), [("neural", 3), ("classical", 30_000)])
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, executor: str, rows: int) -> None:
     graph = tmp_path / "graph.csv"
     graph.write_text("left,right\n" + "".join(f"l{i},r{i}\n" for i in range(rows)))
-    command = [*COMMAND, "solve", str(graph), "--format", "csv"]
+    command = [*COMMAND, "solve", str(graph), "--format", "csv", "--executor", executor]
     # With a buffer, a short answer fails only when it is flushed at the very end.
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     reading, writing = os.pipe()

@@ -169,7 +169,8 @@ from augury.config import preset, with_settings
 from augury.neural.executions import Exam, Executions
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
-    config = preset("paper-mpnn")
+    few = ["training.execution_graphs=2", "training.execution_scales=(1,)"]
+    config = with_settings(preset("paper-mpnn"), few)
     with Executions(Exam(config, 1.0), 2) as made:
         if {is_ready}:
             made.pool.submit(abs, 1).result()

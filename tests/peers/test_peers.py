@@ -73,7 +73,9 @@ def run(suite: Suite, folder: Path, *options: str) -> dict[str, dict[str, Any]]:
         *("-p", "no:cacheprovider", "-p", "in_their_place", "--report-to", str(report)),
         *("--pyargs", *suite.modules, *options),
     ]
-    environment = os.environ | suite.environment | {"PYTHONPATH": str(HERE)}
+    # Plugins that happen to be installed are no part of the peers' tests, and slow to import.
+    ours = {"PYTHONPATH": str(HERE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = os.environ | suite.environment | ours
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
