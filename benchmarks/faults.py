@@ -247,10 +247,13 @@ def offspring(pid: int) -> list[int]:
 
 
 def is_worker(pid: int) -> bool:
-    """Tell whether a process does tasks: one of ours, or one of Ray's that is at work."""
+    """Tell whether a process does tasks: one of ours, or one of Ray's that is at work.
+
+    Other processes of Ray take the whole of it with them, as the end of a machine does.
+    """
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        return b"spawn_main" in words or (words.startswith(b"ray::") and b"IDLE" not in words)
+        return b"spawn_main" in words or words.startswith(b"ray::_perform")
     return False
 
 

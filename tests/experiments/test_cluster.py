@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,6 +86,28 @@ def test_a_cluster_that_cannot_be_had_is_one_sentence(
     with pytest.raises(InputError) as error:
         RayWorkers(do, address, 2)
     assert str(error.value) == f"--ray {address}: {what}: The current node timed out during startup"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("WorkerCrashedError", f"a task ended its process {MAX_RETRIES + 1} times: The worker"),
+        ("LocalRayletDiedError", "Ray failed: The task's local raylet died"),
+    ],
+)
+def test_what_ray_gives_up_is_told_as_what_it_was(error: str, told: str) -> None:
+    import ray.exceptions
+
+    def fail(place: str) -> None:
+        raise getattr(ray.exceptions, error)
+
+    workers = object.__new__(RayWorkers)  # without a cluster
+    wait = lambda places, **_: (places, [])  # noqa: E731
+    workers.ray = SimpleNamespace(wait=wait, get=fail, exceptions=ray.exceptions)
+    workers.tasks = {"place": "task"}
+    with pytest.raises(WorkerError) as raised:
+        workers.wait(None)
+    assert str(raised.value).startswith(told)
 
 
 def test_without_ray_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,8 +79,9 @@ class RayWorkers(Workers):
             cause = error.cause
             raise WorkerError(f"{type(cause).__name__}: {cause}") from None
         except self.ray.exceptions.RayError as error:
-            text = " ".join(str(error).split())
-            raise WorkerError(f"a task ended its process {MAX_RETRIES + 1} times: {text}") from None
+            is_killed = isinstance(error, self.ray.exceptions.WorkerCrashedError)
+            how = f"a task ended its process {MAX_RETRIES + 1} times" if is_killed else "Ray failed"
+            raise WorkerError(f"{how}: {' '.join(str(error).split())}") from None
 
     def close(self) -> None:  # noqa: D102
         for place in self.tasks:
