@@ -465,14 +465,22 @@ def test_memory_is_kept_where_the_system_can_and_given_back(
     assert calls == [*asked, (0,)] * can_keep
 
 
-@pytest.mark.parametrize("is_wanted", [False, True])
-def test_beside_a_gpu_the_host_has_one_thread(is_wanted: bool) -> None:
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_beside_a_gpu_the_host_has_one_thread(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(*_: object) -> None:
+        assert torch.get_num_threads() == (1 if device == "cuda" else 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "Ensemble", seen)
+    monkeypatch.setattr(training, "EPOCHS_AHEAD", {})  # no processes
+    monkeypatch.setattr(training, "provenance", lambda _: {})  # there may be no GPU to name
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        with pytest.raises(KeyboardInterrupt), training._one_thread(is_wanted):
-            assert torch.get_num_threads() == (1 if is_wanted else 2)
-            raise KeyboardInterrupt
+        with pytest.raises(KeyboardInterrupt):
+            train(CONFIG, [0], tmp_path / "run", device=device, say=silent)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

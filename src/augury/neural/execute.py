@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -341,14 +341,19 @@ def _never_done(
     return np.zeros(batch.num_graphs, np.bool_)
 
 
-@contextmanager
-def threads_for(form: str | None) -> Iterator[None]:
-    """Keep PyTorch to one thread while the fast form runs, and then give it back what it had.
+def threads_for(form: str | None) -> AbstractContextManager[None]:
+    """Keep PyTorch to one thread while the fast form runs.
 
     Its part of that form comes in pieces so small that threads would only wait for each other.
     """
+    return one_thread(form == "fast")
+
+
+@contextmanager
+def one_thread(is_wanted: bool) -> Iterator[None]:
+    """Keep PyTorch to one thread if that is wanted, and then give it back what it had."""
     before = torch.get_num_threads()
-    if form == "fast":
+    if is_wanted:
         torch.set_num_threads(1)
     try:
         yield

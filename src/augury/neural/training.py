@@ -43,6 +43,7 @@ from augury.classical.graph import InputError
 from augury.config import Config, to_dict
 from augury.neural import checkpoint
 from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
+from augury.neural.execute import one_thread
 from augury.neural.executions import Exam, Execution, Executions, processes_for
 from augury.neural.kinds import make_network
 from augury.neural.layers import stack
@@ -556,7 +557,9 @@ def _train(
     kind = device.partition(":")[0]
     ahead = EPOCHS_AHEAD.get(kind, 0) if config.training.select == "execution" else 0
     with (
-        _one_thread(kind == "cuda"),
+        # Beside a GPU the host only puts batches together. Its threads would wait for each other
+        # wherever one shares its core with an execution: an epoch would take twice as long.
+        one_thread(kind == "cuda"),
         memory_kept(),
         Executions(exam, processes_for(len(seeds)) if ahead else 0, look.say) as executions,
     ):
@@ -564,21 +567,6 @@ def _train(
         keep = KeepEverything(folder, executions, ahead, device, look)
         _fit(_trainer(config, folder, device, [keep, *resumed]), module)
     return module.progress
-
-
-@contextmanager
-def _one_thread(is_wanted: bool) -> Iterator[None]:
-    """Let the host do with one thread.
-
-    It only puts batches together while a GPU computes. More threads would wait for each other
-    wherever one of them shares its core with an execution: an epoch takes twice as long.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if is_wanted else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager
