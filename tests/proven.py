@@ -8,13 +8,14 @@ from functools import cache
 import numpy as np
 import torch
 
+from augury.algorithms.executor import make_network
+from augury.cells.network import CellNetwork
 from augury.classical.generate import uniform
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import record
 from augury.config import preset
 from augury.neural.batch import Samples
 from augury.neural.checkpoint import find, load
-from augury.neural.discrete import DiscreteNetwork
 from augury.neural.losses import Tally, learn
 from augury.verify import verify
 
@@ -25,12 +26,12 @@ MOST_UPDATES = 600
 
 
 @cache
-def _proven() -> DiscreteNetwork:
+def _proven() -> CellNetwork:
     shipped = find("discrete")
     return load(shipped).network if shipped.exists() else _trained()
 
 
-def _trained() -> DiscreteNetwork:
+def _trained() -> CellNetwork:
     rng = np.random.default_rng(2)
     graphs = [FlowNetwork.from_bipartite(uniform(rng, DISCRETE.data.side)) for _ in range(40)]
     samples = Samples(record(graphs, rng), DISCRETE.data)
@@ -48,13 +49,13 @@ def _trained() -> DiscreteNetwork:
     raise AssertionError(f"not proven after {MOST_UPDATES} updates")
 
 
-def proven() -> DiscreteNetwork:
+def proven() -> CellNetwork:
     """Return a network that verifies, the caller's own to change."""
     return copy.deepcopy(_proven())
 
 
-def untrained(seed: int = 0) -> DiscreteNetwork:
+def untrained(seed: int = 0) -> CellNetwork:
     """Return a network with random weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return DiscreteNetwork(DISCRETE.network)
+        return make_network(DISCRETE.network)

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, solve, solve_batch, solver
+from augury.algorithms.executor import CellExecutor
 from augury.apps.commands.graphs import Engine
 from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.generate import flow, sparse, uniform
 from augury.classical.graph import WideArray
 from augury.experiments.bench import scipy_blocks
-from augury.neural.discrete import DiscreteExecutor
 from augury.neural.engines import ENGINES, match_dense, match_sparse
 from augury.solver import Progress, Solutions
 from graphs import BRIDGE, JOBS, NOTHING, WIDE, bipartite_graphs, networks
 from proven import proven, untrained
 from test_inputs import GRAPH, SAME_GRAPHS
 
-ON_CPU = ["plain", "fast", "table"]
+ON_CPU = ["plain", "lookup", "table"]
 on_cpu = pytest.mark.parametrize("engine", ON_CPU)
 
 
@@ -180,7 +180,7 @@ def test_an_answer_of_a_stack_that_is_not_maximum_is_said_to_be_none() -> None:
 def test_a_story_is_that_of_the_engine(graph: Any, engine: str | None) -> None:
     solution = solve(graph) if engine is None else solve(graph, engine=engine)
     story = solution.story()
-    name = engine or "fast"
+    name = engine or "lookup"
     assert (story["model"]["engine"], story["solution"]["engine"]) == (name, name)
     told = solution.to_dict()
     what = "matching" if solution.matching is not None else "flow"
@@ -194,15 +194,15 @@ def test_a_story_out_of_a_stack_is_that_of_its_graph() -> None:
     solutions = solve_batch(adjacency, engine="table")
     story = solutions[1].story()
     assert story["solution"]["matching"] == [list(pair) for pair in solutions[1].matching or ()]
-    own = DiscreteExecutor(proven())
+    own = CellExecutor(proven())
     assert solve_batch(adjacency, engine="table", model=own)[0].retell is None
 
 
 def test_an_executors_own_network_is_run() -> None:
-    solution = solve(JOBS, model=DiscreteExecutor(proven()), engine="table")
-    assert (solution.executor, solution.engine, solution.size) == ("DiscreteExecutor", "table", 2)
-    for engine in ("plain", "fast"):
-        assert solve(JOBS, model=DiscreteExecutor(proven()), engine=engine).engine == engine
+    solution = solve(JOBS, model=CellExecutor(proven()), engine="table")
+    assert (solution.executor, solution.engine, solution.size) == ("CellExecutor", "table", 2)
+    for engine in ("plain", "lookup"):
+        assert solve(JOBS, model=CellExecutor(proven()), engine=engine).engine == engine
     assert solve(JOBS, model="discrete", engine="table").matching == solve(JOBS).matching
     assert solve(JOBS, model="paper-mpnn", engine="plain").engine == "plain"
 
@@ -211,7 +211,7 @@ class Wrapped:
     """An executor of somebody else's network."""
 
     def subroutines(self) -> Any:
-        return DiscreteExecutor(proven()).subroutines()
+        return CellExecutor(proven()).subroutines()
 
 
 def test_what_an_engine_cannot_run_is_refused_in_a_sentence() -> None:
@@ -219,7 +219,7 @@ def test_what_an_engine_cannot_run_is_refused_in_a_sentence() -> None:
     foreign: Any = Wrapped()
     assert solve(JOBS, model=foreign).engine is None
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"engine": "warp"}, "'warp' is none of the engines auto, plain, fast, table, cuda"),
+        ({"engine": "warp"}, "'warp' is none of the engines auto, plain, lookup, fast, table"),
         ({"engine": "table", "model": "paper-mpnn"}, "'paper-mpnn' is none"),
         ({"engine": "table", "model": foreign}, "'Wrapped' is none"),
         ({"engine": "fast", "model": foreign}, "'fast' has no form of Wrapped"),
@@ -228,7 +228,7 @@ def test_what_an_engine_cannot_run_is_refused_in_a_sentence() -> None:
         ({"engine": "table", "model": "oracle"}, "oracle: there is no such checkpoint"),
         ({"engine": "table", "device": "cuda"}, "'table' runs on 'cpu', not on 'cuda'"),
         ({"engine": "cuda", "device": "cpu"}, "'cuda' runs on 'cuda', not on 'cpu'"),
-        ({"engine": "table", "model": DiscreteExecutor(untrained())}, "not that of Edmonds-Karp"),
+        ({"engine": "table", "model": CellExecutor(untrained())}, "not proven"),
     ]
     for how, message in refused:
         with pytest.raises(InputError, match=message):

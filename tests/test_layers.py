@@ -18,6 +18,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "augury"
 LAYERS = {
     "config": 0,
     "classical": 1,
+    "cells": 2,
+    "algorithms": 2,
     "neural": 2,
     "verify": 3,
     "inputs": 2,

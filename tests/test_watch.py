@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from augury import BipartiteGraph, FlowNetwork, InputError, __version__, read_graph, solve
+from augury.algorithms import subroutines
+from augury.algorithms.executor import CellExecutor
+from augury.cells.network import Evaluated
 from augury.classical import generate
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
@@ -28,7 +30,7 @@ from augury.classical.ford_fulkerson import (
     Verdict,
     ford_fulkerson,
 )
-from augury.neural import discrete, execute
+from augury.neural import execute
 from augury.neural.checkpoint import MODELS, find, load, save
 from augury.neural.kinds import executor_of
 from augury.watch import Story, first_difference, watch
@@ -400,10 +402,12 @@ def check_faults(round_: dict[str, Any]) -> None:
 def test_a_discrete_bottleneck_is_as_likely_as_all_its_bits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def four_to_one(self: Any, is_candidate: Any, bit: Any, is_padding: Any) -> Any:
-        return torch.full(bit.shape, math.log(4))
+    def four_to_one(self: Any, cell: Any, own: Any, heard: Any) -> Any:
+        said = sets(self, cell, own, heard)
+        return said if cell.name == "flood" else np.full_like(said, math.log(4))
 
-    monkeypatch.setattr(discrete.DiscreteNetwork, "candidate_logits", four_to_one)
+    sets = Evaluated.sets
+    monkeypatch.setattr(Evaluated, "sets", four_to_one)
     [path] = watch(BRIDGE)["rounds"][0]["paths"]  # capacities up to 3: two bits
     assert set(path["belief"]) == {0.64}
 
@@ -411,14 +415,14 @@ def test_a_discrete_bottleneck_is_as_likely_as_all_its_bits(
 def test_one_wrong_path_keeps_the_others_from_being_applied(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    right = discrete.DiscreteExecutor.augment
+    right = CellExecutor.augment
 
     def augment(self: Any, *rest: Any) -> Any:
         kept = right(self, *rest)
         kept[:1] += 1
         return kept
 
-    monkeypatch.setattr(discrete.DiscreteExecutor, "augment", augment)
+    monkeypatch.setattr(CellExecutor, "augment", augment)
     story = watch(GRAPHS["dense"], many_paths=True)
     first = story["rounds"][0]
     verdicts = [path["verdict"] for path in first["paths"]]
@@ -589,7 +593,7 @@ def test_nothing_is_computed_for_an_observer_that_is_not_there(
     def refuse(*_: Any) -> None:
         raise AssertionError("nobody watches")
 
-    for module in (execute, discrete):
+    for module in (execute, subroutines):
         monkeypatch.setattr(module, "beliefs", refuse)
     for model in SHIPPED:
         rng = np.random.default_rng(0)

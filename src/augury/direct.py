@@ -22,12 +22,12 @@ from augury.inputs import Graph
 from augury.neural.engines import ENGINES, Matched, match_dense, match_lists, push_flows, starts
 
 if TYPE_CHECKING:
-    from augury.neural.discrete import DiscreteNetwork
+    from augury.cells.network import CellNetwork
 
 AUTO = "auto"
 """Evaluate the network, in its fast form where it has one."""
 
-DIRECT = tuple(name for name in ENGINES if name not in ("plain", "fast"))
+DIRECT = tuple(name for name, engine in ENGINES.items() if engine.needs_proof)
 """The engines that run here."""
 
 
@@ -47,7 +47,7 @@ class Direct(NamedTuple):
     name: str
     """Of the network."""
     engine: str
-    network: DiscreteNetwork | None
+    network: CellNetwork | None
     """None stands for the shipped one, whose table is compiled once."""
 
     @classmethod
@@ -111,9 +111,9 @@ def _loaded(path: Path, changed: int) -> Any:
 
 
 def _is_discrete(network: Any) -> bool:
-    from augury.neural.discrete import DiscreteNetwork
+    from augury.cells.network import CellNetwork
 
-    return isinstance(network, DiscreteNetwork)
+    return isinstance(network, CellNetwork)
 
 
 def _match_side_by_side(way: Direct, graphs: Sequence[BipartiteGraph]) -> list[Found]:

@@ -252,9 +252,10 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
         model: who executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
         engine: how the network is computed, a name in `augury.neural.engines.ENGINES`. By default
-            it is evaluated at each step, as "fast" where it has that form. "table" runs the
-            compiled form of a network that verifies; "cuda" and "cuda-table" match graphs of at
-            most 64 nodes a side on a GPU. These three break ties by a rule, whatever the seed.
+            the discrete network is looked up in its table, and another evaluated at each step, as
+            "fast" where it has that form. "plain" evaluates any. "table" runs the compiled form of
+            a proven network; "cuda" and "cuda-table" match graphs of at most 64 nodes a side on a
+            GPU. These three break ties by a rule, whatever the seed.
         exact: finish by the classical search what the executor ended early.
         device: where the network runs, as PyTorch names it; the CPU by default.
         seed: of the random weights; another seed may give another answer of the same size.
@@ -384,13 +385,15 @@ def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Ru
         name, executor = path.stem, _loaded(path, path.stat().st_mtime_ns, str(device or "cpu"))
     else:  # an executor, of a network that need not be ours
         name, executor = type(model).__name__, model
-    if engine != AUTO:
+    if engine == AUTO and hasattr(executor, "quickest"):
+        executor = executor.quickest()
+    elif engine != AUTO:
         executor = _in_form(name, executor, engine)
     return Runner(name, getattr(executor, "form", None), executor.subroutines())
 
 
 def _in_form(name: str, executor: Any, engine: str) -> Any:
-    """Return the executor with this engine, "plain" or "fast"."""
+    """Return the executor with this engine, if it has that form."""
     if hasattr(executor, "form"):
         executor = replace(executor, engine=engine)
         if executor.form == engine:

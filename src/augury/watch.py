@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,6 @@ from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label, 
 from augury.classical.network import FlowNetwork
 from augury.direct import weights_of
 from augury.solver import CLASSICAL, Outcome, found_of, solution_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 FORMAT = "augury-trace"
 FORMAT_VERSION = 1
@@ -231,21 +228,22 @@ class _Recorder:
                 f"{self.network.num_nodes:,} nodes and {self.network.num_arcs:,} arcs"
             )
 
-    def searched(self, values: Tensor, arc: Tensor, belief: Tensor, goes_on: Tensor, /) -> None:
-        """See `neural.execute.Observer`."""
+    def searched(
+        self, values: npt.NDArray[Any], arc: WideArray, belief: npt.NDArray[Any], goes_on: float, /
+    ) -> None:
+        """See `algorithms.subroutines.Observer`."""
         self.count()
-        told = values.cpu().numpy().astype(np.int64), arc.cpu().numpy().astype(np.int32)
-        self.searches.append(_Step(*told, _array(belief), float(goes_on.sigmoid())))
+        told = values.astype(np.int64), arc.astype(np.int32), belief.astype(np.float64)
+        self.searches.append(_Step(*told, goes_on))
 
-    def reached(self, values: Tensor, goes_on: Tensor, /) -> None:
-        """See `neural.execute.Observer`."""
+    def reached(self, values: npt.NDArray[Any], goes_on: float, /) -> None:
+        """See `algorithms.subroutines.Observer`."""
         self.count()
-        state = values.cpu().numpy().astype(np.int64)
-        self.reaches.append(_Step(state, None, None, float(goes_on.sigmoid())))
+        self.reaches.append(_Step(values.astype(np.int64), None, None, goes_on))
 
-    def compared(self, belief: Tensor, /) -> None:
-        """See `neural.execute.Observer`."""
-        self.bottlenecks = _array(belief)
+    def compared(self, belief: npt.NDArray[Any], /) -> None:
+        """See `algorithms.subroutines.Observer`."""
+        self.bottlenecks = belief.astype(np.float64)
 
     def heard(self, own: Subroutines) -> Subroutines:
         """Return the same subroutines; what they propose to keep is remembered."""
@@ -258,10 +256,6 @@ class _Recorder:
             return self.kept
 
         return own._replace(augment=augment)
-
-
-def _array(tensor: Tensor) -> npt.NDArray[np.float64]:
-    return tensor.cpu().numpy().astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def test_an_engine_that_is_wrong_on_a_sparse_graph_ends_the_run(
     told = list(measure_growth([5, 50], ["table"]))  # as long a name as SciPy's
     assert [record["edges"] for record in told] == [5, 50]
     with pytest.raises(InputError, match="another size than SciPy's"):
-        list(measure_growth([5], ["fast"]))
+        list(measure_growth([5], ["lookup"]))
 
 
 def test_threads_are_measured_beside_one() -> None:

@@ -83,9 +83,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _count() -> None:
     from augury import solver
-    from augury.neural.discrete import DiscreteExecutor
+    from augury.algorithms.executor import CellExecutor
 
-    search, run = DiscreteExecutor.search, solver.run
+    search, run = CellExecutor.search, solver.run
 
     @functools.wraps(search)
     def counted_search(*args: Any) -> Any:
@@ -98,7 +98,7 @@ def _count() -> None:
         COUNTS["classical_rounds"] += sum(outcome.classical_rounds for outcome in outcomes)
         return outcomes
 
-    DiscreteExecutor.search, solver.run = counted_search, counted_run
+    CellExecutor.search, solver.run = counted_search, counted_run
 
 
 def _replace_scipy(is_spoilt: bool) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,21 @@ from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import FlowNetwork
 
 Integer = TypeVar("Integer", np.int32, np.int64)
+
+
+class Links(NamedTuple):
+    """The arcs of a batch and a self loop for each node, sorted by receiver.
+
+    The links into node v are `start[v] : start[v + 1]`, arcs in the order of their numbers, then
+    the self loop.
+    """
+
+    sender: WideArray
+    receiver: WideArray
+    start: WideArray
+    arc: WideArray
+    """(link,): −1 for a self loop."""
+
 
 MAX_ARCS = 1_500_000
 """Arcs that are best run side by side; whoever has more makes several batches, to bound memory."""
@@ -126,6 +141,20 @@ class Batch:
         """
         order = np.argsort(self.sender, kind="stable").astype(np.int32)
         return order, _starts(np.bincount(self.sender, minlength=self.num_nodes))
+
+    @cached_property
+    def links(self) -> Links:
+        """The arcs and self loops, sorted by receiver."""
+        nodes = np.arange(self.num_nodes)
+        order, first = self.by_sender
+        start = first + np.arange(self.num_nodes + 1)
+        receiver = np.repeat(nodes, np.diff(start))
+        arc = np.full(len(receiver), -1)
+        # The reverses of arcs that are sorted by sender are sorted by receiver, and no arc leads
+        # from a node to itself, so the arcs into a node keep the order of their numbers.
+        arc[np.arange(self.num_arcs) + np.repeat(nodes, np.diff(first))] = order ^ 1
+        sender = np.where(arc >= 0, self.sender[arc] if self.num_arcs else 0, receiver)
+        return Links(sender, receiver, start, arc)
 
 
 def _starts(counts: Sequence[int] | WideArray) -> WideArray:

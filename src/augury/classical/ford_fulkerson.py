@@ -407,7 +407,7 @@ def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray
     best = np.full(batch.num_nodes, np.iinfo(np.int64).max)
     frontier = batch.source
     while len(frontier):
-        arcs = order[_ranges(start[frontier], start[frontier + 1])]
+        arcs = order[ranges(start[frontier], start[frontier + 1])]
         arcs = arcs[(residual[arcs] > 0) & ~seen[batch.receiver[arcs]]]
         receiver = batch.receiver[arcs]
         key = weights[arcs].astype(np.int64) * batch.num_arcs + arcs
@@ -421,7 +421,7 @@ def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray
     return Tree(arc)
 
 
-def _ranges(start: WideArray, end: WideArray) -> WideArray:
+def ranges(start: WideArray, end: WideArray) -> WideArray:
     """Return all numbers of the ranges start[k] : end[k], one range after another."""
     lengths = end - start
     offsets = np.repeat(start - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)

@@ -160,7 +160,7 @@ def _certified(adjacency: Adjacency) -> Sizes:
 CONTESTANTS: dict[str, Contestant] = {
     "table": Contestant(_engine("table"), "table"),
     "table, certified": Contestant(_certified, "table"),
-    "fast": Contestant(_engine("fast"), "network"),
+    "lookup": Contestant(_engine("lookup"), "network"),
     "plain": Contestant(_engine("plain"), "network"),
     REFERENCE: Contestant(lambda adjacency: (scipy_blocks(adjacency) >= 0).sum(-1), "peer"),
     "SciPy, one by one": Contestant(one_by_one(_scipy_matching), "peer"),

@@ -48,7 +48,7 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
         for name in dict.fromkeys(record["name"] for record in growth):
             rows = [record for record in growth if record["name"] == name]
             values = [max(record[field], LEAST[field]) for record in rows]
-            style = ":" if name == "SciPy" else "--" if name == "fast" else "-"
+            style = ":" if name == "SciPy" else "--" if name == "lookup" else "-"
             panel.loglog([r["edges"] for r in rows], values, style, marker=".", label=name)
         panel.set(title="one sparse graph", xlabel="edges", ylabel=title)
         panel.legend(fontsize="x-small")

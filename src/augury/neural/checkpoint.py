@@ -123,7 +123,7 @@ def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor]
 MODELS = Path(__file__).parents[1] / "models"
 """The checkpoints that come with the package …"""
 DIGESTS = {
-    "discrete": "c11995e9c82af4e2e552248f7869f7fece40fbedfe8ca1710090a6ba42538f6e",
+    "discrete": "5ae019d18f02dfdbe098ee0c4dc75d7c45e520caab5da2072c1d0a832a2aef3b",
     "paper-mpnn": "e3da8d10b7ae5b14954b178b5c665bcd67db0d71c1eb05f2169d79bfdee02f8f",
     "paper-pna": "ee75d7df5949b74423c7bad3a4d2755ad5672886f6c119c5e91e461133d62a5b",
     "paper-pna-nostd": "bf7db675718ac3b169a4110f7de3e50b89a4eea67377ebe2e0c903d78ce092be",

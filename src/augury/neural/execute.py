@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from augury.algorithms.subroutines import FloatArray, Observer, beliefs
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     MAX_WEIGHT,
@@ -45,27 +46,6 @@ class SearchMemory(NamedTuple):
     """Steps of the longest search in the batch."""
 
 
-class Observer(Protocol):
-    """Sees what an executor computes on a batch of one graph, and changes nothing of it."""
-
-    def searched(self, values: Tensor, arc: Tensor, belief: Tensor, goes_on: Tensor, /) -> None:
-        """See a step of the search.
-
-        `values` are the distances or reached bits of the nodes; `arc` is the arc to each node's
-        predecessor, −1 for none; `belief` the probability of each arc to be that; `goes_on` the
-        logit of one more step.
-        """
-        ...
-
-    def reached(self, values: Tensor, goes_on: Tensor, /) -> None:
-        """See a step of a separate reachability search: the bits of the nodes, and that logit."""
-        ...
-
-    def compared(self, belief: Tensor, /) -> None:
-        """See how likely each arc of the paths is the bottleneck: (path, place)."""
-        ...
-
-
 @dataclass(frozen=True)
 class Executor(ABC):
     """A network, and which decisions of a run are its own."""
@@ -77,8 +57,8 @@ class Executor(ABC):
     neural_bottleneck: bool = True
     neural_augmentation: bool = True
     engine: str = "fast"
-    """How the steps are computed: "plain" as PyTorch writes them, "fast" compiled where there is
-    such a form for the network and the device; both evaluate the network and decide alike."""
+    """How the steps are computed: "plain" as PyTorch writes them, or a quicker form that decides
+    alike, where there is one for the network and the device."""
     observer: Observer | None = None
     """Sees every step; only the plain form has any to show."""
 
@@ -93,13 +73,12 @@ class Executor(ABC):
 
     @property
     @abstractmethod
-    def is_fast(self) -> bool:
-        """Whether the compiled form is wanted, and there is one."""
-
-    @property
     def form(self) -> str:
-        """The engine that runs: "plain" or "fast"."""
-        return "fast" if self.is_fast else "plain"
+        """The engine that runs."""
+
+    def quickest(self) -> Self:
+        """Return the same with the quickest engine that runs any network of this kind."""
+        return self
 
     @abstractmethod
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
@@ -159,7 +138,7 @@ class NeuralExecutor(Executor):
             goes_on = network.search_continues(state, run.wiring)
             if self.observer is not None:
                 choices = self._choices(state, terms.taken(None), wiring)
-                self.observer.searched(distance, *choices, goes_on)
+                self.observer.searched(distance.cpu().numpy(), *choices, float(goes_on.sigmoid()))
             run.advance(state, distance, goes_on)
         return run.ended
 
@@ -189,15 +168,20 @@ class NeuralExecutor(Executor):
             is_reached = network.reached_logits(state) > 0
             goes_on = network.reach_continues(state, run.wiring)
             if self.observer is not None:
-                self.observer.reached(is_reached, goes_on)
+                self.observer.reached(is_reached.cpu().numpy(), float(goes_on.sigmoid()))
             run.advance(state, is_reached, goes_on)
         return run.ended
 
     @property
     def is_fast(self) -> bool:
-        """See `Executor`."""
+        """Whether the compiled form is wanted, and there is one."""
         is_wanted = self.engine == "fast" and self.observer is None
         return is_wanted and fast.is_available(self.network, self.device)
+
+    @property
+    def form(self) -> str:
+        """See `Executor`."""
+        return "fast" if self.is_fast else "plain"
 
     @torch.inference_mode()
     def bottleneck(
@@ -209,7 +193,7 @@ class NeuralExecutor(Executor):
         walks, messages = self._messages(batch, residual, paths, tree)
         logits = self.network.bottleneck_logits(messages, walks)
         if self.observer is not None:
-            self.observer.compared(logits.softmax(-1))
+            self.observer.compared(logits.softmax(-1).cpu().numpy())
         place = logits.argmax(-1)
         return walks.capacities.gather(1, place[:, None])[:, 0].cpu().numpy()
 
@@ -236,11 +220,15 @@ class NeuralExecutor(Executor):
         walks = Walks(*(torch.as_tensor(array).to(self.device) for array in (*ends, *values)))
         return walks, self.network.walk_messages(memory.latent, walks)
 
-    def _choices(self, state: State, terms: LinkTerms, wiring: Wiring) -> tuple[Tensor, Tensor]:
+    def _choices(
+        self, state: State, terms: LinkTerms, wiring: Wiring
+    ) -> tuple[WideArray, FloatArray]:
         """Return the arc that each node would choose after this step, and how sure it is."""
         arc = wiring.arc[self.network.best_predecessors(state, terms, wiring)]
         arc[wiring.source] = -1
-        return arc, beliefs(self.network.link_scores(state, terms, wiring), wiring)
+        scores = self.network.link_scores(state, terms, wiring)
+        told = (part.cpu().numpy() for part in (scores, wiring.start, wiring.arc))
+        return arc.cpu().numpy(), beliefs(*told)
 
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
         """Encode each different pair of weight and residual once, and look the links up."""
@@ -365,20 +353,6 @@ def one_thread(is_wanted: bool) -> Iterator[None]:
 def wiring_of(batch: Batch, device: torch.device | str) -> Wiring:
     """A run asks for the wiring of the same batch many times; batches are compared by identity."""
     return Wiring.of(batch, device)
-
-
-def beliefs(scores: Tensor, wiring: Wiring) -> Tensor:
-    """(link,) scores → (arc,): softmax over the links into each node; self loops take their share.
-
-    For an observer: a decision takes the highest score and needs no probability.
-    """
-    from torch_geometric.utils import softmax
-
-    shares = softmax(scores, wiring.receiver, num_nodes=wiring.num_nodes)
-    of_arcs = shares.new_empty(wiring.num_links - wiring.num_nodes)
-    is_arc = wiring.arc >= 0
-    of_arcs[wiring.arc[is_arc]] = shares[is_arc]
-    return of_arcs
 
 
 def padded_paths(paths: Paths) -> tuple[WideArray, BoolArray]:

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from augury.algorithms import executor
+from augury.cells.network import CellNetwork
 from augury.config import NetworkConfig
-from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
 from augury.neural.execute import Executor, NeuralExecutor
 from augury.neural.networks import PaperNetwork
 
 
 class Kind(NamedTuple):
-    """What a kind of network needs to be known for."""
+    """How to build and run one kind of network."""
 
     make: Callable[[NetworkConfig, float], nn.Module]
     """From the configuration and the mean log-degree of the training graphs."""
@@ -24,7 +25,7 @@ class Kind(NamedTuple):
 
 NETWORKS: dict[str, Kind] = {
     "paper": Kind(PaperNetwork, NeuralExecutor),
-    "discrete": Kind(lambda config, _: DiscreteNetwork(config), DiscreteExecutor),
+    "discrete": Kind(lambda config, _: executor.make_network(config), executor.CellExecutor),
 }
 
 
@@ -35,5 +36,5 @@ def make_network(config: NetworkConfig, mean_log_degree: float = 1.0) -> Any:
 
 def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Executor:
     """Return the executor of a network."""
-    kind = "discrete" if isinstance(network, DiscreteNetwork) else "paper"
+    kind = "discrete" if isinstance(network, CellNetwork) else "paper"
     return NETWORKS[kind].executor(network, device)

@@ -34,8 +34,11 @@ class Linear(nn.Module):
 
     def part(self, x: Tensor, position: int) -> Tensor:
         """Apply only the columns that meet the input at this position of a concatenation."""
-        width = x.shape[-1]
-        return x @ self.weight[..., position * width : (position + 1) * width].mT
+        return self.columns(x, position * x.shape[-1])
+
+    def columns(self, x: Tensor, first: int) -> Tensor:
+        """Apply only the columns from `first` on, as many as the input is wide."""
+        return x @ self.weight[..., first : first + x.shape[-1]].mT
 
 
 class GRU(nn.Module):

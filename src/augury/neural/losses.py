@@ -14,13 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from augury.algorithms.samples import TERMS, seen_in
+from augury.cells import learning
+from augury.cells.network import CellNetwork
 from augury.neural.batch import ReachBatch, SearchBatch
-from augury.neural.discrete import DiscreteNetwork
 from augury.neural.features import to_bits
-from augury.neural.networks import PaperNetwork, Walks
-from augury.neural.reduce import pad_incoming
+from augury.neural.networks import PaperNetwork
 from augury.neural.unroll import predecessor_losses, unroll_reach, unroll_search
-from augury.neural.wiring import Wiring
 
 WEIGHTS = {
     "distance": 1.0,
@@ -137,30 +137,6 @@ def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None
     _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts)
 
 
-def discrete_losses(network: DiscreteNetwork, batch: ReachBatch, tally: Tally) -> None:
-    """Learn every local decision of the discrete network; the true bits are the input of each step.
-
-    Nothing continuous is carried along, so a step needs no history and errors cannot add up.
-    """
-    wiring, is_reached = batch.wiring, torch.zeros_like(batch.reached[0])
-    is_reached[wiring.source] = True
-    prepared = network.processor.prepare(network.encode_links(batch.is_usable))
-    for step, num_running in enumerate(batch.running):
-        wiring = wiring.first(num_running)
-        nodes, links = wiring.num_nodes, wiring.num_links
-        before, after = is_reached[:nodes], batch.reached[step, :nodes]
-        outputs = network.reach_logits(before, prepared[..., :links, :], wiring)
-        for name, logits, target in zip(
-            ("reachability", "termination"), outputs, (after, after & ~before), strict=True
-        ):
-            _add_bits(tally, name, logits, target)
-        sender = before.index_select(0, wiring.sender)
-        is_usable, weights = batch.is_usable[:links], batch.weights[:links]
-        scores = network.scores(sender, is_usable, weights)
-        _add_predecessors(tally, scores, weights, sender & is_usable, after & ~before, wiring)
-        is_reached = after
-
-
 def _add_bits(
     tally: Tally, name: str, logits: Tensor, target: Tensor, counts: Tensor | None = None
 ) -> None:
@@ -169,54 +145,18 @@ def _add_bits(
     tally.add(name, losses, (logits > 0) == target, counts)
 
 
-def _add_predecessors(
-    tally: Tally, scores: Tensor, weights: Tensor, is_valid: Tensor, is_new: Tensor, wiring: Wiring
-) -> None:
-    """A node that is reached now takes the valid link of least weight; several may tie."""
-    cost = torch.where(is_valid, weights, 2**31).unsqueeze(-1)
-    cost = pad_incoming(cost, wiring, 2**31).squeeze(-1)
-    is_best = (cost == cost.amin(-1, keepdim=True)) & (cost < 2**31)
-    rows = pad_incoming(scores.unsqueeze(-1), wiring, -torch.inf).squeeze(-1)
-    # Nodes that are not new have no best link; any finite value does, since they do not count.
-    is_best = is_best | ~is_new.unsqueeze(-1)
-    losses = -rows.log_softmax(-1).masked_fill(~is_best, -torch.inf).logsumexp(-1)
-    right = is_best.expand_as(rows).gather(-1, rows.argmax(-1, keepdim=True)).squeeze(-1)
-    tally.add("predecessor", losses, right, is_new)
-    tally.add("last_predecessor", torch.zeros_like(losses), right, is_new)
-
-
-def bit_losses(network: DiscreteNetwork, walks: Walks, tally: Tally) -> None:
-    """Compare and subtract the capacities of walks, bit by bit."""
-    capacity = walks.capacities
-    smallest = capacity.amin(-1, keepdim=True)
-    is_candidate = ~walks.is_padding
-    borrow = torch.zeros_like(capacity, dtype=torch.bool)
-    width = int(capacity.max()).bit_length()
-    for place in range(width - 1, -1, -1):
-        bit = (capacity >> place) & 1
-        logits = network.candidate_logits(is_candidate, bit, walks.is_padding)
-        is_candidate = is_candidate & (capacity >> place == smallest >> place)
-        _add_bits(tally, "bottleneck", logits.flatten(-2), is_candidate.flatten())
-    for place in range(width):
-        digits = (capacity >> place) & 1, ((smallest >> place) & 1).expand_as(capacity)
-        logits = network.difference_logits(*(digit.flatten() for digit in (*digits, borrow)))
-        left = digits[0] - digits[1] - borrow.long()
-        borrow = left < 0
-        target = torch.stack([left % 2 == 1, borrow], dim=-1)
-        _add_bits(tally, "augmentation", logits.flatten(-2), target.flatten())
-
-
 def learn(
-    network: PaperNetwork | DiscreteNetwork,
+    network: PaperNetwork | CellNetwork,
     search: SearchBatch,
     reach: Sequence[ReachBatch],
     tally: Tally,
 ) -> None:
     """Add up everything that a network learns from a batch, whatever its kind."""
-    if isinstance(network, DiscreteNetwork):
-        for part in reach:
-            discrete_losses(network, part, tally)
-        bit_losses(network, search.walks, tally)
+    if isinstance(network, CellNetwork):
+        learning.learn(network, seen_in(search, reach), TERMS, tally)
+        # A step needs no history here, so the last one is like any other.
+        for sums in (tally.loss, tally.right, tally.count):
+            sums["last_predecessor"] = sums["predecessor"].detach()
     else:
         search_losses(network, search, tally)
         for part in reach:

@@ -48,18 +48,9 @@ class Wiring:
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device | str = "cpu") -> Wiring:
-        """Add the self loops, each after the arcs into its node."""
-        nodes = np.arange(batch.num_nodes)
-        order, first = batch.by_sender
-        start = first + np.arange(batch.num_nodes + 1)
-        receiver = np.repeat(nodes, np.diff(start))
-        arc = np.full(len(receiver), -1)
-        # The reverses of arcs that are sorted by sender are sorted by receiver, and no arc leads
-        # from a node to itself, so the arcs into a node keep the order of their numbers.
-        arc[np.arange(batch.num_arcs) + np.repeat(nodes, np.diff(first))] = order ^ 1
-        sender = np.where(arc >= 0, batch.sender[arc] if batch.num_arcs else 0, receiver)
+        """Take the links of a batch."""
         graphs = batch.node_graph, batch.node_start, batch.source
-        return cls.from_arrays(sender, receiver, start, arc, *graphs).to(device)
+        return cls.from_arrays(*batch.links, *graphs).to(device)
 
     @classmethod
     def from_arrays(cls, *arrays: npt.NDArray[np.int64]) -> Wiring:

@@ -15,11 +15,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from augury.algorithms.executor import make_network
+from augury.cells.network import CellNetwork, compiled
 from augury.classical.graph import InputError
 from augury.experiments.bench import check_matching
-from augury.neural.discrete import DiscreteNetwork
 from augury.neural.engines import as_bytes, cuda, match_dense
-from augury.neural.engines.table import compile_table
 from proven import DISCRETE, proven, untrained
 
 HERE = Path(__file__).parent
@@ -83,7 +83,7 @@ def test_simulated_warps_match_as_the_cpu_does(tmp_path: Path, lanes: int, size:
 
 
 def evaluated(
-    library: ctypes.CDLL, adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork
+    library: ctypes.CDLL, adjacency: npt.NDArray[np.uint8], network: CellNetwork
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     count, left, right = adjacency.shape
     places = np.arange(left, dtype=np.uint64)[:, None]
@@ -132,17 +132,18 @@ def test_the_parameters_are_those_of_the_network() -> None:
     parts = parameters.split([128, 64, 64, 1024, 32, 32, 2, 2, 64])
     kinds, message, own_join = (part.reshape(-1, 32) for part in parts[:3])
     joined = parts[3].reshape(32, 32)
-    table = compile_table(network)
+    decided = compiled(network).entries["flood"]
     for own, mask in product((0, 1), range(16)):
-        present = [k for k in range(4) if mask >> k & 1] + [2 * own]
+        mask |= 1 << 2 * own
+        present = [k for k in range(4) if mask >> k & 1]
         heard = F.leaky_relu(message[own] + kinds[present].amax(0))
         updated = F.leaky_relu(own_join[own] + heard @ joined)
-        assert (updated @ parts[4] + parts[6][own] > 0) == table.reached[own, mask]
-        assert (updated @ parts[5] + parts[7][own] > 0) == table.changed[own, mask]
+        assert (updated @ parts[4] + parts[6][own] > 0) == decided[own, mask, 0]
+        assert (updated @ parts[5] + parts[7][own] > 0) == decided[own, mask, 1]
 
 
 def test_a_network_of_another_width_is_refused() -> None:
-    other = DiscreteNetwork(replace(DISCRETE.network, hidden=16))
+    other = make_network(replace(DISCRETE.network, hidden=16))
     with pytest.raises(InputError, match="32 units, a lane each, not 16"):
         cuda.network_parameters(other)
 

@@ -46,8 +46,8 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     """Time our engines beside SciPy, NetworkX, igraph and OR-Tools on the same dense arrays.
 
     Graphs a second end to end, by CPU time, all answers checked; ratios are to SciPy's one
-    block-diagonal call. "table" is the compiled network, "fast" and "plain" evaluate it. Then what
-    two threads save, and how time and memory grow with one graph.
+    block-diagonal call. "table" is the compiled network, "lookup" reads its table, "plain"
+    evaluates it. Then what two threads save, and how time and memory grow with one graph.
     """
     from augury.classical.formats import write_text
     from augury.classical.graph import InputError

@@ -62,6 +62,7 @@ class Engine(StrEnum):
 
     AUTO = "auto"
     PLAIN = "plain"
+    LOOKUP = "lookup"
     FAST = "fast"
     TABLE = "table"
     CUDA = "cuda"

@@ -29,14 +29,14 @@ def verify(
     Exit code 0 if it is proven, 1 if it is not, 2 if there is no such network.
     """
     from augury import __version__
+    from augury.cells.network import CellNetwork
     from augury.classical.graph import InputError
     from augury.neural.checkpoint import find, load
-    from augury.neural.discrete import DiscreteNetwork
     from augury.verify import verify as proof_of
 
     path = find(model)
     loaded = load(path)
-    if not isinstance(loaded.network, DiscreteNetwork):
+    if not isinstance(loaded.network, CellNetwork):
         raise InputError(
             f"{model}: only a discrete network can be verified, and this is {loaded.config.preset}"
         )
@@ -44,7 +44,7 @@ def verify(
     if json:
         print(json_text.dumps(proof.to_dict() | {"model": model, "version": __version__}))
     else:
-        head = "subroutine", "cases", "right", "margin", "rounding", "seconds"
+        head = "cell", "cases", "right", "margin", "rounding", "seconds"
         rows = [
             (
                 part.name,

@@ -1,11 +1,12 @@
 """Arrays become matchings and flows, by whichever form of the network is quickest.
 
-An engine is a form of the same function: `plain` and `fast` evaluate the network at each step,
-`table` is the verified network compiled to its own transition table and run bit-parallel, and
-`cuda` and `cuda-table` are these two on a GPU, for many graphs of at most 64 nodes a side. All make
-the same decisions, round for round, with the weights of `ties`: the tests compare them. Only a
-network that verifies has the compiled forms (`Table.require_exact`); without a network they stand
-for the shipped one.
+An engine is a form of the same function: `plain` evaluates the network at every node in every
+step, `lookup` reads its table there, `table` is a hand-written, bit-parallel loop of what the table
+of a proven network says, and `cuda` and `cuda-table` are `plain` and `table` on a GPU, for many
+graphs of at most 64 nodes a side. `fast` is a form of the paper's networks alone. All make the same
+decisions, round for round, with the weights of `ties`: the tests compare them. `table`, `cuda` and
+`cuda-table` have no judge, so they run only a network that is proven with its margins
+(`require_proof`); without a network they stand for the shipped one.
 
 Everything here takes arrays and returns arrays, and knows neither labels nor files.
 """
@@ -28,9 +29,7 @@ from augury.classical.graph import InputError, IntArray, WideArray
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from augury.neural.discrete import DiscreteNetwork
-    from augury.neural.engines.table import Table
-
+    from augury.cells.network import CellNetwork
 
 CELLS_A_THREAD = 2**20
 """Bytes of dense graphs from which on another thread pays: 0.3 to 4 milliseconds' work."""
@@ -47,19 +46,21 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class Engine:
-    """One form of the discrete network."""
+    """One form of a network."""
 
     what: str
     device: str
-    match: Callable[[npt.NDArray[np.uint8], DiscreteNetwork | None, int], Matched]
+    match: Callable[[npt.NDArray[np.uint8], CellNetwork | None, int], Matched]
     """(graph, left, right) bytes, the network, the threads → mates."""
+    needs_proof: bool = False
+    """Whether it has no judge, and so takes arrays and runs only networks that are proven."""
 
 
 def match_dense(
     adjacency: npt.ArrayLike,
     *,
     engine: str = "table",
-    network: DiscreteNetwork | None = None,
+    network: CellNetwork | None = None,
     threads: int = 1,
 ) -> Matched:
     """Match every graph of a batch of dense adjacency arrays.
@@ -88,7 +89,7 @@ def match_dense(
 
 
 def match_sparse(
-    matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, *, network: DiscreteNetwork | None = None
+    matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, *, network: CellNetwork | None = None
 ) -> Matched:
     """Match one sparse graph, rows left and columns right; every stored entry is an edge."""
     return match_union([matrix], network=network)
@@ -97,7 +98,7 @@ def match_sparse(
 def match_union(
     matrices: Sequence[scipy.sparse.sparray | scipy.sparse.spmatrix],
     *,
-    network: DiscreteNetwork | None = None,
+    network: CellNetwork | None = None,
 ) -> Matched:
     """Match sparse graphs of any sizes; their mates follow each other, each counted in its graph.
 
@@ -123,25 +124,23 @@ def match_lists(
     left_start: WideArray,
     right_start: WideArray,
     *,
-    network: DiscreteNetwork | None = None,
+    network: CellNetwork | None = None,
 ) -> Matched:
     """Match graphs that lie side by side; row r of them has `indices[indptr[r] : indptr[r + 1]]`.
 
     Rows and columns of graph g start at `left_start[g]` and `right_start[g]`; `indices` count from
     the first graph on, the mates returned from their batch.
     """
-    exact_table(network)
+    require_proof(network)
     return _match_lists(indptr, indices, left_start, right_start)
 
 
-def push_flows(
-    batch: Batch, *, network: DiscreteNetwork | None = None
-) -> tuple[WideArray, IntArray]:
+def push_flows(batch: Batch, *, network: CellNetwork | None = None) -> tuple[WideArray, IntArray]:
     """Return the residual of a maximum flow of each network of the batch, and the rounds taken."""
-    from augury.neural.discrete import refuse_beyond_range
+    from augury.algorithms.subroutines import refuse_beyond_range
     from augury.neural.engines import cpu
 
-    refuse_beyond_range(batch.capacity, exact_table(network).bits)
+    refuse_beyond_range(batch.capacity, require_proof(network).bits)
     order, start = batch.by_sender
     nodes = batch.num_nodes
     arcs = cpu.Arcs(
@@ -175,37 +174,37 @@ def starts(sizes: Sequence[int] | npt.NDArray[np.integer[Any]]) -> WideArray:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
-def exact_table(network: DiscreteNetwork | None) -> Table:
-    """Compile a network, by default the shipped one, and refuse one that does not verify."""
-    from augury.neural.engines.table import compile_table
+def require_proof(network: CellNetwork | None) -> CellNetwork:
+    """Return the network, by default the shipped one, if it is proven; the proof is kept.
 
-    if network is None:
-        return _shipped_table()
-    table = compile_table(network)
-    table.require_exact()
-    return table
+    Raises:
+        InputError: it is not.
+    """
+    from augury.cells.proof import is_proven
+
+    network = shipped_network() if network is None else network
+    if not is_proven(network):
+        raise InputError(
+            "this network is not proven, so it has no compiled form; `augury verify` shows why"
+        )
+    return network
 
 
 @cache
-def shipped_network() -> DiscreteNetwork:
+def shipped_network() -> CellNetwork:
     """Load the discrete network that comes with the package."""
     from augury.neural.checkpoint import find, load
 
     return load(find("discrete")).network
 
 
-@cache
-def _shipped_table() -> Table:
-    return exact_table(shipped_network())
-
-
 def _match_table(
-    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+    adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
 ) -> Matched:
     """Share the graphs among threads; small ones as words, others as lists."""
     from augury.neural.engines import cpu
 
-    exact_table(network)
+    require_proof(network)
     count, num_left, num_right = adjacency.shape
     mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
     is_small = max(num_left, num_right) <= cpu.WORD
@@ -261,20 +260,20 @@ def _match_large(adjacency: npt.NDArray[np.uint8]) -> Matched:
 
 
 def _match_evaluated(
-    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int, engine: str
+    adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int, engine: str
 ) -> Matched:
     """Evaluate the network at each step, in the rounds of `ford_fulkerson`."""
+    from augury.algorithms.executor import CellExecutor
     from augury.classical.ford_fulkerson import Settings, ford_fulkerson
     from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
-    from augury.neural.discrete import DiscreteExecutor
     from augury.neural.engines.ties import turning_weights
     from augury.neural.execute import threads_for
 
     count, num_left, num_right = adjacency.shape
     graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
     batch = Batch.of([FlowNetwork.from_bipartite(graph) for graph in graphs])
-    executor = DiscreteExecutor(network or shipped_network(), engine=engine).subroutines()
+    executor = CellExecutor(network or shipped_network(), engine=engine).subroutines()
     mates = np.full((count, num_left), -1, np.int32)
     rounds = np.zeros(count, np.int32)
     settings = Settings(many_paths=True, weights=turning_weights)
@@ -293,24 +292,30 @@ def _match_evaluated(
     return Matched(mates, rounds)
 
 
+def _match_nothing(
+    adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
+) -> Matched:
+    raise InputError("the engine 'fast' is a form of the paper's networks, not of a discrete one")
+
+
 def _match_on_gpu(
-    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+    adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
 ) -> Matched:
     """Copy the graphs to the GPU, pack and match them there, and copy the mates back."""
     from augury.neural.engines import cuda
 
-    exact_table(network)
+    require_proof(network)
     mates, rounds = cuda.match_packed(cuda.pack(cuda.on_device(adjacency)))
     return Matched(mates.get(), rounds.get())
 
 
 def _evaluate_on_gpu(
-    adjacency: npt.NDArray[np.uint8], network: DiscreteNetwork | None, threads: int
+    adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
 ) -> Matched:
     """Evaluate the network on the GPU; there is no judge there, so only one that verifies may."""
     from augury.neural.engines import cuda
 
-    exact_table(network)
+    require_proof(network)
     packed = cuda.pack(cuda.on_device(adjacency), 64)
     mates, rounds = cuda.evaluate_packed(packed, network or shipped_network())
     return Matched(mates.get(), rounds.get())
@@ -318,23 +323,28 @@ def _evaluate_on_gpu(
 
 ENGINES: dict[str, Engine] = {
     "plain": Engine(
-        "the network, evaluated in PyTorch at each step",
+        "the network, evaluated at every node in every step",
         "cpu",
         partial(_match_evaluated, engine="plain"),
     ),
-    "fast": Engine(
-        "the network, evaluated at each step where something changed",
+    "lookup": Engine(
+        "the network's table, read at every node in every step",
         "cpu",
-        partial(_match_evaluated, engine="fast"),
+        partial(_match_evaluated, engine="lookup"),
     ),
-    "table": Engine("the compiled network, 64 nodes to a word", "cpu", _match_table),
+    "fast": Engine("the paper's networks, a search as one compiled loop", "cpu", _match_nothing),
+    "table": Engine("the proven network as a loop, 64 nodes to a word", "cpu", _match_table, True),
     "cuda": Engine(
-        "the network, evaluated on a GPU at each step, at most 64 nodes a side",
+        "the network, evaluated on a GPU in every step, at most 64 nodes a side",
         "cuda",
         _evaluate_on_gpu,
+        True,
     ),
     "cuda-table": Engine(
-        "the compiled network on a GPU, at most 64 nodes a side", "cuda", _match_on_gpu
+        "the proven network as a loop on a GPU, at most 64 nodes a side",
+        "cuda",
+        _match_on_gpu,
+        True,
     ),
 }
 """The engines by name."""

@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augury.classical.ford_fulkerson import MAX_WEIGHT
+from augury.cells.network import CellNetwork
 from augury.classical.graph import InputError
-from augury.neural.discrete import DiscreteNetwork
 
 FOLDER = Path(__file__).parent
 WORDS = {
@@ -170,7 +169,7 @@ def match_packed(packed: Packed, variant: tuple[int, int] | None = None) -> tupl
 
 
 @torch.inference_mode()
-def network_parameters(network: DiscreteNetwork) -> npt.NDArray[np.float32]:
+def network_parameters(network: CellNetwork) -> npt.NDArray[np.float32]:
     """Return what `network.cu` wants of a network, by the network's own layers, flat.
 
     In order: the message of each kind (4, K), what a node's own bit adds to it (2, K) and to the
@@ -180,30 +179,24 @@ def network_parameters(network: DiscreteNetwork) -> npt.NDArray[np.float32]:
     hidden = network.hidden
     if hidden != UNITS:
         raise InputError(f"on a GPU a network has {UNITS} units, a lane each, not {hidden}")
-    bits = torch.arange(2, device=network.score.weight.device)
-    nodes = network.encode_nodes(bits)
-    message, join = network.processor.message, network.processor.join
-    links = network.processor.prepare(network.encode_links(bits))
-    kinds = message.part(nodes, 1)[:, None] + links
-    heads = [network.reached, network.changed]
-    # Nothing is updated yet, so this is what the own bit and the bias add up to.
-    nothing = torch.zeros_like(nodes)
-    constants = [head(torch.cat([nodes, nothing], dim=-1)) for head in heads]
-    weights = torch.arange(MAX_WEIGHT + 1, device=bits.device)
-    grid = torch.cartesian_prod(bits, bits, weights)
+    flood: Any = network["flood"]
+    bits = torch.arange(2, device=network.device)
+    nodes = flood.encoded(bits)
+    # Nothing is heard yet, so this is what the own bit and the bias add up to.
+    constants = flood.head(torch.cat([nodes, torch.zeros_like(nodes)], dim=-1))
     parts = [
-        kinds,
-        message.part(nodes, 0),
-        join.part(nodes, 0),
-        join.weight[:, hidden:].T,
-        *(head.weight[0, hidden:] for head in heads),
-        *constants,
-        network.scores(grid[:, 0], grid[:, 1], grid[:, 2]),
+        flood.sent(),
+        flood.message.columns(nodes, 0),
+        flood.join.columns(nodes, 0),
+        flood.join.weight[:, hidden:].T,
+        flood.head.weight[:, hidden:],
+        constants.T,
+        network["nearest"](),
     ]
     return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy().astype(np.float32)
 
 
-def evaluate_packed(packed: Packed, network: DiscreteNetwork) -> tuple[Any, Any]:
+def evaluate_packed(packed: Packed, network: CellNetwork) -> tuple[Any, Any]:
     """As `match_packed`, with the network evaluated at each step; `packed` has words of 64 bits."""
     module = cupy()
     columns, num_left = packed

@@ -1,21 +1,24 @@
-"""The discrete network executes Edmonds-Karp without a mistake, and learns it bit by bit."""
+"""Cells execute Edmonds-Karp without a mistake, evaluated and looked up, and decide alike."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from scipy.sparse.csgraph import maximum_flow
-from torch import Tensor
 
+from augury.algorithms.cells import CELLS, LEAST
+from augury.algorithms.executor import CellExecutor
+from augury.algorithms.subroutines import OnCells, Reached, beliefs, best_links, probability
+from augury.cells.network import CellNetwork, compiled
+from augury.cells.table import Table
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     BREADTH_FIRST,
+    Round,
     Settings,
     Subroutines,
     Verdict,
@@ -32,17 +35,12 @@ from augury.classical.generate import (
     sparse,
     uniform,
 )
-from augury.classical.graph import InputError
+from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, maximum_values, simulate
-from augury.neural.batch import ReachBatch, SearchBatch
-from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork, Reached
-from augury.neural.losses import WEIGHTS, Tally, bit_losses, discrete_losses, learn
-from augury.neural.networks import Walks
-from augury.neural.wiring import Wiring
 from graphs import BOTH_WAYS, NETWORKS
 from proven import proven, untrained
-from tiny import UNEQUAL, samples
+from tiny import UNEQUAL
 
 INT32 = 2**31 - 1
 
@@ -81,7 +79,7 @@ MIXED = [networks[-1] for networks in FAMILIES.values()]
 
 
 def executor() -> Subroutines:
-    return DiscreteExecutor(proven()).subroutines()
+    return CellExecutor(proven()).subroutines()
 
 
 def scipys_maximum(network: FlowNetwork) -> int:
@@ -124,7 +122,7 @@ def test_the_tree_is_breadth_first_and_a_predecessor_has_the_least_weight_of_the
         depth = np.where(steps[-1], steps.argmax(0), never)
         memory = round_.tree.memory
         assert isinstance(memory, Reached)
-        assert np.array_equal(memory.is_reached.numpy(), steps[-1])
+        assert np.array_equal(memory.is_reached, steps[-1])
 
         arc = round_.tree.arc
         has_arc = steps[-1].copy()
@@ -146,7 +144,7 @@ def test_the_tree_is_breadth_first_and_a_predecessor_has_the_least_weight_of_the
 def test_a_search_ends_with_the_first_step_that_changes_nothing(network: FlowNetwork) -> None:
     batch = Batch.of([network])
     weights = np.ones(batch.num_arcs, np.uint8)
-    memory = DiscreteExecutor(proven()).search(batch, batch.capacity, weights).memory
+    memory = CellExecutor(proven()).search(batch, batch.capacity, weights).memory
     changes = len(reachable(batch, batch.capacity)) - 1
     assert memory.steps == min(changes + 1, network.num_nodes - 1)
 
@@ -180,14 +178,14 @@ def test_a_network_in_a_batch_of_unequal_ones_runs_as_if_alone(many_paths: bool)
 def narrow(bits: int) -> Subroutines:
     network = proven()
     network.bits = bits
-    return DiscreteExecutor(network).subroutines()
+    return CellExecutor(network).subroutines()
 
 
 def pipe(there: int, back: int = 0) -> FlowNetwork:
     return FlowNetwork.from_arcs(3, [0, 1, 1], [1, 2, 0], [there, there, back], source=0, sink=2)
 
 
-def damaged(seed: int) -> DiscreteNetwork:
+def damaged(seed: int) -> CellNetwork:
     network, rng = proven(), torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in network.parameters():
@@ -195,23 +193,39 @@ def damaged(seed: int) -> DiscreteNetwork:
     return network
 
 
-def keeps_the_largest() -> DiscreteNetwork:
-    """Return a network that is wrong about candidates, and without any once all bits are 0."""
+class LookedUp(OnCells):
+    """Any table as an executor."""
 
-    def logits(is_candidate: Tensor, bit: Tensor, is_padding: Tensor) -> Tensor:
-        return torch.where(is_candidate & (bit == 1), 1.0, -1.0)
+    def __init__(self, table: Table, bits: int = 63) -> None:
+        self.table, self.width = table, bits
 
-    network = proven()
-    network.candidate_logits = logits
-    return network
+    @property
+    def decider(self) -> Table:
+        return self.table
+
+    @property
+    def bits(self) -> int:
+        return self.width
+
+    def subroutines(self) -> Subroutines:
+        return Subroutines(self.search, self.bottleneck, self.augment, self.is_done)
+
+
+def keeps_the_largest() -> Subroutines:
+    """Return an executor that is wrong about candidates, and has none once all bits are 0."""
+    wrong = LEAST.truth.copy()
+    for case in LEAST.cases:
+        wrong[case.own] = case.own == 0b11
+    rules = Table.of_rules(CELLS)
+    return LookedUp(Table(CELLS, {**rules.entries, "least": wrong})).subroutines()
 
 
 def test_whatever_the_network_larger_capacities_beside_it_change_nothing() -> None:
     chain = FlowNetwork.from_arcs(4, [0, 1, 2], [1, 2, 3], [3, 7, 5], source=0, sink=3)
     matching = FlowNetwork.from_bipartite(uniform(np.random.default_rng(0), 5))
-    for network in (keeps_the_largest(), *map(damaged, range(12))):
-        executor = DiscreteExecutor(network, asks_reachability=False)
-        parts = executor.subroutines()._replace(search=BREADTH_FIRST.search)
+    others = [CellExecutor(damaged(seed)).subroutines() for seed in range(12)]
+    for own in (keeps_the_largest(), *others):
+        parts = own._replace(search=BREADTH_FIRST.search, is_done=BREADTH_FIRST.is_done)
         for small in (chain, matching):
             alone, together = (
                 simulate(graphs, parts, generators(len(graphs)))[0]
@@ -245,7 +259,7 @@ def test_capacities_beyond_the_range_are_refused_before_the_first_round(
 
 def test_parts_that_are_not_neural_are_classical() -> None:
     network = untrained()
-    parts = DiscreteExecutor(
+    parts = CellExecutor(
         network, asks_reachability=False, neural_bottleneck=False, neural_augmentation=False
     ).subroutines()
     run = simulate([BOTH_WAYS], parts._replace(search=BREADTH_FIRST.search), generators(1))[0]
@@ -254,133 +268,104 @@ def test_parts_that_are_not_neural_are_classical() -> None:
 
 def test_an_untrained_network_breaks_no_rule() -> None:
     for seed in range(5):
-        parts = DiscreteExecutor(untrained(seed)).subroutines()
+        parts = CellExecutor(untrained(seed)).subroutines()
         runs = simulate(MIXED[:6], parts, generators(6))
         for run, maximum in zip(runs, maximum_values(MIXED[:6]), strict=True):
             assert 0 <= run.value <= maximum
 
 
-def reach_batch() -> ReachBatch:
-    return samples().reach_batch(range(len(samples())))
+# Evaluated and looked up: the same decisions, whatever the network.
 
 
-def search_batch() -> SearchBatch:
-    return samples().search_batch(range(len(samples())), np.random.default_rng(0))
+def all_rounds(
+    networks: Sequence[FlowNetwork], parts: Subroutines, settings: Settings
+) -> list[Round]:
+    rngs = np.random.default_rng(5).spawn(len(networks))
+    return list(ford_fulkerson(Batch.of(networks), parts, rngs, settings))
 
 
-def test_gradients_reach_every_parameter() -> None:
-    network, tally = untrained(), Tally()
-    learn(network, search_batch(), [reach_batch()], tally)
-    tally.total().backward()
-    for name, parameter in network.named_parameters():
-        assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
+def one_weight_off(seed: int) -> CellNetwork:
+    """Return a proven network with one random weight changed a lot: it decides, often wrongly."""
+    network, rng = proven(), np.random.default_rng(seed)
+    parameters = list(network.parameters())
+    with torch.no_grad():
+        chosen = parameters[int(rng.integers(len(parameters)))].view(-1)
+        chosen[int(rng.integers(len(chosen)))] += float(rng.choice([-30, 30]))
+    return network
 
 
-class Rules:
-    """A stand-in for a network that computes the rules, and is as sure of them as it is told.
-
-    In the decision that is named `wrong` it says the opposite.
-    """
-
-    def __init__(self, confidence: float, wrong: str = "", favourite: float = 0.0) -> None:
-        self.confidence, self.wrong, self.favourite = confidence, wrong, favourite
-        self.processor = self
-        self.digits: list[Tensor] = []
-        """Of the differences that were asked for, lowest first."""
-
-    def encode_links(self, is_usable: Tensor) -> Tensor:
-        return is_usable.unsqueeze(-1)
-
-    def prepare(self, links: Tensor) -> Tensor:
-        return links
-
-    def said(self, name: str, truth: Tensor) -> Tensor:
-        return self.confidence * (2.0 * truth - 1) * (-1 if name == self.wrong else 1)
-
-    def reach_logits(
-        self, is_reached: Tensor, prepared: Tensor, wiring: Wiring
-    ) -> tuple[Tensor, Tensor]:
-        after = is_reached.clone()
-        after[wiring.receiver[is_reached[wiring.sender] & prepared[:, 0]]] = True
-        changed = after & ~is_reached
-        return self.said("reachability", after), self.said("termination", changed)
-
-    def scores(self, sender: Tensor, is_usable: Tensor, weights: Tensor) -> Tensor:
-        good = torch.where(sender & is_usable, 20.0 - weights, 0.0) * self.confidence
-        return (-good if self.wrong == "predecessor" else good) + self.favourite * torch.arange(
-            len(weights)
-        )
-
-    def candidate_logits(self, is_candidate: Tensor, bit: Tensor, is_padding: Tensor) -> Tensor:
-        has_zero = (is_candidate & (bit == 0) & ~is_padding).any(-1, keepdim=True)
-        return self.said("bottleneck", is_candidate & ~(has_zero & (bit == 1)))
-
-    def difference_logits(self, capacity: Tensor, amount: Tensor, borrow: Tensor) -> Tensor:
-        left = capacity - amount - borrow.long()
-        self.digits.append(left % 2)
-        return self.said("augmentation", torch.stack([left % 2 == 1, left < 0], dim=-1))
-
-
-def tallied(rules: Rules, reach: ReachBatch, walks: Walks) -> Tally:
-    tally = Tally()
-    discrete_losses(cast(DiscreteNetwork, rules), reach, tally)
-    bit_losses(cast(DiscreteNetwork, rules), walks, tally)
-    return tally
-
-
-BITS = ("reachability", "termination", "bottleneck", "augmentation")
-
-
-@pytest.mark.parametrize("confidence", [0.5, 8.0])
-def test_the_loss_of_right_bits_is_their_doubt_alone(confidence: float) -> None:
-    tally = tallied(Rules(confidence), reach_batch(), search_batch().walks)
-    for name in BITS:
-        assert float(tally.means()[name]) == pytest.approx(
-            math.log1p(math.exp(-confidence)), rel=1e-3
-        ), name
-    assert all(accuracy == 1 for accuracy in tally.accuracies().values())
-
-
-def test_the_borrow_that_is_learnt_from_is_the_true_one() -> None:
-    rules, walks = Rules(1.0), search_batch().walks
-    bit_losses(cast(DiscreteNetwork, rules), walks, Tally())
-    kept = sum(digit << place for place, digit in enumerate(rules.digits))
-    smallest = walks.capacities.amin(-1, keepdim=True)
-    assert torch.equal(torch.as_tensor(kept), (walks.capacities - smallest).flatten())
-
-
-@pytest.mark.parametrize("wrong", [*BITS, "predecessor"])
-def test_a_wrong_decision_costs_in_its_own_term_alone(wrong: str) -> None:
-    right, other = (
-        tallied(Rules(4.0, name), reach_batch(), search_batch().walks) for name in ("", wrong)
+@pytest.mark.parametrize("seed", range(10))
+def test_looking_up_is_evaluating_any_network(seed: int) -> None:
+    network = {0: proven(), 1: untrained(0), 2: untrained(1)}.get(seed, one_weight_off(seed))
+    chosen = Settings(max_failures=2, many_paths=bool(seed % 2))
+    evaluated, looked_up = (
+        all_rounds(MIXED, CellExecutor(network, engine=engine).subroutines(), chosen)
+        for engine in ("plain", "lookup")
     )
-    for name in (*BITS, "predecessor"):
-        if name == wrong:
-            assert other.means()[name] > right.means()[name] + 1
-            assert other.accuracies()[name] < 0.5
-        else:
-            assert other.means()[name] == right.means()[name]
-    assert other.total() > right.total() + 0.1
+    assert len(evaluated) == len(looked_up)
+    for one, other in zip(evaluated, looked_up, strict=True):
+        np.testing.assert_array_equal(one.tree.arc, other.tree.arc)
+        np.testing.assert_array_equal(one.tried.arcs, other.tried.arcs)
+        np.testing.assert_array_equal(one.proposed, other.proposed)
+        np.testing.assert_array_equal(one.verdict, other.verdict)
+        np.testing.assert_array_equal(one.after, other.after)
 
 
-def test_any_of_several_links_of_least_weight_is_right() -> None:
-    batch = reach_batch()
-    equal = replace(batch, weights=torch.full_like(batch.weights, 7))
-    walks = search_batch().walks
-    for favourite in (1e-3, -1e-3):  # the last of equal links, or the first
-        tally = tallied(Rules(1.0, favourite=favourite), equal, walks)
-        assert tally.accuracies()["predecessor"] == 1
-        assert float(tally.means()["predecessor"]) < 1e-3
-    # With the true weights the same preference, made strong, is wrong somewhere.
-    assert tallied(Rules(0.1, favourite=9.0), batch, walks).accuracies()["predecessor"] < 1
+def test_some_of_these_networks_do_decide_otherwise() -> None:
+    assert any(compiled(one_weight_off(seed)).differences() for seed in range(3, 10))
 
 
-def test_only_nodes_that_are_new_count_for_the_predecessor() -> None:
-    batch, tally = reach_batch(), Tally()
-    discrete_losses(untrained(), batch, tally)
-    first = batch.wiring.num_graphs
-    last = sum(int(batch.reached[:, node].any()) for node in range(batch.wiring.num_nodes))
-    assert tally.count["predecessor"] == last - first
-    total: Any = sum(int(batch.wiring.offsets[count, 0]) for count in batch.running)
-    assert tally.count["reachability"] == tally.count["termination"] == total
-    assert set(tally.means()) - set(WEIGHTS) == {"last_predecessor"}
+def test_a_search_ends_after_one_step_less_than_there_are_nodes() -> None:
+    """Here every node flips its bit in each step and says so: the last bits count the steps."""
+    rules = Table.of_rules(CELLS)
+    flips = np.ones_like(rules.entries["flood"])
+    flips[1, :, 0] = 0
+    flipping = LookedUp(Table(CELLS, {**rules.entries, "flood": flips}))
+    for nodes in (2, 3, 4, 5):
+        path = range(nodes - 1)
+        network = FlowNetwork.from_arcs(
+            nodes, path, [k + 1 for k in path], [1] * (nodes - 1), source=0, sink=nodes - 1
+        )
+        batch = Batch.of([network])
+        tree = flipping.search(batch, batch.capacity, np.ones(batch.num_arcs, np.uint8))
+        steps = nodes - 1
+        expected = [1 - steps % 2] + [steps % 2] * (nodes - 1)
+        assert isinstance(tree.memory, Reached)
+        assert tree.memory.is_reached.astype(int).tolist() == expected
+
+
+def test_subtrees_are_left_by_their_nearest_way_to_the_sink() -> None:
+    """Column 0 lies two steps deeper than column 2 in the same subtree: the near one is taken."""
+    edges = np.zeros((3, 4), np.bool_)
+    edges[0, [1, 2]] = True  # row 0: column 1 (to be matched with row 1) and column 2
+    edges[1, [1, 0]] = True  # row 1 leads on to column 0
+    batch = Batch.of([FlowNetwork.from_bipartite(BipartiteGraph.from_dense(edges))])
+    capacity = batch.capacity.copy()
+    path = [2, 2 * (3 + 2), 2 * (3 + 4 + 1)]  # source → row 1 → column 1 → sink
+    for arc in path:
+        capacity[arc], capacity[arc ^ 1] = 0, 1
+    ones = Settings(many_paths=True, weights=lambda batch, _: np.ones(batch.num_arcs, np.uint8))
+    started = replace(batch, capacity=capacity)
+    first = next(ford_fulkerson(started, LookedUp(Table.of_rules(CELLS)).subroutines(), (), ones))
+    assert len(first.paths.arcs) == 3
+    assert batch.receiver[first.paths.arcs[1]] == 1 + 3 + 2
+
+
+def test_the_first_of_equally_good_links_is_the_best() -> None:
+    score, start = np.array([1, 5, 5, 2, 2, 7, 0]), np.array([0, 4, 5, 7])
+    assert best_links(score, start, np.array([0, 1, 2])).tolist() == [1, 4, 5]
+    assert best_links(score, start, np.array([2])).tolist() == [5]
+    assert len(best_links(score, start, np.zeros(0, np.int64))) == 0
+
+
+def test_beliefs_are_shares_of_each_nodes_links() -> None:
+    batch = Batch.of(MIXED)
+    links = batch.links
+    score = np.random.default_rng(0).normal(size=len(links.arc)).astype(np.float32)
+    found = beliefs(score, links.start, links.arc)
+    for node in range(0, batch.num_nodes, 7):
+        own = slice(links.start[node], links.start[node + 1])
+        power = np.exp(score[own].astype(float))
+        expected = (power / power.sum())[:-1]  # the last is the self loop
+        np.testing.assert_allclose(found[links.arc[own][:-1]], expected, rtol=1e-6)
+    assert probability(np.array([-800.0, 0.0, 800.0])).tolist() == [0.0, 0.5, 1.0]

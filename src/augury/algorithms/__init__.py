@@ -1,0 +1,1 @@
+"""Algorithms as programmes over cells; the table `ALGORITHMS`."""

@@ -1,0 +1,1 @@
+"""Local rules: declared once, then enumerated, learnt, proven, compiled and looked up."""

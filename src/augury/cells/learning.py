@@ -1,0 +1,101 @@
+"""What cells see in traces becomes losses: how often each case occurs, and what its rule says.
+
+A network's answer depends on the case alone, so every case is evaluated once and counts as often as
+it was seen: the sum over everything that was seen, without evaluating it. The targets are the rules
+of the cells; a trace only tells which cases occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from augury.cells.cell import Cell, mask_of
+from augury.cells.network import CellNetwork, case_logits, expectations
+
+
+class Seen(NamedTuple):
+    """Cases of one cell, as many as there are rows."""
+
+    cell: Cell
+    own: Tensor
+    """(row,) own bits; of a choice nothing but the number of rows counts."""
+    kind: Tensor | None = None
+    """(row, place) messages; −1 fills a row up."""
+
+
+class Tallied(Protocol):
+    """Adds up losses and right decisions under a name."""
+
+    def add(
+        self, name: str, losses: Tensor, right: Tensor, counts: Tensor | None = None, /
+    ) -> None:
+        """Add losses (…, entry) and verdicts (…, entry); entry e counts `counts[e]` times."""
+        ...
+
+
+def learn(
+    network: CellNetwork,
+    seen: Iterable[Seen],
+    names: Mapping[str, Mapping[str, str]],
+    tally: Tallied,
+) -> None:
+    """Add up the losses of a network on all that its cells saw.
+
+    `names[cell][output]` is the term of the loss that an output counts for; of a choice "".
+    """
+    counts: dict[Cell, Tensor] = {}
+    scores: dict[Cell, Tensor] = {}
+    for some in seen:
+        cell = some.cell
+        if cell.joins != "choice":
+            counts[cell] = counts.get(cell, 0) + _counts(some)
+            continue
+        scores[cell] = scores[cell] if cell in scores else network[cell.name]()
+        assert some.kind is not None
+        tally.add(names[cell.name][""], *_chosen(scores[cell], cell, some.kind))
+    for cell, often in counts.items():
+        logits = case_logits(network, cell)
+        expected = expectations(cell, logits.device)
+        wanted = expected.to(logits.dtype).expand_as(logits)
+        losses = F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+        right = (logits > 0) == expected
+        for place, output in enumerate(cell.outputs):
+            tally.add(names[cell.name][output], losses[..., place], right[..., place], often)
+
+
+def _counts(seen: Seen) -> Tensor:
+    """(case,): how often each case was seen."""
+    cell, heard = seen.cell, torch.zeros_like(seen.own)
+    if seen.kind is not None:
+        kinds = torch.arange(len(cell.kinds), device=seen.kind.device)
+        is_heard = (seen.kind.unsqueeze(-1) == kinds).any(-2)  # (row, kind)
+        heard = (is_heard.long() << kinds).sum(-1)
+    case = _case_numbers(cell).to(seen.own.device)[seen.own, heard]
+    return torch.bincount(case, minlength=len(cell.cases))
+
+
+@lru_cache(maxsize=64)
+def _case_numbers(cell: Cell) -> Tensor:
+    """(own, set): the number of each case; −1, which nothing that was seen may be, for no case."""
+    numbers = torch.full(cell.shape[:2], -1)
+    for number, case in enumerate(cell.cases):
+        numbers[case.own, mask_of(case.kinds)] = number
+    return numbers
+
+
+def _chosen(scores: Tensor, cell: Cell, kind: Tensor) -> tuple[Tensor, Tensor]:
+    """Let each row choose a message: (…, row) losses and verdicts; any of the best rank is right."""
+    is_padding = kind < 0
+    kind = kind.clamp(min=0)
+    rank = torch.from_numpy(cell.truth).to(kind.device)[kind].masked_fill(is_padding, -1)
+    is_best = rank == rank.amax(-1, keepdim=True)
+    rows = scores[..., kind].masked_fill(is_padding, -torch.inf)  # (…, row, place)
+    losses = -rows.log_softmax(-1).masked_fill(~is_best, -torch.inf).logsumexp(-1)
+    right = is_best.expand_as(rows).gather(-1, rows.argmax(-1, keepdim=True)).squeeze(-1)
+    return losses, right

@@ -1,0 +1,211 @@
+"""Cells become a network: a small module for each, of the shape that its messages ask for.
+
+Bits go in, real numbers are computed from them, and what comes out are the signs of these, or the
+place of the largest; nothing continuous is kept. Messages are joined by the maximum, so a module's decision
+depends on which kinds of message arrive, not on how many: `Cell.cases` are all there are.
+
+Leading axes `…` are for ensembles, whose weights are stacked (see `neural.layers`). Modules compute
+in the type of their own weights, whatever PyTorch's default is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from augury.cells.cell import Cell, Entries, Field, mask_of
+from augury.cells.table import Numbers, Said, Table
+from augury.neural.layers import Linear
+
+
+class Point(nn.Module):
+    """none: head(σ(E own)), σ the leaky ReLU."""
+
+    def __init__(self, cell: Cell, hidden: int) -> None:
+        super().__init__()
+        self.fields = cell.own_fields
+        self.own = Linear(_width(self.fields), hidden, bias=True)
+        self.head = Linear(hidden, len(cell.outputs), bias=True)
+
+    def forward(self, own: Tensor) -> Tensor:
+        """(point,) own bits → (…, point, output) logits."""
+        return self.head(F.leaky_relu(self.own(_bits(own, self.fields, self.own.weight))))
+
+
+class Gathering(nn.Module):
+    """set: head([x, σ(J [x, m])]), where x = σ(E own) and m = max σ(M [x, σ(K kind)]).
+
+    The maximum is over the kinds that are heard: messages of one kind are equal, so each is sent
+    once. σ is the leaky ReLU.
+    """
+
+    def __init__(self, cell: Cell, hidden: int) -> None:
+        super().__init__()
+        self.own_fields, self.kind_fields = cell.own_fields, cell.message_fields
+        width = hidden * len(self.kind_fields)
+        self.own = Linear(_width(self.own_fields), hidden, bias=True)
+        self.kind = Linear(_width(self.kind_fields), width, bias=True)
+        self.message = Linear(hidden + width, hidden, bias=False)
+        self.join = Linear(2 * hidden, hidden, bias=False)
+        self.head = Linear(2 * hidden, len(cell.outputs), bias=True)
+
+    def forward(self, own: Tensor, heard: Tensor) -> Tensor:
+        """(hearer,) own bits and sets of kinds → (…, hearer, output) logits."""
+        encoded, sent = self.encoded(own), self.sent()
+        kinds = torch.arange(sent.shape[-2], device=heard.device)
+        is_missing = (heard.unsqueeze(-1) >> kinds & 1).eq(0).unsqueeze(-1)  # (hearer, kind, 1)
+        loudest = sent.unsqueeze(-3).masked_fill(is_missing, -torch.inf).amax(-2)
+        # The leaky ReLU is monotone, so it may follow the maximum.
+        received = F.leaky_relu(self.message.columns(encoded, 0) + loudest)
+        joined = F.leaky_relu(self.join(torch.cat([encoded, received], dim=-1)))
+        return self.head(torch.cat([encoded, joined], dim=-1))
+
+    def encoded(self, own: Tensor) -> Tensor:
+        """(hearer,) own bits → (…, hearer, hidden)."""
+        return F.leaky_relu(self.own(_bits(own, self.own_fields, self.own.weight)))
+
+    def sent(self) -> Tensor:
+        """(…, kind, hidden): what a message of each kind adds to its hearer's own part."""
+        width = self.own.weight.shape[-2]
+        return self.message.columns(_encoded_kinds(self.kind, self.kind_fields), width)
+
+
+class Choosing(nn.Module):
+    """choice: score(σ(H σ(K kind))), σ the leaky ReLU; the highest score is chosen."""
+
+    def __init__(self, cell: Cell, hidden: int) -> None:
+        super().__init__()
+        self.kind_fields = cell.message_fields
+        width = hidden * len(self.kind_fields)
+        self.kind = Linear(_width(self.kind_fields), width, bias=True)
+        self.hidden = Linear(width, hidden, bias=False)
+        self.score = Linear(hidden, 1, bias=True)
+
+    def forward(self) -> Tensor:
+        """(…, kind): the score of each kind of message."""
+        encoded = _encoded_kinds(self.kind, self.kind_fields)
+        return self.score(F.leaky_relu(self.hidden(encoded))).squeeze(-1)
+
+
+MODULES: dict[str, Callable[[Cell, int], nn.Module]] = {
+    "none": Point,
+    "set": Gathering,
+    "choice": Choosing,
+}
+"""By the way in which a cell's messages join."""
+
+
+class CellNetwork(nn.ModuleDict):
+    """A module for each cell, by its name; `bits` is the width of the integers it was made for."""
+
+    def __init__(self, cells: Sequence[Cell], hidden: int, bits: int) -> None:
+        super().__init__({cell.name: MODULES[cell.joins](cell, hidden) for cell in cells})
+        self.cells, self.hidden, self.bits = tuple(cells), hidden, bits
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights."""
+        return next(self.parameters()).dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Of the weights."""
+        return next(self.parameters()).device
+
+    def weights_to_dict(self) -> dict[str, Any]:
+        """Return the weights as JSON can hold them: every float32 is a decimal exactly."""
+        return {name: weight.tolist() for name, weight in self.state_dict().items()}
+
+
+def case_logits(network: CellNetwork, cell: Cell) -> Tensor:
+    """Return what the network says in each of a cell's cases: positive for a 1 or "better".
+
+    (…, case, output), or (…, case, 1) of a choice: the first score less the second.
+    """
+    module, inputs = network[cell.name], _case_inputs(cell, network.device)
+    if cell.joins == "choice":
+        better, worse = inputs
+        scores = module()
+        return (scores[..., better] - scores[..., worse]).unsqueeze(-1)
+    return module(*inputs)
+
+
+@lru_cache(maxsize=64)
+def _case_inputs(cell: Cell, device: torch.device) -> tuple[Tensor, ...]:
+    """Return what a module is asked about all cases: see the `forward` of each."""
+    if cell.joins == "choice":
+        return tuple(torch.tensor([case.kinds for case in cell.cases], device=device).T)
+    own = torch.tensor([case.own for case in cell.cases], device=device)
+    if cell.joins == "none":
+        return (own,)
+    return own, torch.tensor([mask_of(case.kinds) for case in cell.cases], device=device)
+
+
+@lru_cache(maxsize=64)
+def expectations(cell: Cell, device: torch.device) -> Tensor:
+    """(case, output): what the rule says."""
+    return torch.tensor([case.expected for case in cell.cases], device=device)
+
+
+@torch.inference_mode()
+def compiled(network: CellNetwork) -> Table:
+    """Run a network on every case of its cells, and keep what it decided."""
+    entries: dict[str, Entries] = {}
+    for cell in network.cells:
+        if cell.joins == "choice":
+            ranks = torch.unique(network[cell.name](), return_inverse=True)[1]
+            entries[cell.name] = ranks.cpu().numpy().astype(np.int8)
+            continue
+        decided = (case_logits(network, cell) > 0).cpu().numpy()
+        entries[cell.name] = np.full(cell.shape, -1, np.int8)
+        for case, bits in zip(cell.cases, decided, strict=True):
+            entries[cell.name][case.own, mask_of(case.kinds)] = bits
+    return Table(network.cells, entries)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A network as the `Decider` of its cells: evaluated anew at every question."""
+
+    network: CellNetwork
+
+    def points(self, cell: Cell, own: Numbers, /) -> Said:
+        """See `table.Decider`."""
+        return self._said(cell, own)
+
+    def sets(self, cell: Cell, own: Numbers, heard: Numbers, /) -> Said:
+        """See `table.Decider`."""
+        return self._said(cell, own, heard)
+
+    def scores(self, cell: Cell, /) -> Said:
+        """See `table.Decider`."""
+        return self._said(cell)
+
+    @torch.inference_mode()
+    def _said(self, cell: Cell, *inputs: Numbers) -> Said:
+        device = self.network.device
+        tensors = (torch.from_numpy(np.asarray(part, np.int64)).to(device) for part in inputs)
+        return self.network[cell.name](*tensors).cpu().numpy()
+
+
+def _width(fields: Sequence[Field]) -> int:
+    return sum(field.bits for field in fields)
+
+
+def _bits(numbers: Tensor, fields: Sequence[Field], like: Tensor) -> Tensor:
+    """(…,) numbers → (…, bit) in the type of `like`, the highest bit first."""
+    shift = torch.arange(_width(fields) - 1, -1, -1, device=numbers.device)
+    return ((numbers.unsqueeze(-1) >> shift) & 1).to(like.dtype)
+
+
+def _encoded_kinds(encoder: Linear, fields: Sequence[Field]) -> Tensor:
+    """(…, kind, width): every kind of message, encoded."""
+    kinds = torch.arange(2 ** _width(fields), device=encoder.weight.device)
+    return F.leaky_relu(encoder(_bits(kinds, fields, encoder.weight)))

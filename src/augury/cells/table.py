@@ -1,0 +1,92 @@
+"""What was decided in every case of some cells becomes a `Table`, which decides by looking up.
+
+A table is filled by whoever decides: a network (`network.compiled`) or the rules themselves
+(`Table.of_rules`). It needs neither PyTorch nor the network any more, and holds every decision that
+a network can make. The three questions, one for each way in which messages join, are those that a
+network answers too (`network.Evaluated`), so whatever runs on cells runs on either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.cells.cell import Cell, Entries
+
+Numbers = npt.NDArray[np.integer[Any]]
+Said = npt.NDArray[Any]
+"""Numbers of which only the sign counts, or the order: a positive one is a 1."""
+
+
+class Decider(Protocol):
+    """Decides the cases of cells, many at once."""
+
+    def points(self, cell: Cell, own: Numbers, /) -> Said:
+        """(point,) own bits → (point, output)."""
+        ...
+
+    def sets(self, cell: Cell, own: Numbers, heard: Numbers, /) -> Said:
+        """(hearer,) own bits and sets of kinds → (hearer, output)."""
+        ...
+
+    def scores(self, cell: Cell, /) -> Said:
+        """Return how good each kind of message is: (kind,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The decisions on every case of some cells, by the cell's name; see `Cell.shape`.
+
+    Of a choice: the rank of each kind, the highest is chosen; equal scores share a rank.
+    """
+
+    cells: tuple[Cell, ...]
+    entries: Mapping[str, Entries]
+
+    @classmethod
+    def of_rules(cls, cells: Sequence[Cell]) -> Table:
+        """The truth."""
+        return cls(tuple(cells), {cell.name: cell.truth for cell in cells})
+
+    @property
+    def num_cases(self) -> int:
+        """How many decisions there are, each counted once."""
+        return sum(len(case.expected) for cell in self.cells for case in cell.cases)
+
+    def differences(self) -> list[str]:
+        """Name the cells that differ from their rule in any case."""
+        return [cell.name for cell in self.cells if not _agrees(cell, self.entries[cell.name])]
+
+    def points(self, cell: Cell, own: Numbers, /) -> Said:
+        """See `Decider`."""
+        return self.entries[cell.name][own, 0]
+
+    def sets(self, cell: Cell, own: Numbers, heard: Numbers, /) -> Said:
+        """See `Decider`."""
+        return self.entries[cell.name][own, heard]
+
+    def scores(self, cell: Cell, /) -> Said:
+        """See `Decider`."""
+        return self.entries[cell.name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {cell.name: self.entries[cell.name].tolist() for cell in self.cells}
+
+
+def sets_of(kind: Numbers, start: Numbers) -> Numbers:
+    """Return the set of kinds in each segment `kind[start[s] : start[s + 1]]`; none is empty."""
+    # A set is the OR of its kinds: it does not count them.
+    return np.bitwise_or.reduceat(1 << kind, start[:-1])
+
+
+def _agrees(cell: Cell, entries: Entries) -> bool:
+    if cell.joins == "choice":
+        return all(entries[case.kinds[0]] > entries[case.kinds[1]] for case in cell.cases)
+    occurs = cell.truth >= 0
+    return bool((entries[occurs] == cell.truth[occurs]).all())

@@ -1,0 +1,196 @@
+"""A proof covers every case with any rounding, and names the case that is wrong."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from augury.algorithms.cells import CELLS, FLOOD, LEAST, NEAREST, SUBTRACT
+from augury.cells.cell import Cell
+from augury.cells.network import CellNetwork, case_logits, expectations
+from augury.cells.proof import Part, is_proven, prove
+from augury.neural.layers import Linear
+from proven import proven, untrained
+
+PARTS: dict[str, tuple[Cell, int]] = {
+    "flood reached": (FLOOD, 0),
+    "flood changed": (FLOOD, 1),
+    "nearest": (NEAREST, 0),
+    "least candidate": (LEAST, 0),
+    "subtract digit": (SUBTRACT, 0),
+    "subtract borrow": (SUBTRACT, 1),
+}
+
+
+def head(network: CellNetwork, name: str) -> Linear:
+    """The layer that speaks last in a part."""
+    found = network[name.split()[0]].get_submodule("score" if name == "nearest" else "head")
+    assert isinstance(found, Linear) and found.bias is not None
+    return found
+
+
+def of_head(network: CellNetwork, name: str) -> Iterator[Tensor]:
+    """Yield the weights and the bias with which one output is computed."""
+    layer, place = head(network, name), PARTS[name][1]
+    assert layer.bias is not None
+    yield layer.weight[place]
+    yield layer.bias[:, place]
+
+
+def part_of(network: CellNetwork, name: str) -> Part:
+    return next(part for part in prove(network) if part.name == name)
+
+
+def signed(network: CellNetwork, name: str) -> Tensor:
+    """(case,): positive where the network is right."""
+    cell, place = PARTS[name]
+    said = case_logits(network, cell)[:, place].detach()
+    return torch.where(expectations(cell, said.device)[:, place], said, -said)
+
+
+def test_a_good_network_is_proven_in_every_case() -> None:
+    parts = prove(proven())
+    assert [part.name for part in parts] == list(PARTS)
+    for part in parts:
+        assert part.cases == len(PARTS[part.name][0].cases)
+        assert part.right == part.cases and part.is_proven and part.wrong == ""
+        assert part.margin > part.bound > 0
+    assert is_proven(proven()) and not is_proven(untrained())
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_that_says_the_opposite_is_the_one_that_is_named(name: str) -> None:
+    network = proven()
+    with torch.no_grad():
+        for weights in of_head(network, name):
+            weights.neg_()
+    wrong = [part for part in prove(network) if not part.is_proven]
+    assert [part.name for part in wrong] == [name]
+    cell = PARTS[name][0]
+    assert wrong[0].right == 0 and wrong[0].wrong == cell.words(cell.cases[0])
+
+
+def with_margin(name: str, factor: float) -> CellNetwork:
+    """Shift a proven network's last bias until the smallest margin is a multiple of the bound."""
+    network = proven()
+    part = part_of(network, name)
+    said = signed(copy.deepcopy(network).double(), name)
+    cell, place = PARTS[name]
+    positive = said[expectations(cell, said.device)[:, place]]
+    with torch.no_grad():
+        # The positive decisions come nearer to 0, all by the same amount.
+        *_, bias = of_head(network, name)
+        bias.sub_(float(positive.min()) - factor * part.bound)
+    return network
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name != "nearest"])
+def test_a_right_decision_within_reach_of_rounding_is_no_proof(name: str) -> None:
+    for factor, expected in ((0.3, False), (3.0, True)):
+        network = with_margin(name, factor)
+        assert (signed(network, name) > 0).all()
+        part = part_of(network, name)
+        assert part.margin > 0
+        assert part.is_proven == is_proven(network) == expected
+        assert (part.wrong == "") == expected
+
+
+def test_only_the_margin_relative_to_the_weights_counts() -> None:
+    network = proven()
+    before = prove(network)
+    with torch.no_grad():
+        for cell in CELLS:
+            for weights in head(network, cell.name).parameters():
+                weights.mul_(2.0**-23)
+    for one, other in zip(before, prove(network), strict=True):
+        assert other.is_proven
+        assert other.margin == pytest.approx(one.margin * 2.0**-23)
+        assert other.bound == pytest.approx(one.bound * 2.0**-23)
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_numbers_that_are_none_prove_nothing(value: float) -> None:
+    for cell in CELLS:
+        network = proven()
+        with torch.no_grad():
+            head(network, cell.name).weight[0, 0] = value
+        assert not is_proven(network)
+
+
+@pytest.mark.parametrize("make", [proven, untrained])
+def test_the_type_of_the_weights_and_pytorchs_default_make_no_difference(make: object) -> None:
+    assert callable(make)
+    network = make()
+    single, double = prove(network), prove(copy.deepcopy(network).double())
+    torch.set_default_dtype(torch.float64)
+    try:
+        third = prove(network)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for one, other, last in zip(single, double, third, strict=True):
+        assert (one.right, one.wrong) == (other.right, other.wrong) == (last.right, last.wrong)
+        assert one.margin == pytest.approx(other.margin, rel=1e-9) == last.margin
+
+
+def test_a_verdict_is_not_remembered_for_other_weights() -> None:
+    network = proven()
+    assert is_proven(network)
+    with torch.no_grad():
+        for weights in of_head(network, "least candidate"):
+            weights.neg_()
+    assert not is_proven(network)
+
+
+def reordered(network: CellNetwork, seed: int) -> CellNetwork:
+    """Return the same function with all hidden units renumbered, so that sums run differently."""
+    network = copy.deepcopy(network)
+    rng = torch.Generator().manual_seed(seed)
+
+    def turn(made: Linear, *readers: tuple[Linear, int]) -> None:
+        order = torch.randperm(made.weight.shape[0], generator=rng)
+        made.weight.copy_(made.weight[order])
+        if made.bias is not None:
+            made.bias.copy_(made.bias[:, order])
+        for reader, first in readers:
+            columns = reader.weight[:, first : first + len(order)]
+            columns.copy_(columns[:, order].clone())
+
+    with torch.no_grad():
+        for cell in CELLS:
+            module: object = network[cell.name]
+            if cell.joins == "none":
+                turn(module.own, (module.head, 0))  # type: ignore[attr-defined]
+            elif cell.joins == "choice":
+                turn(module.kind, (module.hidden, 0))  # type: ignore[attr-defined]
+                turn(module.hidden, (module.score, 0))  # type: ignore[attr-defined]
+            else:
+                own, kind, message, join, last = (
+                    module.get_submodule(name)  # type: ignore[attr-defined]
+                    for name in ("own", "kind", "message", "join", "head")
+                )
+                turn(own, (message, 0), (join, 0), (last, 0))
+                turn(kind, (message, network.hidden))
+                turn(message, (join, network.hidden))
+                turn(join, (last, network.hidden))
+    return network
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_no_order_of_summation_moves_a_decision_beyond_the_bound(name: str) -> None:
+    moved = 0.0
+    for seed in range(4):
+        network = untrained(seed) if seed else proven()
+        truth, bound = signed(copy.deepcopy(network).double(), name), part_of(network, name).bound
+        for order in range(10):
+            other = reordered(network, order)
+            again = signed(copy.deepcopy(other).double(), name)
+            torch.testing.assert_close(again, truth, rtol=1e-9, atol=1e-12)
+            difference = float((signed(other, name).double() - truth).abs().max())
+            assert difference < bound
+            moved = max(moved, difference)
+    assert moved > 0
