@@ -90,7 +90,7 @@ def _case_numbers(cell: Cell) -> Tensor:
 
 
 def _chosen(scores: Tensor, cell: Cell, kind: Tensor) -> tuple[Tensor, Tensor]:
-    """Let each row choose a message: (…, row) losses and verdicts; any of the best rank is right."""
+    """Let each row choose a message: (…, row) losses and verdicts; any of best rank is right."""
     is_padding = kind < 0
     kind = kind.clamp(min=0)
     rank = torch.from_numpy(cell.truth).to(kind.device)[kind].masked_fill(is_padding, -1)

@@ -1,8 +1,8 @@
 """Cells become a network: a small module for each, of the shape that its messages ask for.
 
 Bits go in, real numbers are computed from them, and what comes out are the signs of these, or the
-place of the largest; nothing continuous is kept. Messages are joined by the maximum, so a module's decision
-depends on which kinds of message arrive, not on how many: `Cell.cases` are all there are.
+place of the largest; nothing continuous is kept. Messages are joined by the maximum, so a module's
+decision depends on which kinds of message arrive, not on how many: `Cell.cases` are all there are.
 
 Leading axes `…` are for ensembles, whose weights are stacked (see `neural.layers`). Modules compute
 in the type of their own weights, whatever PyTorch's default is.
