@@ -274,11 +274,10 @@ def test_wrong_networkx_networks_are_refused(capacity: Any, ends: str, message: 
     assert message in str(caught.value)
 
 
-def test_a_flow_by_labels_becomes_net_flows() -> None:
-    flow = BOTH_WAYS.flow_from([("s", "t", 3), ("t", "s", 1), ("s", "t", 1)])
-    assert flow.tolist() == [3, -3]
-    assert list(BOTH_WAYS.flow_arcs(flow)) == [("s", "t", 3)]
-    assert BOTH_WAYS.value(BOTH_WAYS.capacity - flow) == 3
+def test_a_flow_by_labels_becomes_what_each_arc_carries() -> None:
+    amounts = BOTH_WAYS.amounts_from([("s", "t", 3), ("t", "s", 1), ("s", "t", 1)])
+    assert amounts.tolist() == [4, 1]
+    assert BOTH_WAYS.amounts_from([]).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +293,7 @@ def test_a_flow_by_labels_becomes_net_flows() -> None:
 )
 def test_wrong_flows_are_refused(entry: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        BRIDGE.flow_from([entry])
+        BRIDGE.amounts_from([entry])
     assert message in str(caught.value)
 
 

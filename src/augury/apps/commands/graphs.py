@@ -213,7 +213,7 @@ def certify(  # noqa: PLR0913  # one parameter for each option
 
     Exit code 0 if the answer is legal, maximum or not; 2 if it is not.
     """
-    from augury.classical.certificate import certify_flow, certify_pairs
+    from augury.classical.certificate import certify_amounts, certify_pairs
     from augury.classical.formats import answer_text, read_answer
     from augury.classical.graph import BipartiteGraph, InputError
 
@@ -222,7 +222,7 @@ def certify(  # noqa: PLR0913  # one parameter for each option
     graph = _read(file, flow, header, source, sink)
     claimed = read_answer(answer, graph)
     is_matching = isinstance(graph, BipartiteGraph)
-    certificate = certify_pairs(graph, claimed) if is_matching else certify_flow(graph, claimed)
+    certificate = (certify_pairs if is_matching else certify_amounts)(graph, claimed)
     if json:
         told = certificate.to_dict() | {"file": file, "answer": answer, "version": __version__}
         sys.stdout.write(answer_text(told, "json"))
