@@ -199,8 +199,14 @@ def test_wrong_matrices_are_refused() -> None:
         FlowNetwork.from_dense([1, 2], 0, 1)
     with pytest.raises(InputError, match="capacity 0 is nan"):
         FlowNetwork.from_dense([[0, float("nan")], [0, 0]], 0, 1)
-    with pytest.raises(InputError, match="beyond 64 bits"):
+    with pytest.raises(InputError, match=f"objects such as {2**70}, not numbers of 64 bits"):
         FlowNetwork.from_dense([[0, 2**70], [0, 0]], 0, 1)
+    with pytest.raises(InputError, match="the capacity matrix holds text, not numbers"):
+        FlowNetwork.from_dense([["", "3"], ["", ""]], 0, 1)
+    with pytest.raises(InputError, match="masked entries in the capacity matrix"):
+        FlowNetwork.from_dense(np.ma.masked_array([[0, 3], [0, 0]], mask=[[0, 1], [0, 0]]), 0, 1)
+    with pytest.raises(InputError, match="masked entries in the capacities"):
+        FlowNetwork.from_arcs(2, [0], [1], np.ma.masked_array([3], [1]), source=0, sink=1)
 
 
 def test_scipy_duplicates_are_summed_and_zeros_are_no_arcs() -> None:
@@ -208,6 +214,9 @@ def test_scipy_duplicates_are_summed_and_zeros_are_no_arcs() -> None:
     net = FlowNetwork.from_scipy(scipy.sparse.coo_array(entries, shape=(3, 3)), 0, 2)
     assert list(net.arcs()) == [(0, 1, 5)]
     assert net.num_arcs == 2
+    four = np.full(4, 2**30, np.int32), (np.zeros(4, int), np.ones(4, int))
+    wide = FlowNetwork.from_scipy(scipy.sparse.coo_array(four, shape=(2, 2)), 0, 1)
+    assert list(wide.arcs()) == [(0, 1, 2**32)]
 
 
 def test_labelled_arcs_are_refused_by_position() -> None:

@@ -31,7 +31,9 @@ from augury.classical.graph import (
     WideArray,
     checked_labels,
     frozen,
+    matrix_of_numbers,
     node_numbers,
+    unmasked,
     whole_number,
     without_zeros,
 )
@@ -189,9 +191,7 @@ class FlowNetwork:
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike, source: int, sink: int) -> FlowNetwork:
         """Read a square matrix whose entry (u, v) is the capacity of the arc u → v."""
-        array = np.asarray(matrix)
-        if array.ndim != 2:
-            raise InputError(f"a capacity matrix has two dimensions, not {array.ndim}")
+        array = matrix_of_numbers(matrix, "capacity matrix")
         _refuse_oblong(array.shape)
         tail, head = np.nonzero(array)
         amount = array[tail, head]
@@ -205,7 +205,7 @@ class FlowNetwork:
     def from_scipy(
         cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, source: int, sink: int
     ) -> FlowNetwork:
-        """Read a square sparse capacity matrix; duplicates are summed, zeros are not arcs."""
+        """Read a square sparse capacity matrix; duplicates are summed exactly, zeros no arcs."""
         coo = without_zeros(matrix)
         _refuse_oblong(coo.shape)
         return cls.from_arcs(coo.shape[0], coo.row, coo.col, coo.data, source=source, sink=sink)
@@ -367,7 +367,7 @@ class FlowNetwork:
 
 def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
     """Return capacities as int64; whole floats are taken, anything else is refused by position."""
-    array = np.asarray(values)
+    array = unmasked(values, "capacities")
     if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
         array = np.array(values, object)  # a float among Python ints must not round the others
     if array.ndim != 1:
