@@ -362,7 +362,7 @@ def refuse_text(array: npt.NDArray[Any], what: str) -> None:
     kind = array.dtype.kind
     if kind in "biufc":
         return
-    held = {"U": "text", "S": "bytes", "O": "objects"}.get(kind, str(array.dtype))
+    held = {"U": "text", "T": "text", "S": "bytes", "O": "objects"}.get(kind, str(array.dtype))
     if kind == "O" and array.size:
         entries = cast("list[Any]", array.reshape(-1).tolist())
         held += f" such as {next((x for x in entries if not _is_wide(x)), entries[0])!r}"
