@@ -12,7 +12,7 @@ from torch_geometric.data import Data, HeteroData
 
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError, solve
-from augury.inputs.costs import numbers_differ, values_differ
+from augury.inputs.costs import BLOCK, numbers_differ, values_differ
 from graphs import JOBS
 
 
@@ -78,7 +78,16 @@ def test_numbers_differ_only_where_they_are_not_zero() -> None:
     alike: list[Any] = [[], [0], [0, 7, 7], [-2, 0, -2], [0.0, -0.0], [np.inf, 0], [True, False]]
     for values in alike:
         assert not numbers_differ(np.array(values)), values
-    for values in ([1, 2], [0, 1, -1], [0.5, 1], [2, 3], [-1, -2], [1, np.inf], [1j, 1]):
+    for values in ([1, 2], [0, 1, -1], [0.5, 1], [2, 3], [-1, -2], [1, np.inf], [1j, 1], [np.nan]):
         assert numbers_differ(np.array(values)), values
     assert not values_differ([])
     assert values_differ([1, 2])
+
+
+def test_numbers_are_compared_across_blocks() -> None:
+    values = np.zeros(3 * BLOCK, np.int16)
+    values[[5, BLOCK + 5]] = 7
+    assert not numbers_differ(values)
+    values[-1] = 8
+    assert numbers_differ(values)
+    assert not numbers_differ(np.r_[np.zeros(BLOCK), np.full(3, -2.0)])

@@ -73,9 +73,9 @@ def as_stack(graphs: Any) -> npt.NDArray[Any] | None:
     array = as_array(graphs, "stack of graphs")
     if array.ndim != 3 or array.dtype.kind not in "biuf":
         return None
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        return None  # to be refused with the graph's number, as what follows
-    return None if _has_two_readings(array) or graphs_differ(array) else array
+    if _has_two_readings(array) or graphs_differ(array):  # NaN differs too
+        return None  # to be refused with the graph's number
+    return array
 
 
 def _refuse_labels(array: npt.NDArray[Any]) -> None:

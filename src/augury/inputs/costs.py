@@ -26,6 +26,9 @@ COST_WORDS = frozenset(
 )
 """Names of columns that hold costs; attributes of edges are called "weight" or "cost"."""
 
+BLOCK = 2**15
+"""Numbers that are compared while they are in the cache: all of them in one pass over memory."""
+
 
 def ignored(what: str, remedy: str, is_flow: bool = False) -> InputError:
     """Return the refusal of costs that would be ignored, with the way round."""
@@ -34,14 +37,22 @@ def ignored(what: str, remedy: str, is_flow: bool = False) -> InputError:
 
 
 def numbers_differ(values: npt.NDArray[Any]) -> bool:
-    """Tell whether numbers other than 0 differ; those that do not are only marks of edges."""
-    if values.dtype.kind == "b" or not values.size:
+    """Tell whether numbers other than 0 differ; those that do not are only marks of edges.
+
+    What is not a number (NaN) differs from all. Boolean arrays are not looked at.
+    """
+    if values.dtype.kind == "b":
         return False
-    low, high = values.min(), values.max()
-    if values.dtype.kind in "iu" and low >= 0 and high <= 1:
+    flat, mark = values.reshape(-1), 0
+    if values.dtype.kind == "u" and flat.max(initial=0) <= 1:
         return False
-    mark = high if high != 0 else low
-    return bool(((values != 0) & (values != mark)).any())
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
+        if mark == 0:
+            mark = block.max() or block.min()
+        if not ((block == 0) | (block == mark)).all():
+            return True
+    return False
 
 
 def values_differ(values: Iterable[Any]) -> bool:
