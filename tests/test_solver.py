@@ -264,5 +264,5 @@ def test_a_seed_is_a_whole_number(seed: Any) -> None:
 @pytest.mark.parametrize("model", [5, 2.5, [1], b"discrete", object()])
 def test_what_is_no_model_is_refused(model: Any) -> None:
     for engine in ("auto", "table"):
-        with pytest.raises(InputError, match=r"^the model is .*, not a name, a path or an executor"):
+        with pytest.raises(InputError, match=r"^the model is .*, not a name, a path or an exec"):
             solve(JOBS, model=model, engine=engine)

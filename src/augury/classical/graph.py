@@ -412,6 +412,8 @@ def _summed_exactly(coo: Any) -> Any:
         data = data.astype(np.int64)
     if data.dtype.kind not in "biu":
         return coo.astype(np.promote_types(data.dtype, np.float64)).tocsr()
+    if max(abs(int(data.min())), int(data.max())) * len(data) < 2**63:
+        return coo.astype(np.int64).tocsr()
     if data.dtype != np.uint64:
         data = data.astype(np.int64)
     # Halves of 32 bits add up within 64, so the carry tells an overflow without overflowing.

@@ -115,8 +115,10 @@ def _is_networkx(graph: Any) -> bool:
 def _from_networkx(graph: Any, ends: Ends | None) -> Graph:
     """Read the structure, and capacities for a flow; weights would be ignored."""
     noun = "BipartiteGraph" if ends is None else "FlowNetwork"
+    attributes = [given for _, _, given in graph.edges(data=True) if given]
     for name in ("weight", "cost"):
-        if values_differ(value for _, _, value in graph.edges(data=name)):
+        some = [given[name] for given in attributes if name in given]
+        if values_differ([*some, None] if 0 < len(some) < graph.number_of_edges() else some):
             way = f"give augury.{noun}.from_networkx(…), which reads the structure alone"
             raise ignored(f"the edges differ in the attribute {name!r}", way, ends is not None)
     if ends is None:

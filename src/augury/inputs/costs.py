@@ -44,7 +44,8 @@ def numbers_differ(values: npt.NDArray[Any]) -> bool:
     if values.dtype.kind == "b":
         return False
     flat, mark = values.reshape(-1), 0
-    if values.dtype.kind == "u" and flat.max(initial=0) <= 1:
+    # As an unsigned number, what is negative is large.
+    if values.dtype.kind in "iu" and flat.view(f"u{flat.itemsize}").max(initial=0) <= 1:
         return False
     for start in range(0, flat.size, BLOCK):
         block = flat[start : start + BLOCK]
@@ -56,7 +57,7 @@ def numbers_differ(values: npt.NDArray[Any]) -> bool:
 
 
 def values_differ(values: Iterable[Any]) -> bool:
-    """Tell whether an attribute of the edges has several values; an edge without it has 1."""
+    """Tell whether values of the edges differ; None, for an edge without one, counts as 1."""
     first: Any = None
     for given in values:
         value = 1 if given is None else given
