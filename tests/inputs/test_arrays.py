@@ -125,6 +125,8 @@ def test_repeated_entries_of_a_sparse_tensor_are_summed_exactly() -> None:
     assert solve(tensor, source=0, sink=1).size == 2**32
     with pytest.raises(InputError, match="add up to more than 64 bits hold"):
         solve(tensor.long() * 2**32, source=0, sink=1)
+    for dtype in (torch.float16, torch.bfloat16):
+        assert solve(torch.eye(3).to(dtype).to_sparse()).size == 3
     half = torch.full((2,), -128, dtype=torch.int8)
     cube = torch.tensor([[0, 0], [0, 0], [1, 1]]), half, (1, 3, 3)
     stack = torch.sparse_coo_tensor(*cube, check_invariants=True)
@@ -143,7 +145,7 @@ def test_compressed_tensors_are_read() -> None:
 
 
 def test_masked_entries_are_refused_wherever_they_stand() -> None:
-    masked = np.ma.masked_array(np.ones((3, 3)), mask=np.eye(3))
+    masked = np.ma.masked_array(np.ones((3, 3)), mask=np.eye(3, dtype=bool))
     for graph in (masked, masked.astype(bool), masked.astype(np.int8)):
         with pytest.raises(InputError, match=r"masked entries in the matrix: fill them, as .fill"):
             solve(graph)

@@ -343,7 +343,8 @@ def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
 
 def unmasked(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
     """Return an array; refuses masked entries, whose mask NumPy would drop without a word."""
-    if isinstance(values, np.ndarray) and np.any(getattr(values, "mask", False)):
+    is_masked: Any = getattr(cast("Any", values), "mask", False)
+    if isinstance(values, np.ndarray) and np.any(is_masked):
         raise InputError(f"there are masked entries in the {what}: fill them, as .filled(0) does")
     return np.asarray(values)
 
@@ -364,7 +365,7 @@ def refuse_text(array: npt.NDArray[Any], what: str) -> None:
         return
     held = {"U": "text", "T": "text", "S": "bytes", "O": "objects"}.get(kind, str(array.dtype))
     if kind == "O" and array.size:
-        entries = cast("list[Any]", array.reshape(-1).tolist())
+        entries: list[Any] = array.reshape(-1).tolist()
         held += f" such as {next((x for x in entries if not _is_wide(x)), entries[0])!r}"
         raise InputError(f"{what} holds {held}, not numbers of 64 bits")
     raise InputError(f"{what} holds {held}, not numbers")

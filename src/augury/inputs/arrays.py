@@ -116,8 +116,10 @@ def _tensor_as_scipy(tensor: Any) -> Any:
     import scipy.sparse
 
     coo = tensor if str(tensor.layout) == "torch.sparse_coo" else tensor.to_sparse_coo()
-    places = as_array(coo._indices()), as_array(coo._values())
-    return scipy.sparse.coo_array((places[1], tuple(places[0])), shape=tuple(tensor.shape))
+    places, values = coo._indices(), coo._values()
+    values = values.double() if values.is_floating_point() else values  # SciPy lacks narrow floats
+    entries = as_array(values), tuple(as_array(places))
+    return scipy.sparse.coo_array(entries, shape=tuple(tensor.shape))
 
 
 def _widened(tensor: Any) -> Any:
