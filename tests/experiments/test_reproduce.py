@@ -77,7 +77,10 @@ def state(folder: Path) -> tuple[int, int]:
 def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) -> None:
     text = (whole / "report.md").read_text()
     assert "## Table 3: other probabilities of an edge" in text
-    assert "| MPNN (BFS) | 98 ± 1.55 | " in text
+    assert "| MPNN (BFS), train_graphs=4, " in text and "98 ± 1.55" not in text
+    lines = (whole / "records.jsonl").read_text().splitlines()[1:]
+    assert all("hidden=4, " in json.loads(line)["name"] for line in lines)
+    assert "paper-mpnn (train_graphs=4, " in (whole / "reproduction" / "times.md").read_text()
     assert "augury reproduce --table 3 --seeds 2 --graphs 2" in text
     for network in ("paper-mpnn", "paper-pna", "paper-pna-nostd", "discrete"):
         for seed in range(2):
@@ -259,6 +262,8 @@ BAD = [
     (["--all", "--seeds", "0"], "--seeds"),
     (["--all", "--set", "network.width=3"], "there is no setting 'network.width'"),
     (["--quick", "--figure", "2"], "--quick has no epochs"),
+    (["--quick", "--set", "network.hidden=64"], "trains nothing, so no setting would count"),
+    (["--quick", "--max-epochs", "3"], "trains nothing, so no setting would count"),
     (["--beyond", "large", "--max-scale", "8"], "--max-scale 8 leaves nothing"),
     (["--all", "--ray", "nowhere:1", "--workers", "3"], "--workers"),
     (["--all", "--device", "tpu"], "must be cpu, cuda or auto"),

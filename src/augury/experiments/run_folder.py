@@ -106,6 +106,10 @@ class Results:
     exams: dict[str, list[Want]] = field(default_factory=dict)
     """By network: what chooses among its seeds."""
 
+    def config(self, network: str) -> Config:
+        """Return the configuration that the seeds of a network were trained with."""
+        return self.seeds[network][0].config
+
     def best(self, network: str, rule: Rule = "execution") -> Seed:
         """Return the best-validated seed of a network: by its exam, then by its score in training.
 

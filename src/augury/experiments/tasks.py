@@ -116,7 +116,7 @@ def _evaluate(task: Evaluation) -> Evaluated:
         path.write_bytes(task.checkpoint)
         (model,) = load_models([str(path)], task.device)
     part = task.part
-    model = replace(model, name=part.network, seed=part.seed)
+    model = replace(model, seed=part.seed)
     records = list(evaluate(model, part.cell, part.extent))
     seconds = time.perf_counter() - started
     return Evaluated(outcome_of(records, part.extent), seconds, machine(task.device))

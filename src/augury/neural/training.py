@@ -650,5 +650,5 @@ def _prepare_folder(
         return
     for seed in seeds:
         (folder / f"seed-{seed}").mkdir(parents=True, exist_ok=True)
-    told |= provenance(device)
+    told |= {"name": config.name} | provenance(device)
     checkpoint.write_bytes(path, (json.dumps(told, indent=2) + "\n").encode())

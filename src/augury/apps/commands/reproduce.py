@@ -114,6 +114,10 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
         base.runs if runs is None else runs,
         base.max_scale if max_scale is None else max_scale,
     )
+    if quick and (settings or max_epochs):
+        raise typer.BadParameter(
+            "it trains nothing, so no setting would count", param_hint="--quick"
+        )
     changed = [*(settings or []), *([f"training.max_epochs={max_epochs}"] if max_epochs else [])]
     asked = _asked(table, figure, beyond, everything or quick)
     plan = _plan(asked, size, seeds, changed, quick)
