@@ -9,11 +9,12 @@ from setuptools.command.sdist import sdist
 
 sys.path.insert(0, str(Path(__file__).parent / "src"))
 
-from augury.neural.provenance import BAKED, UNKNOWN, commit  # noqa: E402
+from augury.neural.provenance import BAKED, UNKNOWN, commit
 
 
 def bake(package: Path) -> None:
-    """Write the commit into a package that is being built, if it is known."""
+    """Write the commit, if it is known, into a package that is being built."""
+    (package / BAKED).unlink(missing_ok=True)  # that of an earlier build, or a link to the source's
     if (known := commit()) != UNKNOWN:
         (package / BAKED).write_text(f"{known}\n", encoding="utf-8")
 

@@ -71,9 +71,12 @@ def test_a_strangers_repository_is_never_asked(
 
 
 def test_what_is_no_repository_does_not_lead_to_the_one_around_it(tmp_path: Path) -> None:
-    found = package(tmp_path / "vendor" / "src")
-    repository(tmp_path, "vendor")
-    (tmp_path / "vendor" / ".git").mkdir()
+    """Here an older archive of ours lies in a checkout of ours: the commit is not the older one's."""
+    package(tmp_path / "src")
+    found = package(tmp_path / "old" / "src")
+    repository(tmp_path, "src", "old", "pyproject.toml")
+    assert commit(found) == "unknown"
+    (tmp_path / "old" / ".git").mkdir()
     assert commit(found) == "unknown"
 
 
@@ -84,7 +87,8 @@ def test_the_environment_of_a_strangers_hook_does_not_count(
     found = package(tmp_path / "ours" / "src")
     stranger = package(tmp_path / "stranger" / "src")
     repository(stranger.parents[1], "src", "pyproject.toml")
-    monkeypatch.setenv("GIT_DIR", str(stranger.parents[1] / ".git"))
+    for name in ("GIT_DIR", "GIT_COMMON_DIR"):
+        monkeypatch.setenv(name, str(stranger.parents[1] / ".git"))
     assert commit(found) == "unknown"
     expected = repository(tmp_path / "ours", "src", "pyproject.toml")
     assert commit(found) == expected
