@@ -71,7 +71,7 @@ def test_a_strangers_repository_is_never_asked(
 
 
 def test_what_is_no_repository_does_not_lead_to_the_one_around_it(tmp_path: Path) -> None:
-    """Here an older archive of ours lies in a checkout of ours: the commit is not the older one's."""
+    """Here an archive of ours lies in a checkout of ours, whose commit is not its own."""
     package(tmp_path / "src")
     found = package(tmp_path / "old" / "src")
     repository(tmp_path, "src", "old", "pyproject.toml")
