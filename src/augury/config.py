@@ -86,6 +86,19 @@ class Config:
     network: NetworkConfig = field(default_factory=NetworkConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
+    @property
+    def name(self) -> str:
+        """What its networks are called: the preset that it is, or that with all that was changed.
+
+        >>> with_settings(preset("paper-mpnn"), ["network.hidden=64", "data.seed=5"]).name
+        'paper-mpnn (hidden=64)'
+        """
+        for name, config in PRESETS.items():
+            if not changes(self, config):
+                return name
+        base = PRESETS.get(self.preset, Config(preset=self.preset))
+        return f"{self.preset or 'unnamed'} ({', '.join(changes(self, base))})"
+
 
 PRESETS: dict[str, Config] = {
     config.preset: config
@@ -107,6 +120,23 @@ PRESETS: dict[str, Config] = {
     )
 }
 """The paper's networks, one more processor for comparison, and the discrete network."""
+
+
+def changes(config: Config, base: Config) -> list[str]:
+    """Return the settings in which a configuration differs from another, such as "hidden=64".
+
+    The seed of the data does not count: graphs drawn anew make no other network.
+    """
+    return [
+        f"{field.name}={getattr(section, field.name)}"
+        for section, other in (
+            (config.data, base.data),
+            (config.network, base.network),
+            (config.training, base.training),
+        )
+        for field in dataclasses.fields(section)
+        if getattr(section, field.name) != getattr(other, field.name) and field.name != "seed"
+    ]
 
 
 class ConfigError(ValueError):

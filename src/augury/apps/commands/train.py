@@ -108,7 +108,8 @@ def train(  # noqa: PLR0913  # one parameter for each option
             raise Interrupted(
                 f"interrupted; the same command with --resume goes on with {folder}"
             ) from None
-    print(f"{folder}: seed-*/best.safetensors; augury evaluate {folder} measures them")
+    made = f"{folder}: {resolved.name}, seed-*/best.safetensors"
+    print(f"{made}; augury evaluate {folder} measures them")
 
 
 def _train(
