@@ -21,12 +21,11 @@ from augury.classical.formats.files import (
     Lines,
     amount_of,
     named,
-    open_input,
     parse_json,
     rows,
-    start_of,
 )
 from augury.classical.formats.labels import LabelFinder
+from augury.classical.formats.opened import open_input, start_of
 from augury.classical.graph import BipartiteGraph, InputError, WideArray
 from augury.classical.network import FlowNetwork, capacity_fault
 
