@@ -21,7 +21,7 @@ from typing import IO
 import numpy as np
 
 from augury.classical.formats.edge_list import arcs_of, written_arcs
-from augury.classical.formats.files import LineError, Lines, amount_of, pieces, refuse_claim
+from augury.classical.formats.files import LineError, Lines, amount_of, lines_of, refuse_claim
 from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
 from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
@@ -35,7 +35,7 @@ LACKING = {
 def is_dimacs(file: IO[bytes]) -> bool:
     """Tell whether comments lead to a problem line: `c` and `p` may also be labels of edges."""
     file.seek(0)
-    for line in pieces(file):
+    for line in lines_of(file):
         if line.strip() and line.split()[0] != b"c":
             return re.match(rb"\s*p\s+[a-z]+\s+\d+\s+\d+\s*$", line) is not None
     return False
@@ -64,7 +64,7 @@ class _Dimacs:
 
     def __init__(self, options: ReadOptions) -> None:
         self.options = options
-        self.kind = "max"
+        self.kinds = KINDS["max"]
         self.size: tuple[int, int] | None = None
         self.left: set[int] = set()
         self.ends: dict[str, int] = {}
@@ -74,10 +74,10 @@ class _Dimacs:
         """Take in one line."""
         if words[0] == "c":
             return
-        action, form = KINDS[self.kind].get(words[0], (None, ""))
+        action, num_words, form = self.kinds.get(words[0], (None, 0, ""))
         if action is None:
             raise LineError(line, f"a line starts with c, p, n or a, not {reprlib.repr(words[0])}")
-        if len(words) != len(form.split()):
+        if len(words) != num_words:
             raise LineError(line, f"expected '{form}', not {len(words)} words")
         action(self, line, words)
 
@@ -103,7 +103,7 @@ class _Dimacs:
             raise LineError(line, f"the problem is {reprlib.repr(kind)}, only 'max' is read")
         if kind == "asn" and not self.options.ignore_costs:
             raise LineError(line, str(ignored_costs("the costs of an assignment problem (p asn)")))
-        self.kind = kind
+        self.kinds = KINDS[kind]
 
     def node(self, line: int, words: list[str]) -> None:
         """Take in an `n` line."""
@@ -151,7 +151,8 @@ class _Dimacs:
         if num_arcs != len(self.tail):
             raise InputError(f"the p line announces {num_arcs} arcs, but {len(self.tail)} follow")
         refuse_claim(num_nodes, num_arcs, "nodes")
-        return self._graph(num_nodes) if self.kind == "asn" else self._network(num_nodes)
+        is_graph = self.kinds is KINDS["asn"]
+        return self._graph(num_nodes) if is_graph else self._network(num_nodes)
 
     def _network(self, num_nodes: int) -> FlowNetwork:
         labels = range(1, num_nodes + 1)
@@ -168,17 +169,17 @@ class _Dimacs:
         return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels)
 
 
-Kinds = dict[str, tuple[Callable[[_Dimacs, int, list[str]], None], str]]
+Kinds = dict[str, tuple[Callable[[_Dimacs, int, list[str]], None], int, str]]
 KINDS: dict[str, Kinds] = {
     "max": {
-        "p": (_Dimacs.problem, "p max NODES ARCS"),
-        "n": (_Dimacs.node, "n ID s|t"),
-        "a": (_Dimacs.arc, "a TAIL HEAD CAPACITY"),
+        "p": (_Dimacs.problem, 4, "p max NODES ARCS"),
+        "n": (_Dimacs.node, 3, "n ID s|t"),
+        "a": (_Dimacs.arc, 4, "a TAIL HEAD CAPACITY"),
     },
     "asn": {
-        "p": (_Dimacs.problem, "p asn NODES ARCS"),
-        "n": (_Dimacs.left_node, "n ID"),
-        "a": (_Dimacs.edge, "a LEFT RIGHT COST"),
+        "p": (_Dimacs.problem, 4, "p asn NODES ARCS"),
+        "n": (_Dimacs.left_node, 2, "n ID"),
+        "a": (_Dimacs.edge, 4, "a LEFT RIGHT COST"),
     },
 }
-"""What each kind of line is taken in by, and what it looks like, by kind of problem."""
+"""By kind of problem: what takes in each kind of line, how many words it has, and which."""

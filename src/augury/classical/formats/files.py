@@ -17,20 +17,20 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from augury.classical.formats.opened import BYTE_ORDER_MARK
 from augury.classical.graph import InputError
 from augury.classical.network import capacity_fault
+from augury.classical.visible import visible
 
 FREE_NODES = 1_000_000
 """A header can claim any number of nodes in a few bytes. This many are believed without edges …"""
 NODES_PER_EDGE = 16
 """… and this many more for each edge that the file really holds."""
 
-LONGEST_LINE = 2**26
+LONGEST_LINE = 2**24
 """A line beyond this is none: without a limit, a file of zeros would be one line."""
 
 
@@ -150,18 +150,31 @@ def locked(path: Path, what: Path) -> Generator[None]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text to a file, all of it or nothing; `-` is standard output."""
+    """Write text to a file, all of it or nothing; `-` is standard output.
+
+    What goes to a terminal is made `visible`; everything else is written as it is.
+    """
     if str(path) == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         return
     with named(path), atomic_file(path) as file:
+        text = visible(text) if file.isatty() else text
         # Half a character from JSON's \ud800 has no UTF-8; it is shown, not lost.
         file.write(text.encode(errors="backslashreplace"))
 
 
-def pieces(file: IO[bytes]) -> Iterator[bytes]:
-    """Return the lines of a file; of one that is too long, pieces of `LONGEST_LINE` bytes."""
-    return iter(partial(file.readline, LONGEST_LINE), b"")
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Return the lines from here on, once it is known that each of them ends.
+
+    Raises:
+        InputError: there is a line of `LONGEST_LINE` bytes, or somewhat more.
+    """
+    start = file.tell()
+    while len(piece := file.read(LONGEST_LINE)) == LONGEST_LINE:
+        if b"\n" not in piece:
+            raise InputError(f"a line is longer than {LONGEST_LINE:,} bytes: this is no graph")
+    file.seek(start)
+    return iter(file)
 
 
 class Lines(Iterator[str]):
@@ -170,7 +183,7 @@ class Lines(Iterator[str]):
     def __init__(self, file: IO[bytes], comments: str) -> None:
         file.seek(0)
         file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
-        self._lines = pieces(file)
+        self._lines = lines_of(file)
         self._comments = comments
         self.number = 0
         self.ends = "\r\n"
@@ -178,8 +191,6 @@ class Lines(Iterator[str]):
     def __next__(self) -> str:
         for raw in self._lines:
             self.number += 1
-            if len(raw) == LONGEST_LINE:
-                raise LineError(self.number, f"this line is longer than {LONGEST_LINE:,} bytes")
             try:
                 line = raw.decode()
             except UnicodeDecodeError:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.formats.edge_list import arcs_of
-from augury.classical.formats.files import LineError, Lines, pieces, refuse_claim
+from augury.classical.formats.files import LineError, Lines, lines_of, refuse_claim
 from augury.classical.formats.foreign import foreign_parser, refuse_archive
 from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
 from augury.classical.formats.npy import Archive, read_array
@@ -58,9 +58,11 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
 def _refuse_all_but_numbers(file: IO[bytes]) -> None:
     """Raise LineError for a line that SciPy's compiled reader (1.17) might crash on, not refuse."""
     file.seek(0)
-    for number, line in enumerate(pieces(file), 1):
+    for number, line in enumerate(lines_of(file), 1):
         if line.translate(None, b"0123456789+-.eE \t\r\n") and not line.startswith(b"%"):
-            raise LineError(number, f"{reprlib.repr(line.strip())[1:]} is not a row of numbers")
+            raise LineError(
+                number, f"{reprlib.repr(line[:80].strip())[1:]} is not a row of numbers"
+            )
 
 
 def _guarded(file: IO[bytes]) -> Any:
