@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.visible import visible
+
 if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse
@@ -36,11 +38,12 @@ LONGEST_MESSAGE = 380
 class InputError(ValueError):
     """Input that is not what it should be; the message is one sentence that says what and where.
 
-    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes.
+    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes, and holds
+    nothing that a terminal would obey.
     """
 
     def __init__(self, text: str) -> None:
-        line = " ".join(text.split()) if len(text.splitlines()) > 1 else text
+        line = visible(" ".join(text.split()) if len(text.splitlines()) > 1 else text)
         half = LONGEST_MESSAGE // 2 - 2
         short = len(line) <= LONGEST_MESSAGE
         super().__init__(line if short else f"{line[:half]} … {line[-half:]}")

@@ -30,6 +30,8 @@ FORMAT_VERSION = 1
 FIELDS = frozenset({"format", "format_version", "version", "config", "provenance"})
 MAX_BYTES = 256 * 2**20
 """No network of ours comes near this; a larger file is not one."""
+MAX_TENSORS = 10_000
+"""The networks have some thirty; for each one the library takes its time."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,9 @@ def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor]
         if most is not None and path.stat().st_size > most:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes are too many for a checkpoint")
         data = path.read_bytes()
+        header = _header(data)
         tensors = safetensors.torch.load(data)
-        (length,) = struct.unpack("<Q", data[:8])
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
+        metadata = header.get("__metadata__") or {}
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (
@@ -118,6 +120,15 @@ def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor]
     if digest is not None and digest != _digest(tensors, texts):
         raise InputError(f"{path}: this file is damaged; its digest is not that of its contents")
     return tensors, texts
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    """Return the header of a safetensors file; refuse one that would keep the library busy."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header = data[8 : 8 + length]
+    if header.count(b"data_offsets") > MAX_TENSORS:
+        raise ValueError
+    return dict(json.loads(header))
 
 
 MODELS = Path(__file__).parents[1] / "models"

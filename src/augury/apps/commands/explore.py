@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from augury.apps.commands.graphs import IgnoreCosts
 from augury.apps.commands.interrupts import forget
 
 EXAMPLES = "Examples:  augury explore  ·  augury explore people.csv --port 9000 --no-browser"
@@ -24,6 +25,7 @@ def explore(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")
     ] = 8000,
+    ignore_costs: IgnoreCosts = False,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
@@ -41,7 +43,7 @@ def explore(
         raise InputError(
             f"the page needs the package {error.name}: pip install 'augury[web]'"
         ) from None
-    start = _example(file) if file is not None else None
+    start = _example(file, ignore_costs) if file is not None else None
     app = make_app(host=host, start=start)
     with _listening(host, port) as listener:
         url = _url(listener)
@@ -57,13 +59,13 @@ def explore(
             forget()  # how a server normally ends
 
 
-def _example(file: str) -> dict[str, Any]:
+def _example(file: str, ignore_costs: bool) -> dict[str, Any]:
     """Return the file's graph as the first example of the page."""
     from augury.apps.explore.limits import Limits
     from augury.apps.explore.worker import refuse_large, written
-    from augury.classical.formats import named, read_graph
+    from augury.classical.formats import ReadOptions, named, read_graph
 
-    graph = read_graph(file)
+    graph = read_graph(file, ReadOptions(ignore_costs=ignore_costs))
     limits = Limits()
     with named(file):
         refuse_large(graph, limits.nodes, limits.edges, " for the page")

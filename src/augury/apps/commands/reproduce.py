@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from augury.apps.commands.interrupts import Interrupted, raise_lost
-from augury.apps.commands.terminal import chosen_device
+from augury.apps.commands.terminal import chosen_device, say
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -217,11 +217,11 @@ def _run(plan: Plan, out: Path, options: Options, workers: Callable[[Path], Work
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the same command goes on with {out}") from None
     if not is_done:
-        print(f"{out}: stopped after {options.stop_after:g} s; the same command goes on")
+        say(f"{out}: stopped after {options.stop_after:g} s; the same command goes on")
     elif options.train_only:
-        print(f"{out}: every network is trained; without --train-only they are evaluated")
+        say(f"{out}: every network is trained; without --train-only they are evaluated")
     else:
-        print(f"{out}: report.md, records.jsonl, plots in reproduction/")
+        say(f"{out}: report.md, records.jsonl, plots in reproduction/")
 
 
 @contextmanager

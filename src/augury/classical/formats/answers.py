@@ -21,14 +21,14 @@ from augury.classical.formats.files import (
     Lines,
     amount_of,
     named,
-    open_input,
     parse_json,
     rows,
-    start_of,
 )
 from augury.classical.formats.labels import LabelFinder
+from augury.classical.formats.opened import open_input, start_of
 from augury.classical.graph import BipartiteGraph, InputError, WideArray
 from augury.classical.network import FlowNetwork, capacity_fault
+from augury.classical.visible import visible
 
 COLUMNS = {"matching": ("left", "right"), "flow": ("tail", "head", "flow")}
 """What an entry of each kind of answer consists of; also the headers of CSV and tables."""
@@ -180,8 +180,8 @@ def _as_csv(answer: dict[str, Any]) -> str:
 
 
 def _as_table(answer: dict[str, Any]) -> str:
-    # A line break inside a label would break the column.
-    table = [[" ".join(cell.splitlines()) for cell in row] for row in _table(answer)]
+    # A line break inside a label would break the column, and a table is made to be looked at.
+    table = [[visible(" ".join(cell.splitlines())) for cell in row] for row in _table(answer)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
     return "".join(line + "\n" for line in lines)
