@@ -151,7 +151,7 @@ class _Compiled(torch.autograd.Function):
         shape = (wiring.num_nodes, sent.shape[1])
         out = {kind: sent.new_empty(shape if kind in kinds else (0, 0)) for kind in KINDS}
         chosen = [
-            torch.empty(shape if kind in kinds else (0, 0), dtype=torch.int32)
+            sent.new_empty(shape if kind in kinds else (0, 0), dtype=torch.int32)
             for kind in ("max", "min")
         ]
         forward(

@@ -273,7 +273,7 @@ def _match_evaluated(
     from augury.classical.network import FlowNetwork
     from augury.neural.discrete import DiscreteExecutor
     from augury.neural.engines.ties import turning_weights
-    from augury.neural.execute import threads_for
+    from augury.neural.isolation import threads_for
 
     count, num_left, num_right = adjacency.shape
     graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]

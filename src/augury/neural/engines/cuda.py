@@ -23,6 +23,7 @@ import torch
 from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.classical.graph import InputError
 from augury.neural.discrete import DiscreteNetwork
+from augury.neural.isolation import inference
 
 FOLDER = Path(__file__).parent
 WORDS = {
@@ -168,7 +169,7 @@ def match_packed(packed: Packed, variant: tuple[int, int] | None = None) -> tupl
     return mates, rounds
 
 
-@torch.inference_mode()
+@inference()
 def network_parameters(network: DiscreteNetwork) -> npt.NDArray[np.float32]:
     """Return what `network.cu` wants of a network, by the network's own layers, flat.
 
