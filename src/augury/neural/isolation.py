@@ -15,11 +15,17 @@ from typing import Any
 
 import torch
 
+from augury.neural.memory import memory_told
+
 
 @contextmanager
 def inference() -> Iterator[None]:
-    """Compute without gradients, and in the precision of the weights; also a decorator."""
-    with torch.inference_mode(), own_precision():
+    """Compute without gradients, in the precision of the weights; also a decorator.
+
+    Raises:
+        MemoryError: it does not fit; PyTorch would raise something else, a page long.
+    """
+    with memory_told(), torch.inference_mode(), own_precision():
         yield
 
 
