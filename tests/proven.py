@@ -15,6 +15,7 @@ from augury.config import preset
 from augury.neural.batch import Samples
 from augury.neural.checkpoint import find, load
 from augury.neural.discrete import DiscreteNetwork
+from augury.neural.kinds import make_network
 from augury.neural.losses import Tally, learn
 from augury.verify import verify
 
@@ -55,6 +56,4 @@ def proven() -> DiscreteNetwork:
 
 def untrained(seed: int = 0) -> DiscreteNetwork:
     """Return a network with random weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return DiscreteNetwork(DISCRETE.network)
+    return make_network(DISCRETE.network, generator=torch.Generator().manual_seed(seed))

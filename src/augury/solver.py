@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -42,6 +43,7 @@ from augury.inputs import Graph, as_graph, as_graphs, as_stack
 from augury.neural.engines import ENGINES, as_bytes
 
 if TYPE_CHECKING:
+    from augury.neural.checkpoint import Checkpoint
     from augury.neural.execute import Executor
 
     Model = str | Path | Executor | Subroutines | None
@@ -394,7 +396,7 @@ def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Ru
         from augury.neural.checkpoint import find
 
         path = find(str(name))
-        name, executor = path.stem, _loaded(path, path.stat().st_mtime_ns, str(device or "cpu"))
+        name, executor = path.stem, _executor(path, str(device or "cpu"))
     else:  # an executor, of a network that need not be ours
         name, executor = type(model).__name__, model
     if engine != AUTO:
@@ -437,16 +439,21 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
     return _matched_pairs(graph, maximum_residual(FlowNetwork.from_bipartite(graph)))
 
 
-@lru_cache(maxsize=4)
-def _loaded(path: Path, changed: int, device: str) -> Executor:
-    """Load a checkpoint once, and again when the file has changed."""
+def _executor(path: Path, device: str) -> Executor:
+    """Load a checkpoint, once for each content and device."""
+    from augury.neural.checkpoint import load_once
+
+    return _on_device(load_once(path), device)
+
+
+@lru_cache(maxsize=8)
+def _on_device(checkpoint: Checkpoint, device: str) -> Executor:
     import torch
 
-    from augury.neural.checkpoint import load
     from augury.neural.kinds import executor_of
 
     try:
-        network = load(path).network.to(torch.device(device))
+        network = deepcopy(checkpoint.network).to(torch.device(device))
     except (RuntimeError, AssertionError) as error:  # PyTorch's words for "no such device"
         reason = str(error).partition("\n")[0]
         raise InputError(f"the device {device!r} cannot be used: {reason}") from None
@@ -525,7 +532,7 @@ def _found(
 def _threads_for(engine: str | None) -> AbstractContextManager[None]:
     if engine is None:
         return nullcontext()  # PyTorch need not be there
-    from augury.neural.execute import threads_for
+    from augury.neural.isolation import threads_for
 
     return threads_for(engine)
 

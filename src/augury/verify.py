@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -36,6 +35,7 @@ from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS, simulate
 from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
 from augury.neural.engines.table import KINDS, SETS, compile_table, stars
+from augury.neural.isolation import own_precision
 from augury.neural.wiring import Wiring
 
 UNIT = 2.0**-24
@@ -157,9 +157,8 @@ class Copies(NamedTuple):
 
 def _checked(name: str, cases: Callable[[DiscreteNetwork], Cases], copies: Copies) -> Part:
     started = time.perf_counter()
-    with torch.no_grad(), _in_double():
+    with torch.no_grad(), own_precision():
         exact, size = cases(copies.double), cases(copies.absolute).size
-    with torch.no_grad():
         single = cases(copies.single)
     roundings = 8 * copies.single.hidden + 64  # more than on any path of the formulas in `discrete`
     gamma = roundings * UNIT / (1 - roundings * UNIT)
@@ -176,16 +175,6 @@ def _checked(name: str, cases: Callable[[DiscreteNetwork], Cases], copies: Copie
         round(time.perf_counter() - started, 4),
         wrong,
     )
-
-
-@contextmanager
-def _in_double() -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def _stars() -> tuple[Wiring, Tensor, Tensor]:
@@ -214,7 +203,7 @@ def _link_words(bit: int, usable: int) -> str:
 
 
 def _signed(logits: Tensor, expected: list[bool]) -> Tensor:
-    return torch.where(torch.tensor(expected), logits, -logits)
+    return torch.where(torch.tensor(expected, device="cpu"), logits, -logits)
 
 
 def _score_cases(network: DiscreteNetwork) -> Cases:
@@ -222,7 +211,7 @@ def _score_cases(network: DiscreteNetwork) -> Cases:
     weights = range(1, MAX_WEIGHT + 1)
     valid = [(1, 1, weight) for weight in weights]
     others = [(s, u, w) for s, u in KINDS if (s, u) != (1, 1) for w in range(MAX_WEIGHT + 1)]
-    grid = torch.tensor([*valid, *others])
+    grid = torch.tensor([*valid, *others], device="cpu")
     scores = network.scores(grid[:, 0], grid[:, 1], grid[:, 2])
     good, bad = scores[: len(valid)], scores[len(valid) :]
     signed = torch.cat([good[:-1] - good[1:], good[-1] - bad])
@@ -240,14 +229,14 @@ def _bottleneck_cases(network: DiscreteNetwork) -> Cases:
         heard = ", ".join(map(str, kinds)) or "nothing else"
         names.append(f"an arc with (candidate, digit) {own} on a path with {heard}")
     filled = [[kind or (0, 0) for kind in row] for row in rows]
-    is_padding = torch.tensor([[kind is None for kind in row] for row in rows])
-    values = torch.tensor(filled)
+    missing = [[kind is None for kind in row] for row in rows]
+    is_padding, values = (torch.tensor(part, device="cpu") for part in (missing, filled))
     logits = network.candidate_logits(values[..., 0], values[..., 1], is_padding)[:, 0]
     return Cases(_signed(logits, expected), logits, names)
 
 
 def _augmentation_cases(network: DiscreteNetwork) -> Cases:
-    digits = torch.tensor(list(product((0, 1), repeat=3)))
+    digits = torch.tensor(list(product((0, 1), repeat=3)), device="cpu")
     logits = network.difference_logits(*digits.T)
     expected, names = [], []
     for capacity, amount, borrow in digits.tolist():

@@ -32,7 +32,7 @@ from augury.experiments.evaluate import Cell, Model, evaluate, evaluate_all, loa
 from augury.experiments.records import Extent, read_records, summarise, table_rows
 from augury.neural.batch import training_data
 from augury.neural.checkpoint import save
-from augury.neural.networks import PaperNetwork
+from augury.neural.kinds import make_network
 from command import Augury, runner
 
 SMALL = ["--scales", "1,2", "--graphs", "3", "--runs", "2"]
@@ -44,8 +44,8 @@ NAME = "paper-mpnn (hidden=8)"
 def write_network(path: Path, seed: int, initial: int | None = None) -> None:
     """Write an untrained network: its runs are short, and mostly wrong."""
     config = Config(preset="paper-mpnn", network=NetworkConfig(hidden=8))
-    torch.manual_seed(seed if initial is None else initial)
-    network = PaperNetwork(config.network, mean_log_degree=1.0)
+    generator = torch.Generator().manual_seed(seed if initial is None else initial)
+    network = make_network(config.network, generator=generator)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(path, network.state_dict(), config, {"seed": seed})
 

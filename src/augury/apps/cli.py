@@ -122,10 +122,15 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         _close_quietly()
-    except MemoryError:
-        print("augury: this does not fit in memory", file=sys.stderr)
-        sys.exit(2)
-    except OSError as error:  # a folder that cannot be looked into, a full disk behind a pipe
+    except (MemoryError, RuntimeError, ImportError, OSError) as error:
+        from augury.neural.memory import SENTENCE, is_out_of_memory
+
+        if is_out_of_memory(error):
+            print(f"augury: {SENTENCE}", file=sys.stderr)
+            sys.exit(2)
+        if not isinstance(error, OSError):
+            raise
+        # A folder that cannot be looked into, a full disk behind a pipe.
         from augury.classical.formats import os_fault
 
         place = f"{error.filename}: " if error.filename else ""

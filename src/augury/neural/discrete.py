@@ -33,6 +33,7 @@ from augury.classical.graph import BoolArray, InputError, WideArray
 from augury.config import NetworkConfig
 from augury.neural.execute import Executor, beliefs, padded_paths, wiring_of
 from augury.neural.features import to_bits
+from augury.neural.isolation import inference
 from augury.neural.layers import Linear
 from augury.neural.processors import MPNN
 from augury.neural.reduce import best_links
@@ -68,11 +69,11 @@ class DiscreteNetwork(nn.Module):
 
     def encode_nodes(self, is_reached: Tensor) -> Tensor:
         """(…, node) bits → (…, node, K)."""
-        return F.leaky_relu(self.node_bit(_column(is_reached)))
+        return F.leaky_relu(self.node_bit(_column(is_reached, self.node_bit)))
 
     def encode_links(self, is_usable: Tensor) -> Tensor:
         """(link,) bits → (…, link, K)."""
-        return F.leaky_relu(self.link_bit(_column(is_usable)))
+        return F.leaky_relu(self.link_bit(_column(is_usable, self.link_bit)))
 
     def reach_logits(
         self, is_reached: Tensor, prepared: Tensor, wiring: Wiring
@@ -84,7 +85,8 @@ class DiscreteNetwork(nn.Module):
 
     def scores(self, sender: Tensor, is_usable: Tensor, weights: Tensor) -> Tensor:
         """(…, link): how good a predecessor is, by the sender's bit, the link's and its weight."""
-        weight = F.leaky_relu(self.link_weight(to_bits(weights, WEIGHT_BITS)))
+        bits = to_bits(weights, WEIGHT_BITS, self.link_weight.weight.dtype)
+        weight = F.leaky_relu(self.link_weight(bits))
         nodes, links = self.encode_nodes(sender), self.encode_links(is_usable)
         hidden = self.score_hidden.part(nodes, 0) + self.score_hidden.part(links, 1)
         hidden = F.leaky_relu(hidden + self.score_hidden.part(weight, 2))
@@ -93,7 +95,7 @@ class DiscreteNetwork(nn.Module):
     def candidate_logits(self, is_candidate: Tensor, bit: Tensor, is_padding: Tensor) -> Tensor:
         """One bit of the comparison: (…, walk, place) logits of "may still be the smallest"."""
         shape = is_candidate.shape
-        inputs = torch.stack([is_candidate, bit], dim=-1).to(torch.get_default_dtype())
+        inputs = torch.stack([is_candidate, bit], dim=-1).to(self.candidate_bits.weight.dtype)
         encoded = F.leaky_relu(self.candidate_bits(inputs.flatten(-3, -2)))
         message = F.leaky_relu(self.candidate_message(encoded)).unflatten(-2, shape[-2:])
         heard = message.masked_fill(is_padding.unsqueeze(-1), -torch.inf).amax(-2, keepdim=True)
@@ -105,12 +107,12 @@ class DiscreteNetwork(nn.Module):
 
     def difference_logits(self, capacity: Tensor, amount: Tensor, borrow: Tensor) -> Tensor:
         """One bit of the subtraction: (…, entry, 2) logits of the digit and the next borrow."""
-        inputs = torch.stack([capacity, amount, borrow], dim=-1).to(torch.get_default_dtype())
+        inputs = torch.stack([capacity, amount, borrow], dim=-1).to(self.digits.weight.dtype)
         return self.difference(F.leaky_relu(self.digits(inputs)))
 
 
-def _column(bits: Tensor) -> Tensor:
-    return bits.to(torch.get_default_dtype()).unsqueeze(-1)
+def _column(bits: Tensor, layer: Linear) -> Tensor:
+    return bits.to(layer.weight.dtype).unsqueeze(-1)
 
 
 class Reached(NamedTuple):
@@ -126,7 +128,7 @@ class DiscreteExecutor(Executor):
 
     network: DiscreteNetwork
 
-    @torch.inference_mode()
+    @inference()
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
         """Step while any node of a graph says that it changed; latch first predecessors."""
         refuse_beyond_range(residual, self.network.bits)
@@ -172,11 +174,11 @@ class DiscreteExecutor(Executor):
         self, residual: WideArray, weights: WeightArray, wiring: Wiring
     ) -> tuple[Tensor, Reached]:
         network = self.network
-        is_usable = wiring.on_links(torch.as_tensor(residual > 0).to(self.device)).long()
+        is_usable = wiring.on_links(torch.from_numpy(residual > 0).to(self.device)).long()
         bits = torch.tensor([0, 1], device=self.device)
         prepared = network.processor.prepare(network.encode_links(bits)).index_select(0, is_usable)
         table = self._score_table()
-        weight = wiring.on_links(torch.as_tensor(weights.astype(np.int64)).to(self.device))
+        weight = wiring.on_links(torch.from_numpy(weights.astype(np.int64)).to(self.device))
         row = is_usable * (MAX_WEIGHT + 1) + weight
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
@@ -208,7 +210,7 @@ class DiscreteExecutor(Executor):
         assert isinstance(memory, Reached)
         return ~memory.is_reached.cpu().numpy()[batch.sink]
 
-    @torch.inference_mode()
+    @inference()
     def bottleneck(
         self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
     ) -> WideArray:
@@ -216,8 +218,8 @@ class DiscreteExecutor(Executor):
         if not len(paths.graph):
             return np.zeros(0, np.int64)
         arcs, is_padding = padded_paths(paths)
-        capacity = torch.as_tensor(residual[arcs]).to(self.device)
-        padding = torch.as_tensor(is_padding).to(self.device)
+        capacity = torch.from_numpy(residual[arcs]).to(self.device)
+        padding = torch.from_numpy(is_padding).to(self.device)
         is_candidate, likely = ~padding, (~padding).float()
         # Each path starts at its own top bit, so that no answer depends on who else is there.
         largest = capacity.masked_fill(padding, 0).amax(-1, keepdim=True)
@@ -233,15 +235,15 @@ class DiscreteExecutor(Executor):
         chosen = is_candidate.long().argmax(-1, keepdim=True)
         return capacity.gather(1, chosen)[:, 0].cpu().numpy()
 
-    @torch.inference_mode()
+    @inference()
     def augment(
         self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
     ) -> WideArray:
         """Subtract the bottleneck from each arc's residual, bit by bit from the bottom up."""
         if not len(paths.graph):
             return np.zeros(0, np.int64)
-        capacity = torch.as_tensor(residual[paths.arcs]).to(self.device)
-        amount = torch.as_tensor(paths.spread(bottleneck)).to(self.device)
+        capacity = torch.from_numpy(residual[paths.arcs]).to(self.device)
+        amount = torch.from_numpy(paths.spread(bottleneck)).to(self.device)
         kept, borrow = torch.zeros_like(capacity), torch.zeros_like(capacity, dtype=torch.bool)
         larger = torch.maximum(capacity, amount)
         for place in range(int(larger.max()).bit_length()):

@@ -42,8 +42,8 @@ from augury.classical.graph import InputError
 from augury.config import Config, to_dict
 from augury.neural import checkpoint
 from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
-from augury.neural.execute import one_thread
 from augury.neural.executions import Exam, Execution, Executions, processes_for
+from augury.neural.isolation import one_thread
 from augury.neural.kinds import make_network
 from augury.neural.layers import stack
 from augury.neural.logs import Logs
@@ -222,9 +222,8 @@ def training_data_of(config: Config) -> TrainingData:
 
 def initial_network(config: Config, data: TrainingData, seed: int) -> Any:
     """Return the untrained network of a seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return make_network(config.network, data.train.mean_log_degree)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    return make_network(config.network, data.train.mean_log_degree, generator)
 
 
 EPOCHS_AHEAD = {"cuda": 6}
@@ -378,7 +377,7 @@ def _resumable(trainer: pl.Trainer, module: Ensemble) -> dict[str, Tensor]:
     """Return the weights and Adam's moments by the names that they have in the resume file."""
     tensors = {f"network.{key}": value for key, value in module.network.state_dict().items()}
     for number, state in trainer.optimizers[0].state_dict()["state"].items():
-        tensors |= {f"adam.{number}.{key}": torch.as_tensor(value) for key, value in state.items()}
+        tensors |= {f"adam.{number}.{key}": value for key, value in state.items()}
     return tensors
 
 

@@ -19,6 +19,7 @@ from augury.classical.network import FlowNetwork
 from augury.config import NetworkConfig
 from augury.neural import discrete
 from augury.neural.discrete import DiscreteExecutor, DiscreteNetwork
+from augury.neural.kinds import make_network
 from graphs import NO_ARCS
 from proven import proven
 from tiny import UNEQUAL, bipartite
@@ -35,9 +36,8 @@ GRAPHS = [
 
 
 def untrained(seed: int) -> DiscreteNetwork:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = DiscreteNetwork(NetworkConfig(kind="discrete", hidden=8, bits=20))
+    config = NetworkConfig(kind="discrete", hidden=8, bits=20)
+    network = make_network(config, generator=torch.Generator().manual_seed(seed))
     for parameter in network.parameters():
         parameter.data *= 3
     return network

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from augury.classical.graph import BoolArray, WideArray
+from augury.neural.compiled import compiled
 from augury.neural.wiring import Wiring
 
 FloatArray = npt.NDArray[np.float32]
@@ -29,7 +29,7 @@ Decide = Callable[[], tuple[BoolArray, BoolArray]]
 """Ask the network, for each case (own bit * 16 + kinds), "reached now" and "changed"; kind
 2 * sender's bit + link's bit is bit 2^kind of the kinds."""
 
-_compiled = numba.njit(cache=True)
+_compiled = compiled()
 
 
 class Ended(NamedTuple):

@@ -30,6 +30,7 @@ from augury.classical.graph import BoolArray, InputError, WideArray
 from augury.classical.network import FlowNetwork
 from augury.neural.discrete import DiscreteNetwork, refuse_beyond_range
 from augury.neural.execute import padded_paths
+from augury.neural.isolation import inference
 from augury.neural.wiring import Wiring
 
 BITS = (0, 1)
@@ -119,7 +120,7 @@ def _exact_decisions() -> dict[str, Decisions]:
     }
 
 
-@torch.inference_mode()
+@inference()
 def compile_table(network: DiscreteNetwork) -> Table:
     """Fill the table by running the network on every local case."""
     device = network.score.weight.device
