@@ -6,9 +6,11 @@ Subjects are training into a run folder, solving a folder of graphs, evaluating 
 records, and reproducing with two processes or on Ray. Each is killed (SIGKILL) at random moments,
 sometimes twice, and started again; or a worker of it is killed, and the rest must go on; or it is
 interrupted (SIGINT), alone or with all its processes as a terminal does it, and must say so in one
-sentence. The results must be byte for byte those of a run that was left alone, no file that has its
-final name may ever be incomplete, and no process may outlive the one that started it. Trials go on
-until each kind has so many kills; some end before theirs. Then single faults: a full disk, a
+sentence; or a training is killed or interrupted three times in a row, so that it is mostly one that
+goes on. The results, logs among them, must be byte for byte those of a run that was left alone, no
+file that has its final name may ever be incomplete, no process may outlive the one that started it,
+and nothing may be left in the system's temporary directory. Trials go on until each kind has so
+many kills; some end before theirs. Then single faults: a full disk, a
 read-only folder, a clock that jumps, two processes in one folder. A small tmpfs serves where it can
 be mounted; elsewhere a limit on the size of files stands in for the full disk, and read-only
 folders are left to the tests.
@@ -17,6 +19,7 @@ folders are left to the tests.
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib.util
 import json
 import os
@@ -34,8 +37,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 import augury
+from augury.neural.logs import EVENTS, METRICS
 from augury.neural.provenance import provenance
 
 TINY = [
@@ -56,6 +61,9 @@ PATIENCE = 300
 
 SOURCE = str(Path(augury.__file__).parents[1])
 """Processes work in other folders, where a relative path would lead nowhere."""
+
+LEFTOVERS = (".augury-*.tmp", "scratch", "lock")
+"""What a process that was killed may leave in a run folder, and the next one takes away."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -93,7 +101,7 @@ def train_arguments(place: Path) -> list[str]:
 
 
 def trained(place: Path) -> Bytes:
-    """Return every checkpoint of the run, and the histories without their seconds."""
+    """Return every checkpoint of the run, and histories and logs without their seconds."""
     found = {
         str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*.safetensors")
     }
@@ -101,7 +109,27 @@ def trained(place: Path) -> Bytes:
     for path in place.rglob("history.csv"):
         rows = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
         found[str(path.relative_to(place))] = "\n".join(rows).encode()
+    with (place / "run" / METRICS).open(newline="") as file:
+        logged = [[row[name] for name in row if _is_exact(name)] for row in csv.DictReader(file)]
+    found[str(METRICS)] = json.dumps(logged).encode()
+    # Were there two files of events, some events would be there twice.
+    events = [_events(path) for path in sorted((place / "run" / EVENTS).iterdir())]
+    found[str(EVENTS)] = json.dumps(events).encode()
     return found
+
+
+def _events(path: Path) -> list[tuple[str, int, float]]:
+    """Return what a file of TensorBoard's says."""
+    return [
+        (value.tag, event.step, value.tensor.float_val[0])
+        for event in EventFileLoader(str(path)).Load()
+        for value in event.summary.value
+        if _is_exact(value.tag)
+    ]
+
+
+def _is_exact(name: str) -> bool:
+    return not name.endswith("/seconds")
 
 
 def solve_arguments(place: Path) -> list[str]:
@@ -176,13 +204,18 @@ def start(
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": SOURCE},
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1", "PYTHONPATH": SOURCE, "TMPDIR": str(folder / TEMPORARY)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=confine if limit else heed_interrupts,
         start_new_session=True,  # what reaches one group of processes reaches no other
     )
+
+
+TEMPORARY = "tmp"
+"""What the processes take for the system's temporary directory."""
 
 
 def heed_interrupts() -> None:
@@ -203,6 +236,9 @@ def complete(subject: Subject, place: Path, folder: Path) -> Undisturbed:
     code, told = finish(process)
     if code:
         raise Failure(f"exit code {code}: {told[-500:]}")
+    left = [path.name for pattern in LEFTOVERS for path in (place / "run").rglob(pattern)]
+    if left:
+        raise Failure(f"left behind in the run folder: {sorted(left)[:5]}")
     return Undisturbed(subject.results(place), time.monotonic() - since)
 
 
@@ -295,12 +331,30 @@ def kill(
     stop: signal.Signals = signal.SIGKILL,
 ) -> Moments:
     """Stop a subject at one or two random moments, run it to its end, and compare."""
-    subject = SUBJECTS[name]
     rng = np.random.default_rng([seed, list(SUBJECTS).index(name), number, stop])
+    stops = [stop] * (1 if name in PARALLEL else int(rng.integers(1, 3)))
     place = folder / f"{name}-{stop.name}-{number}"
+    return _stopped(name, stops, rng, place, expected)
+
+
+def stop_resumed(name: str, number: int, seed: int, folder: Path, expected: Undisturbed) -> Moments:
+    """Kill or interrupt a subject three times, the later times while it goes on; then compare."""
+    rng = np.random.default_rng([seed, len(SUBJECTS) + 1, number])
+    stops = [signal.SIGKILL if rng.random() < 0.5 else signal.SIGINT for _ in range(3)]
+    return _stopped(name, stops, rng, folder / f"{name}-resumed-{number}", expected)
+
+
+def _stopped(
+    name: str,
+    stops: list[signal.Signals],
+    rng: np.random.Generator,
+    place: Path,
+    expected: Undisturbed,
+) -> Moments:
+    subject, folder = SUBJECTS[name], place.parent
     place.mkdir()
     moments: Moments = []
-    for _ in range(1 if name in PARALLEL else int(rng.integers(1, 3))):
+    for stop in stops:
         moments.append(strike(begun(subject, place, folder), rng, expected.span, stop))
         if moments[-1] is None:  # then all of it must be there
             _compare(subject.results(place), expected.results)
@@ -357,6 +411,7 @@ KILLS: dict[str, tuple[str, Callable[..., Moments]]] = {
     **{name: (name, kill) for name in SUBJECTS},
     **{f"{name}, a worker": (name, kill_worker) for name in SUBJECTS if name in PARALLEL},
     **{f"{name}, Ctrl-C": (name, interrupt) for name in SUBJECTS},
+    "train, resumed": ("train", stop_resumed),
 }
 """What is stopped: the whole, or a part of it."""
 
@@ -481,6 +536,8 @@ def killed(
     with ThreadPoolExecutor(workers) as pool:
         for future in [pool.submit(try_on) for _ in range(workers)]:
             future.result()
+    for path in (folder / TEMPORARY).glob("augury-*"):  # PyTorch keeps a cache of its own there
+        trials.append({"kept": False, "told": f"left in the temporary directory: {path.name}"})
     kept = [trial["told"] for trial in trials if trial["kept"]]
     return {
         "trials": len(trials),
@@ -501,6 +558,7 @@ def campaign(count: int, seed: int, workers: int, kinds: list[str]) -> dict[str,
     names = list(dict.fromkeys(KILLS[what][0] for what in kinds))
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(workers) as pool:
         folder = Path(made)
+        (folder / TEMPORARY).mkdir()
         make = ["generate", "uniform", "--n", "5", "--count", str(GRAPHS)]
         make += ["--output", "graphs/{}.csv"]
         if finish(start(make, folder))[0]:

@@ -116,7 +116,7 @@ TARGETS: dict[str, Target] = {
     "api": Target(
         make_objects,
         attempt_objects,
-        ("augury.solver", "networkx", *NEURAL),
+        ("augury.solver", "networkx", "pandas", "torch_geometric.data", *NEURAL),
         prepare=prepare_objects,
     ),
     "command": Target(

@@ -90,61 +90,199 @@ def make_objects(rng: Rng) -> Case:
     return Case({}, int(rng.integers(2**40)))
 
 
-def _odd_object(rng: Rng) -> Any:  # noqa: C901  # a list of oddities
-    import networkx as nx
-    import scipy.sparse
+def _odd_array(rng: Rng) -> Any:
+    """Return an array of any shape and type, of numbers or not, with odd entries or masked ones."""
+    shape = tuple(int(n) for n in rng.integers(0, 5, int(rng.choice([0, 1, 2, 2, 2, 2, 3]))))
+    array = rng.integers(-1 if rng.random() < 0.2 else 0, int(rng.choice([2, 3, 9])), shape)
+    kinds = ["i8", "i4", "u1", "?", "f8", "f4", "c16", "O", "U2", "u8", "i1", "f2", "S2", "M8[s]"]
+    odd = array.astype(one_of(rng, kinds))
+    if odd.dtype.kind in "fO" and odd.size and rng.random() < 0.4:
+        entries = [np.nan, np.inf, -np.inf, 0.5, -0.0]
+        odd.reshape(-1)[0] = one_of(rng, entries if odd.dtype.kind == "f" else [*entries, *ODD])
+    if rng.random() < 0.1:
+        return np.ma.masked_array(odd, mask=rng.random(shape) < 0.3)
+    return odd
+
+
+ODD: list[Any] = [None, "a", "", b"a", 10**30, -(10**30), (1,), np.float32(1)]
+
+
+def _odd_tensor(rng: Rng) -> Any:
     import torch
 
-    shape = tuple(int(n) for n in rng.integers(0, 5, int(rng.choice([0, 1, 2, 2, 2, 2, 3]))))
-    array = rng.integers(-1 if rng.random() < 0.2 else 0, 3, shape)
-    with np.errstate(all="ignore"):
-        odd = array.astype(one_of(rng, ["i8", "i4", "u1", "?", "f8", "f4", "c16", "O", "U2"]))
-    if odd.dtype == np.float64 and odd.size and rng.random() < 0.4:
-        odd.reshape(-1)[0] = one_of(rng, [np.nan, np.inf, -np.inf, 0.5, 2.0**63, 1e300, -0.0])
-    choice = int(rng.integers(7))
-    if choice < 2:
-        return odd
-    if choice == 2 and odd.ndim == 2 and odd.dtype.kind in "iufb":
-        matrix = scipy.sparse.csr_array(odd)
-        if matrix.nnz and rng.random() < 0.4:
-            matrix.indices[0] = one_of(rng, [-1, 7, 2**30])
-        return one_of(rng, [matrix, matrix.tocoo() if matrix.nnz == 0 else matrix])
-    if choice == 3 and odd.dtype.kind in "iufbc":
-        return torch.from_numpy(np.ascontiguousarray(odd))
-    if choice == 4:
-        graph = one_of(rng, [nx.Graph, nx.DiGraph, nx.MultiGraph])()
-        for _ in range(int(rng.integers(0, 5))):
-            graph.add_edge(
-                *map(int, rng.integers(0, 5, 2)),
-                capacity=one_of(rng, [1, 0, -1, 1.5, None, "x", 2**70, float("inf")]),
-            )
-        if rng.random() < 0.5:
-            for node in graph:
-                graph.nodes[node]["bipartite"] = int(rng.integers(0, 3))
-        return graph
-    if choice == 5:
-        return one_of(rng, [None, 3, "no such file", b"x", [], [[1]], {}, object(), "", "a" * 5000])
-    return array
+    array = _odd_array(rng)
+    if array.dtype.kind not in "iufbc" or isinstance(array, np.ma.MaskedArray):
+        array = rng.integers(0, 3, (2, 3))
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if rng.random() < 0.3 and not tensor.is_complex():
+        tensor = tensor.to(one_of(rng, [torch.bfloat16, torch.float16, torch.uint64, torch.int8]))
+    if rng.random() < 0.2 and tensor.ndim in (2, 3) and tensor.dtype != torch.uint64:
+        places = torch.from_numpy(rng.integers(0, 2, (tensor.ndim, 4)))
+        values = tensor.new_ones(4) * int(rng.integers(1, 3))
+        return torch.sparse_coo_tensor(places, values, (2,) * tensor.ndim, check_invariants=True)
+    return tensor
+
+
+def _odd_sparse(rng: Rng) -> Any:
+    """Return a sparse matrix, some with duplicates that no narrow type holds, some damaged."""
+    import scipy.sparse
+
+    kind = one_of(rng, ["i1", "u1", "i4", "i8", "u8", "f4", "f8", "?", "c16"])
+    most = int(np.iinfo(kind).max) if np.dtype(kind).kind in "iu" else 2**20
+    entries = np.array([one_of(rng, [1, 1, 0, 3, most]) for _ in range(4)], kind)
+    places = tuple(rng.integers(0, 2, (2, 4)))
+    matrix = scipy.sparse.coo_array((entries, places), shape=tuple(rng.integers(2, 4, 2)))
+    if rng.random() < 0.3:
+        return matrix
+    rows = scipy.sparse.csr_array(matrix)
+    if rows.nnz and rng.random() < 0.4:
+        rows.indices[0] = one_of(rng, [-1, 7, 2**30])
+    return rows
+
+
+def _odd_networkx(rng: Rng) -> Any:
+    import networkx as nx
+
+    graph = one_of(rng, [nx.Graph, nx.DiGraph, nx.MultiGraph])()
+    for _ in range(int(rng.integers(0, 5))):
+        given = {"capacity": one_of(rng, [1, 0, -1, 1.5, None, "x", 2**70, float("inf")])}
+        if rng.random() < 0.3:
+            name = one_of(rng, ["weight", "cost"])
+            given[name] = one_of(rng, [1, 1.0, 2, None, "x", np.nan, np.ones(2)])
+        graph.add_edge(*map(int, rng.integers(0, 5, 2)), **given)
+    if rng.random() < 0.5:
+        for node in graph:
+            graph.nodes[node]["bipartite"] = int(rng.integers(0, 3))
+    return graph
+
+
+def _odd_rows(rng: Rng) -> Any:
+    """Return a list of pairs or triples, a dict of lists, or a list of something else."""
+
+    def label() -> Any:
+        return _odd_label(rng) if rng.random() < 0.1 else one_of(rng, ["a", "b", "c", 0, 1])
+
+    def row() -> Any:
+        if rng.random() < 0.05:
+            return _odd_label(rng)
+        width = one_of(rng, [1, 2, 2, 2, 2, 3, 3, 4])
+        return one_of(rng, [tuple, tuple, list])(label() for _ in range(width))
+
+    rows = [row() for _ in range(int(rng.integers(0, 5)))]
+    if rng.random() < 0.6:
+        return rows if rng.random() < 0.8 else tuple(rows)
+    keys = [one_of(rng, ["ann", "bob", "worker", "job", 3, None]) for _ in rows]
+    return dict(zip(keys, rows, strict=True))
+
+
+def _odd_frame(rng: Rng) -> Any:
+    import pandas as pd
+
+    height = int(rng.integers(0, 4))
+    pool: list[list[Any]] = [["a", "b"], [0, 1], [3, 4, 5], [0.5, 2.0], ["a", None], [True, False],
+                             [1, None], [[1], "a"], [pd.NA, 1], [2**70, 1]]  # fmt: skip
+    names = ["left", "right", "Cost", "worker", "job", "capacity", "tail", "head", "x", 0, None]
+    columns = {
+        one_of(rng, names): [one_of(rng, values) for _ in range(height)]
+        for values in (one_of(rng, pool) for _ in range(int(rng.integers(0, 5))))
+    }
+    frame = pd.DataFrame(columns)
+    if rng.random() < 0.2:
+        frame.index = one_of(rng, [frame.index.astype(str), frame.index.rename("worker")])
+    if rng.random() < 0.1 and frame.shape[1]:
+        frame = pd.concat([frame, frame], axis=1)  # every name twice
+    return frame
+
+
+def _odd_data(rng: Rng) -> Any:
+    import torch
+    from torch_geometric.data import Data, HeteroData
+
+    given: dict[str, Any] = {}
+    index = torch.from_numpy(rng.integers(-1 if rng.random() < 0.1 else 0, 4, (2, 3)))
+    values = [torch.ones(3), torch.arange(3), torch.tensor(1), 1, None, [1, 2, 3], "x"]
+    if rng.random() < 0.9:
+        given["edge_index"] = one_of(rng, [index, index, index.to(torch.uint64), index.T, [[0]]])
+    for name in ("capacity", "bipartite", "edge_weight", "cost", "x_s", "x_t", "source", "sink"):
+        if rng.random() < 0.3:
+            given[name] = one_of(rng, values)
+    given["num_nodes"] = one_of(rng, [4, 4, 4, 5, 2, 2**31, 2**40, "x"])
+    if rng.random() < 0.7:
+        return Data(**given)
+    data = HeteroData()
+    data["a"].num_nodes = data["b"].num_nodes = given.pop("num_nodes")
+    for name, value in given.items():
+        data["a", "to", "b"][name] = value
+    return data
+
+
+def _odd_thing(rng: Rng) -> Any:
+    return one_of(rng, [None, 3, "no such file", b"x", object(), "", "a" * 5000, {1}, range(3)])
+
+
+ODD_OBJECTS = [_odd_array, _odd_array, _odd_tensor, _odd_sparse, _odd_networkx, _odd_rows,
+               _odd_rows, _odd_frame, _odd_data, _odd_thing]  # fmt: skip
 
 
 def attempt_objects(case: Case, folder: Path) -> str:
-    """Solve whatever it is; `TypeError` is documented for what is no graph at all."""
-    from augury import solve, solve_batch
+    """Solve whatever it is and certify the answer; `TypeError` is documented for what is no graph.
+
+    The same object must come out the same alone, in a list and, where it is one, as a stack.
+    """
+    from augury import certify, certify_flow, solve, solve_batch
     from augury.classical.graph import InputError
 
     rng = np.random.default_rng(case.details)
-    given = _odd_object(rng)
-    ends = (
-        {} if rng.random() < 0.6 else {"source": one_of(rng, [0, 1, None, 9, -1, "a"]), "sink": 1}
-    )
+    given = one_of(rng, ODD_OBJECTS)(rng)
+    ends: dict[str, Any] = {}
+    if rng.random() < 0.25:
+        ends = {"source": one_of(rng, [0, 1, None, 9, -1, "a"]), "sink": one_of(rng, [1, "b"])}
+    how = {"model": one_of(rng, ["classical", None])}
+    how["seed"] = one_of(rng, [0, 0, 0, 7, 1.5, None, -1]) if rng.random() < 0.2 else 0
     try:
-        solution = solve(given, **ends, model=one_of(rng, ["classical", None]))
+        if getattr(given, "ndim", 0) == 3 and not ends:
+            return _attempt_stack(given, how)
+        solution = solve(given, **ends, **how)
         if not solution.is_maximum:
             raise Fault("an exact solution is not maximum")
-        solve_batch([given] if not ends else [])
+        if solution.flow is None:
+            told = certify(given, solution.matching or [])
+        else:
+            told = certify_flow(given, solution.flow, **ends)
+        if told != solution.certificate:
+            raise Fault(f"certified otherwise: {told}, not {solution.certificate}")
+        if not ends and solve_batch([given], **how)[0] != solution:
+            raise Fault("another solution in a batch")
     except (InputError, TypeError) as error:
-        return refused(error, "")
+        return refused(_checked_type(error), "")
     return "read"
+
+
+def _checked_type(error: Exception) -> Exception:
+    """Let no TypeError pass that is not one of ours."""
+    ours = "is no graph: expected", "expected several graphs"
+    if isinstance(error, TypeError) and not any(text in str(error) for text in ours):
+        raise Fault(f"TypeError came out: {error}") from error
+    return error
+
+
+def _attempt_stack(stack: Any, how: dict[str, Any]) -> str:
+    """Solve a stack as one, and graph by graph: both refuse it, or both have the same sizes."""
+    from augury import solve_batch
+    from augury.classical.graph import InputError
+
+    told: list[Any] = []
+    for engine in ("table", "auto"):
+        model = how["model"] if engine == "auto" else None
+        try:
+            found = solve_batch(stack, model=model, seed=how["seed"], engine=engine)
+            told.append([solution.size for solution in found])
+        except InputError as error:
+            refused(error, "")
+            told.append(str(error))
+    if told[0] != told[1]:
+        raise Fault(f"as a stack {told[0]}, one by one {told[1]}")
+    return "refused" if isinstance(told[0], str) else "read"
 
 
 # ------------------------------------------------------------------ the command
@@ -234,10 +372,11 @@ def prepare_command(folder: Path) -> None:
 
 def prepare_objects(folder: Path) -> None:
     """Have every loop compiled that an object here can need."""
-    from augury import solve
+    from augury import solve, solve_batch
 
     for model in ("classical", None):
         solve(np.ones((2, 2)), model=model)
+    solve_batch(np.ones((1, 2, 2)), engine="table")
 
 
 def attempt_command(case: Case, folder: Path) -> str:

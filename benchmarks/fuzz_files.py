@@ -245,7 +245,7 @@ def make_answer(rng: Rng) -> Case:
 
 def attempt_answer(case: Case, folder: Path) -> str:
     """Read and certify an answer to a graph with text labels, without labels, or to a network."""
-    from augury.classical.certificate import certify_flow, certify_pairs
+    from augury.classical.certificate import certify_amounts, certify_pairs
     from augury.classical.formats import read_answer
     from augury.classical.graph import BipartiteGraph, InputError
     from augury.classical.network import FlowNetwork
@@ -260,7 +260,7 @@ def attempt_answer(case: Case, folder: Path) -> str:
     except InputError as error:
         return refused(error, "answer")
     if isinstance(graph, FlowNetwork):
-        certificate = certify_flow(graph, answer)
+        certificate = certify_amounts(graph, answer)
     else:
         certificate = certify_pairs(graph, answer)
     certificate.to_dict()

@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import torch
 
-from augury.algorithms.executor import make_network
 from augury.cells.network import CellNetwork
 from augury.classical.generate import uniform
 from augury.classical.network import FlowNetwork
@@ -16,6 +15,7 @@ from augury.classical.trace import record
 from augury.config import preset
 from augury.neural.batch import Samples
 from augury.neural.checkpoint import find, load
+from augury.neural.kinds import make_network
 from augury.neural.losses import Tally, learn
 from augury.verify import verify
 
@@ -56,6 +56,4 @@ def proven() -> CellNetwork:
 
 def untrained(seed: int = 0) -> CellNetwork:
     """Return a network with random weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return make_network(DISCRETE.network)
+    return make_network(DISCRETE.network, generator=torch.Generator().manual_seed(seed))

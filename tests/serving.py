@@ -13,12 +13,17 @@ import pytest
 import uvicorn
 
 from augury.apps.explore import workers
+from augury.apps.explore.connection import config_of
 from augury.apps.explore.limits import Limits
 
 PATIENCE = 60.0
+START_PATIENCE = 300.0
+"""Before it serves, a server compiles what the networks need, if nobody has done so yet."""
 
 STAND_IN = """
-import json, struct, sys, time
+import json, os, signal, struct, sys, time
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def answer(status, value):
     body = json.dumps(value).encode()
@@ -27,20 +32,28 @@ def answer(status, value):
 
 answer(200, {"ready": True})
 while head := sys.stdin.buffer.read(4):
-    task = json.loads(sys.stdin.buffer.read(struct.unpack("<I", head)[0]))
+    task = json.loads(sys.stdin.buffer.read(struct.unpack("<I", head)[0]).partition(b"\\n")[2])
+    answer(100, {})
     name = task.get("graph", {}).get("name", "")
-    while name == "spin":
-        pass
+    if name == "stuck":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        while name in ("spin", "stuck"):
+            pass
+    except KeyboardInterrupt:
+        answer(422, {"error": "this was stopped"})
+        continue
     if name == "die":
         sys.exit(1)
     if name == "nap":
         time.sleep(0.2)
-    answer(200, {"size": 0, "is_maximum": True, "certificate": {}, "echo": task})
+    proof = {"pid": os.getpid()}
+    answer(200, {"size": 0, "is_maximum": True, "certificate": proof, "echo": task})
 """
 
 
 def use_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let workers be small scripts: `spin`, `die` and `nap` are what a graph's name makes them."""
+    """Let workers be small scripts: `spin`, `stuck`, `die` and `nap` are what a name makes them."""
 
     def arguments(limits: Limits) -> list[str]:
         return [sys.executable, "-I", "-c", STAND_IN]
@@ -51,12 +64,11 @@ def use_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def served(app: Any) -> Iterator[str]:
     """Serve an application from a thread; yield its address."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", ws="none")
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(config_of(app, host="127.0.0.1", port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + START_PATIENCE
         while not server.started:
             assert thread.is_alive(), "the server did not start"
             assert time.monotonic() < end, "the server did not start in time"

@@ -159,3 +159,49 @@ def test_tables_of_another_version_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"model\.depth"):
         from_dict({"preset": "x", "model": {"depth": 3}})
     assert from_dict({}) == Config(preset="")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "expected"),
+    [
+        ("paper-mpnn", [], "paper-mpnn"),
+        ("paper-mpnn", ["data.seed=7"], "paper-mpnn"),
+        ("paper-mpnn", ["network.hidden=32"], "paper-mpnn"),
+        ("paper-mpnn", ["network.hidden=16"], "paper-mpnn (hidden=16)"),
+        (
+            "paper-mpnn",
+            ["network.processor=pna", "network.hidden=16"],
+            "paper-mpnn (processor=pna, hidden=16)",
+        ),
+        ("paper-mpnn", ["network.processor=pna"], "paper-pna"),  # which is just that
+        ("paper-pna-nostd", ["data.extra_graphs=0"], "paper-pna-nostd (extra_graphs=0)"),
+        ("discrete", ["training.max_epochs=2"], "discrete (max_epochs=2)"),
+        (
+            "gatv2",
+            ["training.execution_scales=(1,)", "training.select=paper"],
+            "gatv2 (select=paper, execution_scales=(1,))",
+        ),
+    ],
+)
+def test_a_name_says_what_was_changed(name: str, settings: list[str], expected: str) -> None:
+    assert with_settings(preset(name), settings).name == expected
+
+
+def test_every_change_but_that_of_a_seed_shows_in_the_name() -> None:
+    """And the names of settings are told apart without their tables."""
+    values: dict[type, object] = {int: 1, float: 0.125, str: "other", tuple: (7,)}
+    names = [setting.key.partition(".")[2] for setting in settings_of()]
+    assert len(names) == len(set(names))
+    for setting in settings_of():
+        part, _, name = setting.key.partition(".")
+        section = dataclasses.replace(getattr(PAPER, part), **{name: values[type(setting.default)]})
+        changed = dataclasses.replace(PAPER, **{part: section}).name
+        value = values[type(setting.default)]
+        assert changed == ("paper-mpnn" if name == "seed" else f"paper-mpnn ({name}={value})")
+
+
+def test_what_is_no_preset_never_takes_the_name_of_one() -> None:
+    assert Config(preset="mine", network=NetworkConfig(hidden=8)).name == "mine (hidden=8)"
+    assert Config(preset="", network=NetworkConfig(hidden=8)).name == "unnamed (hidden=8)"
+    assert Config(preset="classical").name == "paper-mpnn"
+    assert all(config.name == name for name, config in PRESETS.items())

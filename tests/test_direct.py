@@ -268,3 +268,18 @@ def test_without_a_gpu_its_engines_say_so() -> None:
             solve(JOBS, engine=engine)
         with pytest.raises(InputError, match=r"CuPy|CUDA device"):
             solve_batch(np.ones((1, 2, 2)), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["table", "auto"])
+def test_any_byte_of_a_boolean_array_but_0_is_an_edge(engine: str) -> None:
+    rng = np.random.default_rng(7)
+    adjacency = rng.random((5, 9, 8)) < 0.3
+    octets = (adjacency * rng.integers(1, 256, adjacency.shape, np.uint8)).view(np.bool_)
+    expected = solve_batch(adjacency, engine=engine)
+    solutions = solve_batch(octets, engine=engine)
+    assert [one.matching for one in solutions] == [one.matching for one in expected]
+    assert all(one.is_maximum for one in solutions)
+    assert solve(octets[0], engine=engine).matching == expected[0].matching
+    wide = np.zeros((17, 17), np.bool_)
+    wide[:9, 9:] = octets[0]
+    assert FlowNetwork.from_dense(wide, 0, 16) == FlowNetwork.from_dense(wide != 0, 0, 16)

@@ -7,6 +7,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import torch
@@ -42,14 +43,20 @@ def flow_data() -> Data:
 SAME_GRAPHS: dict[str, Any] = {
     "own": GRAPH,
     "array": GRAPH.to_dense(),
-    "counts": GRAPH.to_dense().astype(np.int64) * 7,
+    "counts": GRAPH.to_dense().astype(np.float32) * 7,
+    "0 and 1": GRAPH.to_dense().astype(np.uint8),
+    "bfloat16": torch.tensor(GRAPH.to_dense()).bfloat16(),
     "tensor": torch.tensor(GRAPH.to_dense()),
     "sparse tensor": torch.tensor(GRAPH.to_dense()).float().to_sparse(),
-    "csr tensor": torch.tensor(GRAPH.to_dense()).float().to_sparse_coo().coalesce(),
+    "coalesced tensor": torch.tensor(GRAPH.to_dense()).float().to_sparse_coo().coalesce(),
     "csr_array": GRAPH.to_scipy(),
     "coo_matrix": scipy.sparse.coo_matrix(GRAPH.to_dense()),
     "HeteroData": hetero(),
     "x_s and x_t": pairs_of_types(),
+    "pairs": list(zip(*EDGES.tolist(), strict=True)),
+    "pairs in a tuple, one twice": (*zip(*EDGES.tolist(), strict=True), (0, 0)),
+    "dict": {0: [0, 1], 1: [1], 2: (1,)},
+    "DataFrame": pd.DataFrame({"n": "x", "Left": EDGES[0], "note": "", "RIGHT": EDGES[1]}),
 }
 
 
@@ -65,6 +72,9 @@ SAME_NETWORKS: dict[str, Any] = {
     "csr_array": NETWORK.to_scipy(),
     "NetworkX": NETWORK.to_networkx(),
     "Data": flow_data(),
+    "sparse tensor": torch.tensor(NETWORK.to_dense()).to_sparse(),
+    "triples": list(NETWORK.arcs()),
+    "DataFrame": pd.DataFrame(list(NETWORK.arcs()), columns=["from", "to", "Capacity"]),
 }
 
 
@@ -137,7 +147,7 @@ def test_batches_in_any_form() -> None:
     alike.append(Batch.from_data_list([flow_of(matrix) for matrix in dense]))
     for graphs in alike:
         assert [solution.size for solution in solve_batch(graphs)] == sizes
-    mixed = solve_batch([JOBS, BRIDGE, NETWORK.to_dense(), nx.davis_southern_women_graph()])
+    mixed = solve_batch([JOBS, BRIDGE, NETWORK.to_dense() > 0, nx.davis_southern_women_graph()])
     assert [solution.size for solution in mixed][:2] == [2, 5]
     assert all(solution.is_maximum for solution in mixed)
     assert solve_batch([]) == []
@@ -174,6 +184,22 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "float edges": (Data(edge_index=torch.tensor([[0.5], [1]]), num_nodes=2), "two rows of node"),
     "unknown node": (hetero(left=2), "an edge names node 2, but there are 2 nodes"),
     "no relation": (HeteroData(), "not none at all"),
+    "no edges": (Data(), "edge_index must be two rows of node numbers, and there are none"),
+    "a list": (Data(**{"edge_index": [[0], [1]]}), "'edge_index' must be a tensor, not list"),
+    "beyond int32": (
+        Data(edge_index=torch.tensor([[0], [2**40]]), num_nodes=2**40 + 1),
+        f"edge_index must be numbers from 0 to {2**31 - 3}, not {2**40}",
+    ),
+    "negative": (Data(edge_index=torch.tensor([[0], [-1]]), num_nodes=2), "numbers from 0 to"),
+    "a claim": (
+        Data(edge_index=torch.tensor([[0], [2**30]]), num_nodes=2**30 + 1),
+        "1073741825 nodes have only 1 edges",
+    ),
+    "a float for a source": (
+        Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2, source=0.5, sink=1),
+        "the source is 0.5, not a whole number",
+    ),
+    "meta": (torch.zeros(2, 2, device="meta"), "the matrix cannot be read as an array"),
     "three axes": (np.zeros((2, 2, 2)), "two dimensions, not 3"),
     "a cube of one": (torch.zeros(3), "two dimensions, not 1"),
 }
@@ -208,17 +234,33 @@ def test_ends_come_in_pairs_and_only_where_they_mean_something() -> None:
         solve(NETWORK.to_dense(), source=9, sink=1)
 
 
-@pytest.mark.parametrize("thing", [None, 7, object(), [(0, 1)], {"a": 1}])
+def test_an_edge_index_of_any_type_stays_whole() -> None:
+    # As floats, the node numbers of a union of relations would be rounded.
+    for dtype in (torch.int32, torch.uint8, torch.uint64):
+        data = hetero()
+        data["person", "can", "job"].edge_index = torch.tensor(EDGES).to(dtype)
+        data["job", "rev_can", "person"].edge_index = torch.tensor([[0, 1], [0, 0]])
+        assert as_graph(data) == GRAPH
+    line = Data(edge_index=torch.tensor([[0, 1], [1, 2]]).to(torch.uint64), num_nodes=3)
+    assert solve(line).size == 1
+    with pytest.raises(InputError, match=f"not {2**64 - 1}"):
+        as_graph(Data(edge_index=torch.tensor([[0], [2**64 - 1]], dtype=torch.uint64), num_nodes=2))
+
+
+@pytest.mark.parametrize("thing", [None, 7, object(), {(0, 1)}, iter([(0, 1)])])
 def test_what_is_no_graph_at_all_is_a_type_error(thing: Any) -> None:
     with pytest.raises(TypeError, match=f"{type(thing).__name__} is no graph: expected a Bip"):
         solve(thing)
 
 
 def test_what_are_no_graphs_is_a_type_error() -> None:
-    for thing in (None, 7, JOBS, "jobs.csv"):
+    table = pd.DataFrame({"left": ["a"], "right": ["b"]})
+    for thing in (None, 7, JOBS, "jobs.csv", table, {"a": ["b"]}, JOBS.to_scipy(), nx.Graph()):
         with pytest.raises(TypeError, match="expected several graphs, got one"):
             solve_batch(thing)
     with pytest.raises(TypeError, match="graph 1: int is no graph"):
         solve_batch([JOBS, 7])
+    with pytest.raises(InputError, match="graph 0: entry 0 of the list is 'a': a graph is a list"):
+        solve_batch([("a", "b"), ("c", "d")])
     with pytest.raises(InputError, match="the axes graph, left and right, not 2"):
         solve_batch(np.zeros((2, 2)))

@@ -23,6 +23,7 @@ LAYERS = {
     "neural": 2,
     "verify": 3,
     "inputs": 2,
+    "check": 3,
     "direct": 3,
     "solver": 3,
     "scipy_like": 3,

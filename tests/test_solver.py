@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -250,3 +251,18 @@ def test_every_executor_finds_the_same_size_and_certifies_it(executor: str) -> N
     for problem, size in zip((graph, network), sizes, strict=True):
         solution = solve(problem, model=executor, seed=3)
         assert (solution.size, solution.is_maximum, solution.ending) == (size, True, "done")
+
+
+@pytest.mark.parametrize("seed", [1.5, "1", None, -1, [1], np.random.default_rng(0)])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    for solved in (solve, lambda graph, seed: solver.solve_batch([graph], seed=seed)):
+        with pytest.raises(InputError, match=r"^the seed is .*(not a whole|negative)"):
+            solved(JOBS, seed=seed)
+    assert solve(JOBS, seed=np.uint8(3)).size == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", [5, 2.5, [1], b"discrete", object()])
+def test_what_is_no_model_is_refused(model: Any) -> None:
+    for engine in ("auto", "table"):
+        with pytest.raises(InputError, match=r"^the model is .*, not a name, a path or an exec"):
+            solve(JOBS, model=model, engine=engine)

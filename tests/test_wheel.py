@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -17,16 +18,31 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 
 
+def repository(folder: Path) -> str:
+    """Make a repository of all that lies in a folder, and return its commit."""
+    git = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "--allow-empty", "-m", "all"]):
+        subprocess.run([*git, *words], check=True)
+    told = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return told.stdout.strip()
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build both with the backend that pyproject.toml names, from a clean copy of the source."""
-    copy, out = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("dist")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return a clean copy of the source, a repository by itself, and its commit."""
+    copy = tmp_path_factory.mktemp("copy")
     archive = subprocess.run(
         ["git", "-C", str(ROOT), "archive", "HEAD"], capture_output=True, check=False
     )
     if archive.returncode:
         pytest.skip("not a git checkout")
     subprocess.run(["tar", "x", "-C", str(copy)], input=archive.stdout, check=True)
+    return copy, repository(copy)
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a Python that has what pyproject.toml names as needed to build."""
     builder = tmp_path_factory.mktemp("builder")
     subprocess.run([sys.executable, "-m", "venv", str(builder)], check=True)
     python = str(builder / "bin" / "python")
@@ -34,12 +50,63 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     install = [python, "-m", "pip", "install", "-q", *needed, "wheel"]
     if subprocess.run(install, capture_output=True, check=False).returncode:
         pytest.skip("the tools that build cannot be installed here")
+    return python
+
+
+def build(python: str, source: Path, out: Path, *kinds: str) -> None:
+    """Build with the backend that pyproject.toml names."""
     code = (
-        "import sys; from setuptools import build_meta as b; "
-        "out = sys.argv[1]; b.build_sdist(out); b.build_wheel(out)"  # the first changes sys.argv
+        "import sys; from setuptools import build_meta as b; out, *kinds = sys.argv[1:]; "
+        "[getattr(b, 'build_' + kind)(out) for kind in kinds]"  # which change sys.argv
     )
-    subprocess.run([python, "-c", code, str(out)], cwd=copy, check=True, capture_output=True)
+    subprocess.run(
+        [python, "-c", code, str(out), *kinds], cwd=source, check=True, capture_output=True,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def built(
+    checkout: tuple[Path, str], python: str, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Build the source archive and the wheel."""
+    out = tmp_path_factory.mktemp("dist")
+    build(python, checkout[0], out, "sdist", "wheel")
     return out
+
+
+def baked(wheel: Path) -> str:
+    return zipfile.ZipFile(wheel).read("augury/commit.txt").decode().strip()
+
+
+def test_what_is_built_carries_the_commit_of_its_checkout(
+    checkout: tuple[Path, str], built: Path, python: str, tmp_path: Path
+) -> None:
+    [wheel], [archive] = built.glob("*.whl"), built.glob("*.tar.gz")
+    copy, commit = checkout
+    assert baked(wheel) == commit
+    assert not (copy / "src" / "augury" / "commit.txt").exists()
+    # And so does what is built of the archive, in a repository of somebody else.
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    assert repository(tmp_path) != commit
+    [source] = (path for path in tmp_path.iterdir() if path.name.startswith("augury-"))
+    assert (source / "src" / "augury" / "commit.txt").read_text().strip() == commit
+    build(python, source, tmp_path, "wheel")
+    [again] = tmp_path.glob("*.whl")
+    assert baked(again) == commit
+
+
+def test_what_is_built_of_a_bare_copy_in_a_strangers_repository_names_no_commit(
+    checkout: tuple[Path, str], python: str, tmp_path: Path
+) -> None:
+    shutil.copytree(
+        checkout[0], tmp_path / "theirs" / "augury", ignore=shutil.ignore_patterns(".git")
+    )
+    repository(tmp_path / "theirs")
+    build(python, tmp_path / "theirs" / "augury", tmp_path, "wheel")
+    [wheel] = tmp_path.glob("*.whl")
+    assert "augury/commit.txt" not in zipfile.ZipFile(wheel).namelist()
 
 
 def test_the_wheel_holds_models_and_types_and_no_tests(built: Path) -> None:
@@ -58,16 +125,19 @@ def test_the_source_archive_can_be_built_from(built: Path) -> None:
     [archive] = built.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
-    needed = {"pyproject.toml", "README.md", "LICENSE", "src/augury/py.typed"}
+    needed = {"pyproject.toml", "setup.py", "README.md", "LICENSE", "src/augury/py.typed"}
     assert needed | {"src/augury/models/discrete.safetensors"} <= names
     # And what README.md speaks of: tests with their helpers, documents, examples.
     assert {"Makefile", "constraints.txt", "examples/jobs.csv", "docs/tutorial.md"} <= names
     assert {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("*.py")} <= names
 
 
-def test_the_wheel_installs_into_an_empty_environment_and_runs(built: Path, tmp_path: Path) -> None:
+def test_the_wheel_installs_into_an_empty_environment_and_runs(
+    checkout: tuple[Path, str], built: Path, tmp_path: Path
+) -> None:
     """Its dependencies come from where these tests found theirs; the package does not."""
     [wheel] = built.glob("*.whl")
+    assert repository(tmp_path) != checkout[1]
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     python = tmp_path / "env" / "bin" / "python"
     install = [str(python), "-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel)]
@@ -86,11 +156,13 @@ def test_the_wheel_installs_into_an_empty_environment_and_runs(built: Path, tmp_
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    where = subprocess.run(
-        [str(python), "-c", "import augury; print(augury.__file__)"],
+    code = "from augury.neural import provenance as p; print(p.__file__, p.commit())"
+    told = subprocess.run(
+        [str(python), "-c", code],
         cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
     )  # fmt: skip
-    assert str(own) in where.stdout
+    assert str(own) in told.stdout and told.stdout.split()[1] == checkout[1]
     assert "augmentation" in run("verify", "discrete")  # and exit code 0: it is proven
     assert "matching of 2" in run("solve", "jobs.csv")
     assert run("--version").startswith("augury ")

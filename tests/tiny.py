@@ -14,6 +14,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.trace import record
 from augury.config import Config, DataConfig, NetworkConfig, preset, with_settings
 from augury.neural.batch import Samples
+from augury.neural.kinds import make_network
 from augury.neural.networks import PaperNetwork
 from graphs import BRIDGE, NETWORKS, STRAIGHT
 
@@ -29,9 +30,8 @@ def bipartite(side: int, seed: int = 0, p: float = 0.4) -> FlowNetwork:
 
 def neural(processor: str = "mpnn", seed: int = 0, hidden: int = HIDDEN) -> PaperNetwork:
     """Return a network with random weights, large enough that every part of it matters."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return PaperNetwork(NetworkConfig(processor=processor, hidden=hidden, heads=2), 1.2)
+    config = NetworkConfig(processor=processor, hidden=hidden, heads=2)
+    return make_network(config, 1.2, torch.Generator().manual_seed(seed))
 
 
 @cache

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from augury.classical.certificate import Certificate, certify, certify_flow
+    from augury.check import certify, certify_flow
+    from augury.classical.certificate import Certificate
     from augury.classical.formats import read_graph, write_graph
     from augury.classical.generate import generate
     from augury.classical.graph import BipartiteGraph, InputError
@@ -26,8 +27,8 @@ _HOME = {
     "InputError": "classical.graph",
     "Solution": "solver",
     "Trace": "classical.trace",
-    "certify": "classical.certificate",
-    "certify_flow": "classical.certificate",
+    "certify": "check",
+    "certify_flow": "check",
     "generate": "classical.generate",
     "maximum_bipartite_matching": "scipy_like",
     "maximum_flow": "scipy_like",

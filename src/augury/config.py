@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import math
+import reprlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -86,6 +87,19 @@ class Config:
     network: NetworkConfig = field(default_factory=NetworkConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
+    @property
+    def name(self) -> str:
+        """What its networks are called: the preset that it is, or that with all that was changed.
+
+        >>> with_settings(preset("paper-mpnn"), ["network.hidden=64", "data.seed=5"]).name
+        'paper-mpnn (hidden=64)'
+        """
+        for name, config in PRESETS.items():
+            if not changes(self, config):
+                return name
+        base = PRESETS.get(self.preset, Config(preset=self.preset))
+        return f"{self.preset or 'unnamed'} ({', '.join(changes(self, base))})"
+
 
 PRESETS: dict[str, Config] = {
     config.preset: config
@@ -109,6 +123,27 @@ PRESETS: dict[str, Config] = {
 """The paper's networks, one more processor for comparison, and the discrete network."""
 
 
+MAX_BYTES = 2**20
+"""A file of settings is a page; one that is larger than this holds something else."""
+
+
+def changes(config: Config, base: Config) -> list[str]:
+    """Return the settings in which a configuration differs from another, such as "hidden=64".
+
+    The seed of the data does not count: graphs drawn anew make no other network.
+    """
+    return [
+        f"{field.name}={getattr(section, field.name)}"
+        for section, other in (
+            (config.data, base.data),
+            (config.network, base.network),
+            (config.training, base.training),
+        )
+        for field in dataclasses.fields(section)
+        if getattr(section, field.name) != getattr(other, field.name) and field.name != "seed"
+    ]
+
+
 class ConfigError(ValueError):
     """A setting that does not exist or has a value of the wrong kind; one sentence says which."""
 
@@ -129,11 +164,13 @@ def with_settings(config: Config, settings: Iterable[str]) -> Config:
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise ConfigError(f"the setting {setting!r} is not of the form part.name=value")
+            raise ConfigError(
+                f"the setting {reprlib.repr(setting)} is not of the form part.name=value"
+            )
         try:
             value = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            value = text
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            value = text  # no literal, or one nested so deeply that Python gives up
         config = _with_value(config, key.strip(), value)
     return _coherent(config)
 
@@ -141,17 +178,29 @@ def with_settings(config: Config, settings: Iterable[str]) -> Config:
 def with_file(config: Config, path: Path) -> Config:
     """Apply the settings of a TOML file with the tables data, network and training."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # a device might never end
+        if len(data) > MAX_BYTES:
+            raise ConfigError(f"{path}: more than {MAX_BYTES:,} bytes are no configuration")
+        tables = tomllib.loads(data.decode())
     except OSError as error:
         raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: this is not text in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: this is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: this TOML is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"{path}: this TOML holds a number of thousands of digits") from None
     try:
         for part, values in tables.items():
             if not isinstance(values, dict):
-                raise ConfigError(f"{part} must be one of the tables [data], [network], [training]")
+                raise ConfigError(
+                    f"{part[:40]} must be one of the tables [data], [network], [training]"
+                )
             for name, value in values.items():
                 config = _with_value(config, f"{part}.{name}", value)
         return _coherent(config)
@@ -168,7 +217,7 @@ def _with_value(config: Config, key: str, value: object) -> Config:
     names = [field.name for field in dataclasses.fields(section)] if section is not None else []
     if section is None or name not in names:
         all_keys = ", ".join(setting.key for setting in settings_of())
-        raise ConfigError(f"there is no setting {key!r}; there are {all_keys}")
+        raise ConfigError(f"there is no setting {reprlib.repr(key)}; there are {all_keys}")
     section = dataclasses.replace(section, **{name: _checked(key, type(section), name, value)})
     return dataclasses.replace(config, **{part: section})
 
@@ -189,7 +238,7 @@ def _checked(key: str, section: type, name: str, value: object) -> object:
     else:
         fits, wanted = value in choices, " or ".join(map(str, choices))
     if not fits:
-        raise ConfigError(f"the setting {key} is {value!r}, but must be {wanted}")
+        raise ConfigError(f"the setting {key} is {reprlib.repr(value)}, but must be {wanted}")
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"the setting {key} is {value}, but must be finite")
     if isinstance(value, int | float) and (value < 0 or (value == 0 and name not in MAY_BE_ZERO)):

@@ -185,7 +185,9 @@ class Traces(InMemoryDataset):
         # A single round is not sliced; what is no tensor are the numbers of nodes and their sum.
         tensors = {f"slices.{name}": bounds for name, bounds in (slices or {}).items()}
         tensors |= {f"data.{name}": x for name, x in tables.items() if isinstance(x, Tensor)}
-        tensors["num_nodes"] = torch.tensor(tables.get("_num_nodes", [tables["num_nodes"]]))
+        tensors["num_nodes"] = torch.tensor(
+            tables.get("_num_nodes", [tables["num_nodes"]]), device="cpu"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(path, tensors, {})
 
@@ -210,28 +212,28 @@ class Traces(InMemoryDataset):
 def _rounds(graph_number: int, trace: Trace, max_steps: int) -> Iterator[RoundData]:
     """Yield the rounds of one graph, their step axes filled up with the last state."""
     network = trace.network
-    nodes = torch.arange(network.num_nodes)
+    nodes = torch.arange(network.num_nodes, device="cpu")
     for round_number, traced in enumerate(trace.rounds):
-        on_path = torch.zeros(network.num_arcs, dtype=torch.bool)
+        on_path = torch.zeros(network.num_arcs, dtype=torch.bool, device="cpu")
         on_path[torch.from_numpy(traced.path.astype(np.int64))] = True
         predecessor = _by_node(traced.predecessor, max_steps)
         yield RoundData(
             num_nodes=network.num_nodes,
             edge_index=torch.from_numpy(np.stack([network.sender, network.receiver])).long(),
-            residual=torch.tensor(traced.residual),
+            residual=torch.tensor(traced.residual, device="cpu"),
             weight=torch.from_numpy(traced.weights.astype(np.int64)),
             is_source=nodes == network.source,
             is_sink=nodes == network.sink,
             distance=_by_node(traced.distance, max_steps),
             predecessor_index=torch.where(predecessor >= 0, predecessor, nodes[:, None]),
             is_reached=predecessor >= 0,
-            search_steps=torch.tensor([len(traced.distance) - 1]),
-            reach_steps=torch.tensor([len(traced.reached) - 1]),
+            search_steps=torch.tensor([len(traced.distance) - 1], device="cpu"),
+            reach_steps=torch.tensor([len(traced.reached) - 1], device="cpu"),
             on_path=on_path,
-            bottleneck=torch.tensor([traced.bottleneck]),
-            has_path=torch.tensor([len(traced.path) > 0]),
-            graph_number=torch.tensor([graph_number]),
-            round_number=torch.tensor([round_number]),
+            bottleneck=torch.tensor([traced.bottleneck], device="cpu"),
+            has_path=torch.tensor([len(traced.path) > 0], device="cpu"),
+            graph_number=torch.tensor([graph_number], device="cpu"),
+            round_number=torch.tensor([round_number], device="cpu"),
         )
 
 

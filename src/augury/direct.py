@@ -8,7 +8,6 @@ may run, and ties are broken by the rule of `neural.engines.ties` and not at ran
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,10 +59,10 @@ class Direct(NamedTuple):
         if model is None:
             return cls("discrete", engine, None)
         if isinstance(model, str | Path):
-            from augury.neural.checkpoint import find
+            from augury.neural.checkpoint import find, load_once
 
             path = find(str(model))
-            name, network = path.stem, _loaded(path, path.stat().st_mtime_ns)
+            name, network = path.stem, load_once(path).network
         else:
             name, network = type(model).__name__, getattr(model, "network", None)
         if not _is_discrete(network):
@@ -100,14 +99,6 @@ class Direct(NamedTuple):
             Found(network.flow(part), int(number), 0, "done")
             for network, part, number in zip(networks, parts, rounds, strict=True)
         ]
-
-
-@lru_cache(maxsize=4)
-def _loaded(path: Path, changed: int) -> Any:
-    """Load a network once, and again when the file has changed."""
-    from augury.neural.checkpoint import load
-
-    return load(path).network
 
 
 def _is_discrete(network: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -35,13 +36,14 @@ from augury.classical.ford_fulkerson import (
     Verdict,
     ford_fulkerson,
 )
-from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray
+from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray, whole_number
 from augury.classical.network import FlowNetwork
 from augury.direct import AUTO, DIRECT, Direct, Found, pairs_of
 from augury.inputs import Graph, as_graph, as_graphs, as_stack
 from augury.neural.engines import ENGINES, as_bytes
 
 if TYPE_CHECKING:
+    from augury.neural.checkpoint import Checkpoint
     from augury.neural.execute import Executor
 
     Model = str | Path | Executor | Subroutines | None
@@ -247,8 +249,9 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     """Find a maximum matching of a bipartite graph, or a maximum flow of a network, and certify it.
 
     Args:
-        graph: a `BipartiteGraph`, `FlowNetwork`, path, array, SciPy sparse matrix, NetworkX graph
-            or PyTorch Geometric data: see `augury.inputs`.
+        graph: a `BipartiteGraph`, `FlowNetwork`, path, array, SciPy sparse matrix, NetworkX graph,
+            PyTorch Geometric data, DataFrame, list of pairs, dict of lists: see `augury.inputs`.
+            Costs, such as entries of a matrix that differ, are refused: they would be ignored.
         model: who executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
         engine: how the network is computed, a name in `augury.neural.engines.ENGINES`. By default
@@ -259,7 +262,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
         exact: finish by the classical search what the executor ended early.
         device: where the network runs, as PyTorch names it; the CPU by default.
         seed: of the random weights; another seed may give another answer of the same size.
-        source: together with `sink` makes arrays, matrices and NetworkX graphs flow networks.
+        source: together with `sink` makes matrices, NetworkX graphs and rows flow networks.
         sink: see `source`.
         progress: called after each round.
 
@@ -272,6 +275,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     >>> solve(graph).matching
     [('ann', 'cook'), ('bob', 'sing')]
     """
+    seed = as_seed(seed)
     runner = runner_of(model, device, engine)
     read = as_graph(graph, source, sink)
     [solution] = _solved([read], runner, (exact, seed, progress))
@@ -309,6 +313,7 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
     """
+    seed = as_seed(seed)
     runner = runner_of(model, device, engine)
     tell = _teller(model, runner, exact, device, seed)
     stack = as_stack(graphs) if runner.direct else None
@@ -324,6 +329,14 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
             for graph, solution in zip(chunk, solved, strict=True)
         ]
     return solutions
+
+
+def as_seed(seed: object) -> int:
+    """Return a seed as a Python int of at least 0."""
+    whole = whole_number(seed, "the seed")
+    if whole < 0:
+        raise InputError(f"the seed is {whole}, which is negative")
+    return whole
 
 
 def _teller(
@@ -363,6 +376,8 @@ def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Ru
     """
     if engine not in (AUTO, *ENGINES):
         raise InputError(f"{engine!r} is none of the engines {', '.join((AUTO, *ENGINES))}")
+    if not (isinstance(model, str | Path | Subroutines | None) or hasattr(model, "subroutines")):
+        raise InputError(f"the model is {model!r}, not a name, a path or an executor")
     name = DEFAULT_MODEL if model is None else model
     is_network = not isinstance(model, Subroutines) and name not in CLASSICAL
     if engine != AUTO and not is_network:
@@ -382,7 +397,7 @@ def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Ru
         from augury.neural.checkpoint import find
 
         path = find(str(name))
-        name, executor = path.stem, _loaded(path, path.stat().st_mtime_ns, str(device or "cpu"))
+        name, executor = path.stem, _executor(path, str(device or "cpu"))
     else:  # an executor, of a network that need not be ours
         name, executor = type(model).__name__, model
     if engine == AUTO and hasattr(executor, "quickest"):
@@ -427,16 +442,21 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
     return _matched_pairs(graph, maximum_residual(FlowNetwork.from_bipartite(graph)))
 
 
-@lru_cache(maxsize=4)
-def _loaded(path: Path, changed: int, device: str) -> Executor:
-    """Load a checkpoint once, and again when the file has changed."""
+def _executor(path: Path, device: str) -> Executor:
+    """Load a checkpoint, once for each content and device."""
+    from augury.neural.checkpoint import load_once
+
+    return _on_device(load_once(path), device)
+
+
+@lru_cache(maxsize=8)
+def _on_device(checkpoint: Checkpoint, device: str) -> Executor:
     import torch
 
-    from augury.neural.checkpoint import load
     from augury.neural.kinds import executor_of
 
     try:
-        network = load(path).network.to(torch.device(device))
+        network = deepcopy(checkpoint.network).to(torch.device(device))
     except (RuntimeError, AssertionError) as error:  # PyTorch's words for "no such device"
         reason = str(error).partition("\n")[0]
         raise InputError(f"the device {device!r} cannot be used: {reason}") from None
@@ -515,7 +535,7 @@ def _found(
 def _threads_for(engine: str | None) -> AbstractContextManager[None]:
     if engine is None:
         return nullcontext()  # PyTorch need not be there
-    from augury.neural.execute import threads_for
+    from augury.neural.isolation import threads_for
 
     return threads_for(engine)
 

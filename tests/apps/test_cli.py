@@ -150,6 +150,18 @@ def test_certify_reads_flows_too(augury: Augury) -> None:
     assert "this is not a flow of pipes.max: flow is not preserved at " in done.err
 
 
+def test_certify_checks_every_arc_of_a_flow_and_not_the_net(augury: Augury) -> None:
+    Path("arcs.csv").write_text("tail,head,capacity\ns,a,3\na,t,3\n")
+    ends = "--source", "s", "--sink", "t"
+    for claim in ("s,a,5\na,s,2\na,t,3\n", '[["s", "a", 5], ["a", "s", 2], ["a", "t", 3]]'):
+        Path("claim").write_text(claim)
+        done = augury("certify", "arcs.csv", "claim", *ends)
+        assert (done.code, done.out) == (2, "")
+        assert "not a flow of arcs.csv: the arc from 's' to 'a' carries 5, but" in done.err
+        told = json.loads(augury("certify", "arcs.csv", "claim", *ends, "--json").out)
+        assert (told["legal"], told["maximum"], told["size"]) == (False, False, 3)
+
+
 BAD: list[tuple[list[str], str]] = [
     (["solve", "nowhere.csv"], "nowhere.csv: there is no such file"),
     (["certify", ".", "jobs.csv"], "this is a folder"),

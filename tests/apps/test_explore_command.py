@@ -13,7 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from augury.apps.commands.explore import EXPOSED, WARMING
+from augury.apps.explore import workers
+from augury.apps.explore.workers import Workers
 from command import Augury, runner
+from serving import STAND_IN
 
 
 @pytest.fixture
@@ -27,7 +31,13 @@ def augury(
 def test_it_serves_the_graph_it_was_given_and_ends_quietly(tmp_path: Path) -> None:
     graph = tmp_path / "people.csv"
     graph.write_text("ann,cook\nbob,sing\n")
-    code = "from augury.apps.cli import main; main()"
+    code = f"""
+import sys
+from augury.apps.explore import workers
+workers.arguments = lambda limits: [sys.executable, "-I", "-c", {STAND_IN!r}]
+from augury.apps.cli import main
+main()
+"""
     command = [sys.executable, "-c", code, "explore", str(graph), "--port", "0", "--no-browser"]
     with subprocess.Popen(
         command,
@@ -48,7 +58,29 @@ def test_it_serves_the_graph_it_was_given_and_ends_quietly(tmp_path: Path) -> No
         finally:
             os.kill(process.pid, signal.SIGINT)
             _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
+    assert (process.returncode, errors) == (0, f"{WARMING}\n")
+
+
+def test_who_listens_to_everybody_is_warned(
+    augury: Augury, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stop(self: Workers) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workers, "warm", stop)
+    for host, is_warned in (("0.0.0.0", True), ("127.0.0.1", False), ("localhost", False)):
+        done = augury("--host", host, "--port", "0")
+        assert done.code == 0
+        assert done.err == (f"{EXPOSED}\n" if is_warned else "") + f"{WARMING}\n"
+
+
+def test_processes_that_do_not_start_are_told(
+    augury: Augury, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "arguments", lambda limits: [sys.executable, "-c", ""])
+    done = augury("--port", "0")
+    assert done.code == 2
+    assert done.err == f"{WARMING}\naugury: the processes that compute do not start\n"
 
 
 def test_a_port_that_is_taken_is_told(augury: Augury) -> None:

@@ -21,6 +21,7 @@ from augury.classical.certificate import (
     Cut,
     certify,
     certify_all,
+    certify_amounts,
     certify_flow,
     certify_pairs,
 )
@@ -207,6 +208,14 @@ def test_empty_graphs_have_empty_maximum_answers() -> None:
         ([("s", "a", 1)], "flow is not preserved at 'a'"),
         ([("a", "t", 1)], "flow is not preserved at 'a'"),
         ([("a", "s", 1)], "the arc from 'a' to 's' carries 1, but its capacity is 0"),
+        (
+            [("s", "a", 5), ("a", "s", 2), ("a", "t", 2), ("a", "b", 1), ("b", "t", 1)],
+            "the arc from 's' to 'a' carries 5, but its capacity is 3",
+        ),
+        (
+            [("s", "a", 3), ("a", "s", 2), ("a", "t", 1)],
+            "the arc from 'a' to 's' carries 2, but its capacity is 0",
+        ),
         ([("s", "a", -1)], "the flow from 's' to 'a' is -1, which is negative"),
         ([("s", "a", 0.5)], "is 0.5, not a whole number"),
         ([("s", "t", 1)], "there is no arc from 's' to 't'"),
@@ -229,7 +238,8 @@ def test_an_illegal_flow_is_refused_with_the_reason(flow: Any, fault: str) -> No
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
 def test_a_flow_may_be_of_any_integer_type(dtype: type[Any]) -> None:
-    flow = BRIDGE.flow_from(networkx_flow(BRIDGE)[1]).astype(dtype)
+    amounts = BRIDGE.amounts_from(networkx_flow(BRIDGE)[1])
+    flow = (amounts - amounts.reshape(-1, 2)[:, ::-1].reshape(-1)).astype(dtype)
     certificate = certify_flow(BRIDGE, flow)
     assert certificate.is_maximum
     assert type(certificate.size) is int
@@ -266,6 +276,45 @@ def test_a_value_beyond_64_bits_is_certified() -> None:
 def test_the_smallest_int64_is_not_its_own_reverse() -> None:
     flow = np.array([-(2**63), -(2**63)])
     assert "disagree" in certify_flow(BOTH_WAYS, flow).fault
+
+
+def test_each_of_two_opposite_arcs_has_its_own_capacity() -> None:
+    there_and_back = [("s", "t", 4), ("t", "s", 9)]  # 4 and 9 are what they can carry
+    certificate = certify_flow(BOTH_WAYS, there_and_back)
+    assert (certificate.is_legal, certificate.size, certificate.shortfall) == (True, -5, 9)
+    for tail, head, most in there_and_back:
+        other = [arc for arc in there_and_back if arc[0] == head]
+        claims = [(tail, head, most - 1), (tail, head, 2), *other]  # the net flow is small enough
+        assert (
+            f"{tail!r} to {head!r} carries {most + 1}, but" in certify_flow(BOTH_WAYS, claims).fault
+        )
+
+
+@given(networks(high=9), st.data())
+def test_a_flow_that_passes_lets_every_arc_keep_its_capacity(
+    network: FlowNetwork, data: st.DataObject
+) -> None:
+    _, flow = networkx_flow(network)
+    ends = list(zip(network.sender.tolist(), network.receiver.tolist(), strict=True))
+    if not ends:
+        return
+    tail, head = data.draw(st.sampled_from(ends))
+    extra = data.draw(st.integers(1, 9))  # there and back: no net flow changes
+    claimed = [*flow, (tail, head, extra), (head, tail, extra)]
+    carried: dict[Any, int] = {}
+    for u, v, amount in claimed:
+        carried[u, v] = carried.get((u, v), 0) + amount
+    capacity = {(u, v): amount for u, v, amount in network.arcs()}
+    fits = all(amount <= capacity.get(arc, 0) for arc, amount in carried.items())
+    certificate = certify_flow(network, claimed)
+    assert certificate.is_legal == fits
+    assert certificate.is_maximum == fits
+
+
+def test_amounts_are_whole_numbers_of_every_arc_and_not_negative() -> None:
+    assert certify_amounts(BRIDGE, np.zeros(10, np.int64)).shortfall == 5
+    for wrong in (np.zeros(4, np.int64), np.zeros(10), np.array([0, -1] + [0] * 8)):
+        assert "a whole number of at least 0" in certify_amounts(BRIDGE, wrong).fault
 
 
 def test_a_flow_backwards_is_legal_and_short() -> None:

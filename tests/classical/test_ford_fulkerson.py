@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import ctypes
 import tracemalloc
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import igraph
@@ -469,3 +472,75 @@ def test_a_lie_about_one_graph_leaves_the_others_alone() -> None:
         for position, verdict in zip(round_.batch.graphs.tolist(), round_.verdict, strict=True):
             ended[position] = Verdict(verdict)
     assert ended == {0: Verdict.DONE, 1: Verdict.WRONG_BOTTLENECK, 2: Verdict.DONE}
+
+
+def scribbled_over(array: npt.NDArray[Any]) -> None:
+    """Write into a read-only array, as PyTorch does after a warning."""
+    ctypes.memset(array.ctypes.data, 1, array.nbytes)
+
+
+def arrays_of(thing: Any) -> list[npt.NDArray[Any]]:
+    """The arrays of an argument, also those that a batch keeps sorted."""
+    if isinstance(thing, np.ndarray):
+        return [thing]
+    parts = vars(thing).values() if isinstance(thing, Batch | Paths) else ()
+    return [array for part in parts for array in (part if isinstance(part, tuple) else (part,))]
+
+
+def vandal() -> Subroutines:
+    """Answer rightly from copies, and write into everything that was given."""
+    seen: dict[Batch, tuple[Batch, list[Any]]] = {}  # by identity
+
+    def after(own: Any) -> Any:
+        def subroutine(batch: Batch, residual: WideArray, *rest: Any) -> Any:
+            if batch not in seen:
+                seen[batch] = copy.deepcopy(batch), []
+            copied, residuals = seen[batch]
+            if own is BREADTH_FIRST.search:
+                residuals.append(residual.copy())
+            answer = own(copied, residuals[-1], *copy.deepcopy(rest))
+            for thing in (batch, residual, *rest):
+                for array in arrays_of(thing):
+                    scribbled_over(array)
+            return answer
+
+        return subroutine
+
+    return Subroutines(*map(after, BREADTH_FIRST))
+
+
+@one_or_many
+@given(alone=st.lists(networks(high=4), min_size=1, max_size=3))
+@settings(max_examples=40)
+def test_an_executor_that_writes_into_its_arguments_changes_nothing_of_the_judges(
+    alone: list[FlowNetwork], many: bool
+) -> None:
+    before = [network.capacity.copy() for network in alone]
+    rngs = np.random.default_rng(0).spawn(len(alone))
+    for round_ in ford_fulkerson(Batch.of(alone), vandal(), rngs, Settings(3, many)):
+        check_round(round_)
+        for position, (start, end) in zip(
+            round_.batch.graphs.tolist(), pairwise(round_.batch.arc_start.tolist()), strict=True
+        ):
+            network = alone[position]
+            assert network.value(round_.after[start:end]) >= 0
+            np.testing.assert_array_equal(round_.batch.capacity[start:end], before[position])
+    for network, capacity in zip(alone, before, strict=True):
+        np.testing.assert_array_equal(network.capacity, capacity)
+
+
+@pytest.mark.parametrize("place", range(4), ids=Subroutines._fields)
+def test_what_an_executor_is_given_is_read_only(place: int) -> None:
+    seen: list[Any] = []
+
+    def watched(*given: Any) -> Any:
+        seen.extend(given)
+        return BREADTH_FIRST[place](*given)
+
+    run(BRIDGE, BREADTH_FIRST._replace(**{Subroutines._fields[place]: watched}), many=True)
+    batches = [thing for thing in seen if isinstance(thing, Batch)]
+    # What is made of a copy when it is first asked for is nobody else's.
+    derived = [vars(batch).get(name) for batch in batches for name in ("node_graph", "arc_graph")]
+    arrays = [array for thing in seen for array in arrays_of(thing)]
+    writable = [array for array in arrays if array.flags.writeable]
+    assert arrays and all(any(array is made for made in derived) for array in writable)

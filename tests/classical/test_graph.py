@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 
-from augury.classical.graph import BipartiteGraph, InputError, two_colouring
+from augury.classical.graph import BipartiteGraph, InputError, two_colouring, without_zeros
 from graphs import ISOLATED, JOBS, NOTHING, STAR, bipartite_graphs
 
 
@@ -161,6 +161,54 @@ def test_scipy_duplicates_are_summed_and_zeros_are_no_edges() -> None:
     assert np.array_equal(matrix.data, before)
 
 
+def twice(dtype: Any, *values: Any) -> scipy.sparse.coo_array:
+    """Several entries of one place."""
+    places = np.zeros(len(values), int), np.ones(len(values), int)
+    return scipy.sparse.coo_array((np.array(values, dtype), places), shape=(2, 2))
+
+
+SUMS: list[tuple[Any, list[Any], int]] = [
+    (np.uint8, [128, 128], 256),
+    (np.int8, [-128, -128], -256),
+    (np.bool_, [True, True], 2),
+    (np.int32, [2**30] * 4, 2**32),
+    (np.uint32, [2**31] * 2, 2**32),
+    (np.uint64, [2**62, 2**62 - 1], 2**63 - 1),
+    (np.int64, [2**62, 2**62 - 1, 1, -1], 2**63 - 1),
+    (np.int64, [-(2**62), -(2**62)], -(2**63)),
+    (np.float32, [2**24, 1], 2**24 + 1),
+    (np.float64, [2.0**53, 1.0, 1.0, 1.0], 2**53 + 3),
+]
+
+
+@pytest.mark.parametrize(("dtype", "values", "total"), SUMS)
+@pytest.mark.parametrize("form", ["coo", "csr"])
+def test_scipy_duplicates_are_summed_exactly(
+    dtype: Any, values: list[Any], total: int, form: str
+) -> None:
+    matrix: Any = twice(dtype, *values)
+    if form == "csr":  # made by hand, since SciPy sums on every conversion
+        columns, start = np.ones(len(values), int), [0, len(values), len(values)]
+        matrix = scipy.sparse.csr_array((matrix.data, columns, start), shape=(2, 2))
+    assert without_zeros(matrix).data.tolist() == [total]
+    assert list(BipartiteGraph.from_scipy(matrix).pairs()) == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (np.int64, [2**62, 2**62]),
+        (np.int64, [-(2**62), -(2**62), -1]),
+        (np.int64, [2**62] * 4),
+        (np.uint64, [2**63, 2**63]),
+        (np.uint64, [2**64 - 1, 1]),
+    ],
+)
+def test_scipy_duplicates_beyond_64_bits_are_refused(dtype: Any, values: list[int]) -> None:
+    with pytest.raises(InputError, match="the entries at row 0, column 1 add up to more than 64"):
+        BipartiteGraph.from_scipy(twice(dtype, *values))
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok"])
 def test_every_scipy_form_is_read(form: str) -> None:
     is_edge = np.random.default_rng(0).random((5, 7)) < 0.4
@@ -174,6 +222,16 @@ def test_every_scipy_form_is_read(form: str) -> None:
     [
         ([[1, float("nan")]], "the biadjacency matrix has an entry that is not a number"),
         ([1, 2], "two dimensions, not 1"),
+        ([["ann", "cook"]], "the biadjacency matrix holds text, not numbers"),
+        (np.array([["ann", "cook"]], "S"), "the biadjacency matrix holds bytes, not numbers"),
+        (np.array([["ann", 1]], object), "holds objects such as 'ann', not numbers of 64 bits"),
+        (np.array([[1, float("nan")]], object), "holds objects such as nan, not numbers of 64"),
+        (np.array([[1, None]], object), "holds objects such as None, not numbers of 64 bits"),
+        (np.array([[1, 0]], object), "holds objects such as 1, not numbers of 64 bits"),
+        (np.zeros((0, 2), object), "the biadjacency matrix holds objects, not numbers"),
+        (np.zeros((1, 2), "M8[s]"), "the biadjacency matrix holds datetime64.s., not numbers"),
+        (np.zeros((1, 2), [("a", int)]), "not numbers"),
+        (np.ma.masked_array([[1, 1]], mask=[[0, 1]]), "masked entries .* biadjacency matrix"),
     ],
 )
 def test_wrong_dense_matrices_are_refused(matrix: Any, message: str) -> None:
@@ -192,6 +250,14 @@ def test_wrong_dense_matrices_are_refused(matrix: Any, message: str) -> None:
 def test_wrong_sparse_matrices_are_refused(matrix: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         BipartiteGraph.from_scipy(matrix)
+
+
+def test_a_masked_array_is_read_if_nothing_is_masked() -> None:
+    assert BipartiteGraph.from_dense(np.ma.masked_array([[1, 0]])).num_edges == 1
+    ends = np.ma.masked_array([0, 1], mask=[0, 1])
+    for left, right in ((ends, [0, 1]), ([0, 1], ends)):
+        with pytest.raises(InputError, match="masked entries"):
+            BipartiteGraph(2, 2, cast("Any", left), cast("Any", right))
 
 
 def test_networkx_top_nodes_are_the_left_side() -> None:
@@ -259,6 +325,16 @@ def test_the_position_of_an_edge_is_found_and_of_no_other_pair() -> None:
     left, right = np.array([0, 1, 2, -1, 0, 2]), np.array([0, 2, 1, 0, 5, -1])
     assert ISOLATED.edge_index(left, right).tolist() == [0, 1, -1, -1, -1, -1]
     assert NOTHING.edge_index(left, right).tolist() == [-1] * 6
+
+
+def test_positions_are_found_in_whole_numbers_of_every_type() -> None:
+    # As floats, 2³⁰ * (2³⁰ − 1) + 1 and its neighbours are one number.
+    wide = BipartiteGraph(2**30, 2**30, np.array([2**30 - 1]), np.array([1]))
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64):
+        left = np.full(3, 2**30 - 1, dtype)
+        assert wide.edge_index(left, np.array([0, 1, 2], dtype)).tolist() == [-1, 0, -1]
+    beyond = np.array([2**63 + 1, 2**64 - 1], np.uint64)
+    assert wide.edge_index(beyond, beyond).tolist() == [-1, -1]
 
 
 MILLION = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict
 from pathlib import Path
 from types import MethodType
@@ -31,18 +32,20 @@ from augury.experiments.evaluate import Cell, Model, evaluate, evaluate_all, loa
 from augury.experiments.records import Extent, read_records, summarise, table_rows
 from augury.neural.batch import training_data
 from augury.neural.checkpoint import save
-from augury.neural.networks import PaperNetwork
+from augury.neural.kinds import make_network
 from command import Augury, runner
 
 SMALL = ["--scales", "1,2", "--graphs", "3", "--runs", "2"]
 EXTENT = Extent(graphs=3, runs=2)
+NAME = "paper-mpnn (hidden=8)"
+"""What the networks here are called."""
 
 
 def write_network(path: Path, seed: int, initial: int | None = None) -> None:
     """Write an untrained network: its runs are short, and mostly wrong."""
     config = Config(preset="paper-mpnn", network=NetworkConfig(hidden=8))
-    torch.manual_seed(seed if initial is None else initial)
-    network = PaperNetwork(config.network, mean_log_degree=1.0)
+    generator = torch.Generator().manual_seed(seed if initial is None else initial)
+    network = make_network(config.network, generator=generator)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(path, network.state_dict(), config, {"seed": seed})
 
@@ -214,9 +217,34 @@ def test_networks_of_one_name_and_seed_are_called_by_their_files(augury: Augury)
     names = ["run", "run/seed-0/paper.safetensors", "run/seed-0/best.safetensors", "classical"]
     models = load_models(names, "cpu")
     assert [(model.name, model.seed) for model in models] == [
-        ("run/best", 0), ("run/best", 1), ("run/paper", 0), ("classical", 0)
+        (f"{NAME}, run/best", 0), (f"{NAME}, run/best", 1), (f"{NAME}, run/paper", 0),
+        ("classical", 0),
     ]  # fmt: skip
-    assert [model.name for model in load_models(["run"], "cpu")] == ["paper-mpnn", "paper-mpnn"]
+    assert [model.name for model in load_models(["run"], "cpu")] == [NAME, NAME]
+
+
+def test_a_variant_is_not_called_by_the_papers_name_nor_stands_beside_its_figures(
+    augury: Augury,
+) -> None:
+    done = augury("run", *SMALL, "--p", "1/4,1/5", "--out", "records.jsonl")
+    rows = done.out.splitlines()[1:]
+    assert len(rows) == 4 and all(row.startswith(f"{NAME}  ") for row in rows)
+    assert all(re.split(" {2,}", row)[5] == "–" for row in rows), rows
+    assert augury("--from", "records.jsonl") == done
+    found = read_records(Path("records.jsonl")).records
+    assert {record["model"] for record in found} == {NAME}
+    # Nor where it has to be called by its file, whatever that is called.
+    for name in ("paper-mpnn.safetensors", "other.safetensors"):
+        write_network(Path(name), 0)
+    names = ["./paper-mpnn.safetensors", "other.safetensors"]
+    assert [model.name for model in load_models(names, "cpu")] == [
+        f"{NAME}, paper-mpnn", f"{NAME}, other"
+    ]  # fmt: skip
+
+
+def test_a_shipped_network_stands_beside_the_papers_figures(augury: Augury) -> None:
+    done = augury("paper-mpnn", "--scales", "1", "--graphs", "1", "--runs", "1")
+    assert "99.8 ± 0.6" in done.out and "paper-mpnn  1x" in done.out
 
 
 def test_a_threshold_leaves_only_the_search_to_the_network(augury: Augury) -> None:

@@ -26,7 +26,9 @@ def an_outcome(lost: int = 1) -> Outcome:
     value = maximum - (np.arange(6).reshape(2, 3) < lost)
     counts = {str(name): 7 for name in DECISIONS}
     endings = ("done",) * 5 + ("gave_up",)
-    return Outcome("abc", value, maximum, maximum + 1, endings, counts, counts | {"search": 2})
+    return Outcome(
+        "paper-mpnn", "abc", value, maximum, maximum + 1, endings, counts, counts | {"search": 2}
+    )
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -115,6 +117,7 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 def test_records_are_put_side_by_side_and_decisions_added() -> None:
     records = [
         {
+            "model": "paper-mpnn (hidden=8)",
             "weights": "w",
             "value": 10 * run + graph,
             "maximum": 20,
@@ -128,4 +131,13 @@ def test_records_are_put_side_by_side_and_decisions_added() -> None:
     ]
     outcome = outcome_of(records, Extent(3, 2))
     assert outcome.value.tolist() == [[0, 1, 2], [10, 11, 12]]
+    assert outcome.name == "paper-mpnn (hidden=8)"
     assert pooled([outcome, outcome], "search") == (24, 12)
+
+
+def test_parts_of_before_they_had_names_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    PartsFile(path).add(a_part(), an_outcome())
+    path.write_text(path.read_text().replace('"name":"paper-mpnn",', ""))
+    [outcome] = PartsFile(path).parts.values()
+    assert (outcome.name, outcome.weights) == ("", "abc")

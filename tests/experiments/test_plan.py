@@ -26,8 +26,8 @@ def cells(name: str) -> dict[tuple[str, str], str]:
     """Return the paper's figure of each entry of a table."""
     section = KNOWN[name]
     return {
-        (row.label, f"{column.label} {column.p}"): paper.papers_figure(
-            row.network,
+        (row.label(), f"{column.label} {column.p}"): paper.papers_figure(
+            NETWORKS[row.network].config().name,
             column.scale,
             column.p,
             row.termination,
@@ -40,7 +40,7 @@ def cells(name: str) -> dict[tuple[str, str], str]:
 
 
 def test_the_tables_have_the_rows_of_the_paper() -> None:
-    assert [row.label for row in KNOWN["table-1"].rows] == [
+    assert [row.label() for row in KNOWN["table-1"].rows] == [
         "MPNN (t = 1)",
         "MPNN (t = 3)",
         "MPNN (t = 5)",
@@ -48,7 +48,7 @@ def test_the_tables_have_the_rows_of_the_paper() -> None:
         "PNA−STD (BFS)",
         "discrete (BFS)",
     ]
-    assert [row.label for row in KNOWN["table-2"].rows][:10] == [
+    assert [row.label() for row in KNOWN["table-2"].rows][:10] == [
         "MPNN (BFS)",
         "MPNN (BFS), −bottle",
         "MPNN (BFS), −augment",

@@ -53,7 +53,7 @@ def outcome(part: Part, want: Want) -> Outcome:
     lost = rng.random((runs, graphs)) < miss
     asked: dict[str, int] = {str(name): 100 for name in DECISIONS}
     wrong = {name: int(name == "empty_path" and part.seed == 0) for name in DECISIONS}
-    return Outcome("w", maximum - 2 * lost, maximum, maximum, (), asked, wrong)
+    return Outcome(part.network, "w", maximum - 2 * lost, maximum, maximum, (), asked, wrong)
 
 
 def plan_of(*names: str, size: Size | None = None) -> Plan:
@@ -200,10 +200,10 @@ def test_the_page_of_times_adds_up() -> None:
     part = {"what": "part", "network": "discrete", "scale": 16, "p": "1/4", "seconds": 3.5}
     sitting = {"what": "sitting", "ended": "done", "slots": 2, "tasks": 3, "seconds": 90.0}
     times = [told | {"machine": machine} for told in (training, part, training, sitting)]
-    lines = times_text(times).splitlines()
+    lines = times_text(times, {"discrete": "discrete (hidden=8)"}).splitlines()
     assert "- processor abacus, cores 10: 3 tasks" in lines
-    assert "| training | discrete | – | 2 | 6 | 12.0 |" in lines
-    assert "| evaluation | discrete | 16x, p = 1/4 | 1 | – | 3.5 |" in lines
+    assert "| training | discrete (hidden=8) | – | 2 | 6 | 12.0 |" in lines
+    assert "| evaluation | discrete (hidden=8) | 16x, p = 1/4 | 1 | – | 3.5 |" in lines
     assert "| 1 | done | 2 | 3 | 1.5 |" in lines
 
 
@@ -213,3 +213,36 @@ def test_every_section_can_stand_alone(tmp_path: Path, name: str) -> None:
     text = Report(tmp_path, plan, made_up(plan, tmp_path)).text()
     assert f"## {plan.sections[0].title}" in text
     assert f"augury reproduce {plan.sections[0].option} --seeds 4 --runs 4" in text
+
+
+def test_a_report_of_variants_says_so_and_has_none_of_the_papers_figures(tmp_path: Path) -> None:
+    plan = replace(plan_of(), settings=("network.hidden=64", "data.extra_graphs=0"))
+    results = made_up(plan, tmp_path)
+    write_report(tmp_path, plan, results, [])
+    text = (tmp_path / "report.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    for name in ("MPNN", "PNA", "discrete"):
+        named = [row for row in rows if row.startswith((f"| {name} (", f"| {name}, "))]
+        assert named and all("hidden=64" in row.split(" | ")[0] for row in named), name
+    assert "They are variants, trained with hidden=64, extra_graphs=0: " in " ".join(text.split())
+    for word in (
+        "1x paper",
+        "99.8 ± 0.6",
+        "0.9928",
+        "## Differences",
+        "the paper's best",
+        "The paper:",
+    ):
+        assert word not in text, word
+    for name in ("figure-2", "seeds", "sizes"):
+        drawn = (tmp_path / "reproduction" / f"{name}.svg").read_text()
+        assert "MPNN, hidden=64" in drawn and "the paper's network" not in drawn, name
+
+
+def test_without_extra_graphs_pna_is_the_network_that_the_paper_has_so_too(tmp_path: Path) -> None:
+    plan = replace(plan_of("table-2"), settings=("data.extra_graphs=0",))
+    lines = Report(tmp_path, plan, made_up(plan, tmp_path)).text().splitlines()
+    assert any(line.startswith("| PNA−STD (BFS), extra_graphs=0 | 100 ± 0 | ") for line in lines)
+    assert any(line.startswith("| MPNN (BFS) | 99.8 ± 0.6 | ") for line in lines)
+    row = next(line for line in lines if line.startswith("| PNA−STD (BFS), −bottle, extra_graphs"))
+    assert row.split(" | ")[1] == "–"

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.torch import load
@@ -77,7 +78,10 @@ def state(folder: Path) -> tuple[int, int]:
 def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) -> None:
     text = (whole / "report.md").read_text()
     assert "## Table 3: other probabilities of an edge" in text
-    assert "| MPNN (BFS) | 98 ± 1.55 | " in text
+    assert "| MPNN (BFS), train_graphs=4, " in text and "98 ± 1.55" not in text
+    lines = (whole / "records.jsonl").read_text().splitlines()[1:]
+    assert all("hidden=4, " in json.loads(line)["name"] for line in lines)
+    assert "paper-mpnn (train_graphs=4, " in (whole / "reproduction" / "times.md").read_text()
     assert "augury reproduce --table 3 --seeds 2 --graphs 2" in text
     for network in ("paper-mpnn", "paper-pna", "paper-pna-nostd", "discrete"):
         for seed in range(2):
@@ -113,8 +117,10 @@ def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
     whole: Path, augury: Augury, tmp_path: Path
 ) -> None:
     """Interrupt it in its first training, kill it in its evaluations, then let it finish."""
-    folder = tmp_path / "run"
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    folder, temporary = tmp_path / "run", tmp_path / "tmp"
+    temporary.mkdir()
+    how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    how["env"] = os.environ | {"TMPDIR": str(temporary)}
     goes_on = f"augury: interrupted; the same command goes on with {folder}\n"
     for stop, code, told in (
         (signal.SIGINT, cli.INTERRUPTED, goes_on),
@@ -122,7 +128,7 @@ def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
     ):
         trained, size = state(folder)
         command = [*COMMAND, "--out", str(folder)]
-        with subprocess.Popen(command, preexec_fn=heed_interrupts, **how) as process:  # type: ignore[call-overload]
+        with subprocess.Popen(command, preexec_fn=heed_interrupts, **how) as process:
             while (now := state(folder))[0] == 0 or (trained and now[1] <= size + 200):
                 assert process.poll() is None
                 time.sleep(0.01)
@@ -130,10 +136,13 @@ def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
             _, err = process.communicate(timeout=120)
         assert (process.returncode, err) == (code, told)
         assert not (folder / "report.md").exists()
+        assert not list(temporary.iterdir())
+        assert (folder / "scratch").exists() == (stop == signal.SIGKILL)
         # What a process that dies in the middle of a line leaves.
         with (folder / "records.jsonl").open("a") as file:
             file.write('{"network": "pap')
     assert augury(*ASKED, *TINY, "--out", str(folder)).code == 0
+    assert not (folder / "scratch").exists()
     assert_same(folder, whole)
     parts = (folder / "records.jsonl").read_text().splitlines()
     assert len(parts) == len(set(parts))
@@ -259,6 +268,8 @@ BAD = [
     (["--all", "--seeds", "0"], "--seeds"),
     (["--all", "--set", "network.width=3"], "there is no setting 'network.width'"),
     (["--quick", "--figure", "2"], "--quick has no epochs"),
+    (["--quick", "--set", "network.hidden=64"], "trains nothing, so no setting would count"),
+    (["--quick", "--max-epochs", "3"], "trains nothing, so no setting would count"),
     (["--beyond", "large", "--max-scale", "8"], "--max-scale 8 leaves nothing"),
     (["--all", "--ray", "nowhere:1", "--workers", "3"], "--workers"),
     (["--all", "--device", "tpu"], "must be cpu, cuda or auto"),
@@ -299,7 +310,7 @@ def test_the_clock_goes_by_what_similar_tasks_took() -> None:
 def test_a_training_in_slices_ends_as_one_in_one_piece() -> None:
     """Slices of one epoch each; every slice knows nothing but the file that the last one left."""
     config = tiny_config("paper-mpnn")
-    once = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 1e9))
+    once = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 1e9), Path("nowhere"))
     assert isinstance(once, tasks.Trained)
     assert once.num_epochs == 3
     state = None

@@ -77,6 +77,23 @@ def test_a_task_that_always_kills_its_process_is_given_up(two: Processes, tmp_pa
     assert (tmp_path / "mark").read_text().count("\n") == MAX_RETRIES + 1
 
 
+def test_a_process_that_ran_out_of_memory_is_retired_and_its_task_done_by_another(
+    two: Processes, tmp_path: Path
+) -> None:
+    before = {worker.process.pid for worker in two.workers}
+    found = all_results(two, [("run short once", str(tmp_path / "mark"))])
+    assert [result for _, result in found] == ["run short once mark"]
+    first, second = map(int, (tmp_path / "mark").read_text().split())
+    now = {worker.process.pid for worker in two.workers}
+    assert first in before and first not in now and second in now
+
+
+def test_a_task_that_never_fits_in_memory_is_given_up(two: Processes, tmp_path: Path) -> None:
+    with pytest.raises(WorkerError, match=f"ran out of memory {MAX_RETRIES + 1} times"):
+        all_results(two, [("run short", str(tmp_path / "mark"))])
+    assert (tmp_path / "mark").read_text().count("\n") == MAX_RETRIES + 1
+
+
 def test_the_error_of_a_task_is_told(two: Processes, tmp_path: Path) -> None:
     with pytest.raises(WorkerError, match="ValueError: no such luck"):
         all_results(two, [("raise", str(tmp_path / "mark"))])

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from augury.classical.graph import InputError
 from augury.config import NetworkConfig, preset
 from augury.neural import checkpoint
+from augury.neural.kinds import make_network
 from augury.neural.networks import PaperNetwork
 from augury.neural.processors import PROCESSORS
 from tiny import tiny_config
@@ -27,7 +28,7 @@ TOLD = {"seed": 3, "scores": {"score": 0.5}}
 
 
 def network() -> PaperNetwork:
-    return PaperNetwork(CONFIG.network, 1.25)
+    return make_network(CONFIG.network, 1.25, torch.Generator().manual_seed(0))
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_network_comes_back_with_its_configuration_and_provenance(
     name: str, tmp_path: Path
 ) -> None:
     config = tiny_config("paper-mpnn", f"network.processor={name}")
-    before = PaperNetwork(config.network, 1.25)
+    before = make_network(config.network, 1.25, torch.Generator().manual_seed(0))
     path = tmp_path / "a.safetensors"
     checkpoint.save(path, before.state_dict(), config, TOLD)
     found = checkpoint.load(str(path))

@@ -23,7 +23,7 @@ from augury.classical.ford_fulkerson import (
 from augury.classical.graph import InputError, WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, simulate
-from augury.neural.execute import NeuralExecutor, _Run, beliefs, threads_for
+from augury.neural.execute import NeuralExecutor, _Run, beliefs
 from augury.neural.features import from_bits
 from augury.neural.losses import Tally
 from augury.neural.networks import PaperNetwork
@@ -258,18 +258,3 @@ def test_beliefs_are_a_softmax_over_the_links_into_each_node() -> None:
         links = slice(int(wiring.start[node]), int(wiring.start[node + 1]))
         expected = scores[links].softmax(0)[:-1]  # the last one is the self loop
         torch.testing.assert_close(found[wiring.arc[links][:-1]], expected)
-
-
-def test_the_fast_form_runs_on_one_thread_and_gives_the_others_back() -> None:
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        for form, expected in (("fast", 1), ("plain", 3), (None, 3)):
-            with threads_for(form):
-                assert torch.get_num_threads() == expected
-            assert torch.get_num_threads() == 3
-        with pytest.raises(KeyError), threads_for("fast"):
-            raise KeyError
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)

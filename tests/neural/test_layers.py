@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 
-from augury.neural.layers import GRU, Linear, Norm, TransformerLayer, stack
+from augury.neural.layers import GRU, Linear, Norm, TransformerLayer, draw, stack
 from tiny import HIDDEN, neural
 
 
@@ -14,8 +16,13 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
+def drawn(layer: nn.Module, seed: int = 0) -> Any:
+    draw(layer, torch.Generator().manual_seed(seed))
+    return layer
+
+
 def test_the_gru_is_that_of_pytorch() -> None:
-    ours, theirs = GRU(6), nn.GRUCell(6, 6, bias=False)
+    ours, theirs = drawn(GRU(6)), nn.GRUCell(6, 6, bias=False)
     with torch.no_grad():
         theirs.weight_ih.copy_(ours.of_input)
         theirs.weight_hh.copy_(ours.of_state)
@@ -58,7 +65,7 @@ def test_the_transformer_layer_is_that_of_pytorch() -> None:
 
 
 def test_a_part_of_a_linear_layer_sees_its_own_columns() -> None:
-    linear = Linear(12, 5, bias=False)
+    linear = drawn(Linear(12, 5, bias=False))
     parts = random(7, 4), random(7, 4, seed=1), random(7, 4, seed=2)
     added = sum((linear.part(part, place) for place, part in enumerate(parts)), torch.zeros(()))
     torch.testing.assert_close(added, linear(torch.cat(parts, dim=-1)))
@@ -66,7 +73,7 @@ def test_a_part_of_a_linear_layer_sees_its_own_columns() -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_initial_values_are_in_the_range_of_pytorch(bias: bool) -> None:
-    linear = Linear(16, 400, bias)
+    linear = drawn(Linear(16, 400, bias))
     for parameter in linear.parameters():
         assert 0.24 < float(parameter.detach().abs().max()) <= 0.25
 
@@ -76,7 +83,7 @@ def test_initial_values_are_in_the_range_of_pytorch(bias: bool) -> None:
     [lambda: Linear(8, 3, bias=True), lambda: Linear(8, 3, bias=False), lambda: Norm(8)],
 )
 def test_a_stack_of_layers_is_each_layer(layer: type[nn.Module]) -> None:
-    layers = [layer() for _ in range(3)]
+    layers = [drawn(layer(), seed) for seed in range(3)]
     for number, one in enumerate(layers):
         for parameter in one.parameters():
             parameter.data.add_(number)

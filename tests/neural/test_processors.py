@@ -16,7 +16,7 @@ from augury.classical.network import FlowNetwork
 from augury.neural.layers import stack
 from augury.neural.losses import Tally, reach_losses, search_losses
 from augury.neural.networks import PaperNetwork
-from augury.neural.processors import PNA, PROCESSORS
+from augury.neural.processors import PROCESSORS
 from augury.neural.wiring import Wiring
 from tiny import HIDDEN, UNEQUAL, bipartite, neural, random_arcs, samples
 
@@ -154,7 +154,7 @@ def test_a_stack_of_networks_is_each_network(name: str) -> None:
 
 @EVERY
 def test_the_weight_of_a_link_is_heard_by_its_receiver(name: str) -> None:
-    processor = PROCESSORS[name](HIDDEN, 1.2)
+    processor = neural(name).processor
     wiring = Wiring.of(Batch.of([bipartite(4)]))
     generator = torch.Generator().manual_seed(0)
     nodes = torch.randn(wiring.num_nodes, HIDDEN, generator=generator)
@@ -169,7 +169,7 @@ def test_the_weight_of_a_link_is_heard_by_its_receiver(name: str) -> None:
 
 
 def test_pna_aggregates_and_scales_as_pyg_does() -> None:
-    processor = PNA(HIDDEN, 1.2)
+    processor = neural("pna").processor
     wiring = Wiring.of(Batch.of(GRAPHS))
     generator = torch.Generator().manual_seed(0)
     nodes = torch.randn(wiring.num_nodes, HIDDEN, generator=generator)

@@ -167,7 +167,7 @@ def test_every_file_of_the_page_is_part_of_the_package() -> None:
 
 def test_the_examples_are_graphs_that_can_be_run() -> None:
     from augury.apps.explore.limits import Limits
-    from augury.apps.explore.server import SolveRequest, TraceRequest
+    from augury.apps.explore.requests import SolveRequest, TraceRequest
     from augury.apps.explore.worker import graph_of
 
     examples = json.loads((FOLDER / "examples.json").read_text())

@@ -9,9 +9,12 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from augury import __version__
 from augury.apps.commands import bench, evaluate, explore, graphs, reproduce, train, verify
@@ -23,8 +26,38 @@ STDOUT = 1
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
+
+class Commands(TyperGroup):
+    """The commands; what they say of wrong usage holds nothing that a terminal would obey."""
+
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        """Read the options that come before the command."""
+        with _usage_visible():
+            return super().make_context(*given, **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command and its options, and run it."""
+        with _usage_visible():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_visible() -> Generator[None]:
+    from augury.classical.visible import visible
+
+    try:
+        yield
+    except Exception as error:
+        # Only errors of usage have a message: Click's, of which Typer may have a copy of its own.
+        message: Any = getattr(error, "message", None)
+        if isinstance(message, str):
+            error.message = visible(message)  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
     name="augury",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -69,6 +102,7 @@ app.command(epilog=explore.EXAMPLES)(explore.explore)
 def main() -> None:
     """Run the command; bad input becomes one sentence on standard error and exit code 2."""
     from augury.classical.graph import InputError
+    from augury.classical.visible import visible
     from augury.config import ConfigError
 
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -81,21 +115,26 @@ def main() -> None:
             finally:
                 sys.stdout.flush()
     except (InputError, ConfigError) as error:
-        print(f"augury: {error}", file=sys.stderr)
+        print(f"augury: {visible(str(error))}", file=sys.stderr)
         sys.exit(2)
     except (Interrupted, KeyboardInterrupt) as stop:  # or where Typer does not look after it
-        print(f"augury: {str(stop) or 'interrupted'}", file=sys.stderr)
+        print(f"augury: {visible(str(stop)) or 'interrupted'}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         _close_quietly()
-    except MemoryError:
-        print("augury: this does not fit in memory", file=sys.stderr)
-        sys.exit(2)
-    except OSError as error:  # a folder that cannot be looked into, a full disk behind a pipe
+    except (MemoryError, RuntimeError, ImportError, OSError) as error:
+        from augury.neural.memory import SENTENCE, is_out_of_memory
+
+        if is_out_of_memory(error):
+            print(f"augury: {SENTENCE}", file=sys.stderr)
+            sys.exit(2)
+        if not isinstance(error, OSError):
+            raise
+        # A folder that cannot be looked into, a full disk behind a pipe.
         from augury.classical.formats import os_fault
 
         place = f"{error.filename}: " if error.filename else ""
-        print(f"augury: {place}{os_fault(error)}", file=sys.stderr)
+        print(f"augury: {visible(place + os_fault(error))}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         # Typer turns both of these into an exit code, and says nothing.

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from augury.cells.cell import Cell, Entries, Field, mask_of
 from augury.cells.table import Numbers, Said, Table
+from augury.neural.isolation import inference
 from augury.neural.layers import Linear
 
 
@@ -154,7 +155,7 @@ def expectations(cell: Cell, device: torch.device) -> Tensor:
     return torch.tensor([case.expected for case in cell.cases], device=device)
 
 
-@torch.inference_mode()
+@inference()
 def compiled(network: CellNetwork) -> Table:
     """Run a network on every case of its cells, and keep what it decided."""
     entries: dict[str, Entries] = {}
@@ -188,7 +189,7 @@ class Evaluated:
         """See `table.Decider`."""
         return self._said(cell)
 
-    @torch.inference_mode()
+    @inference()
     def _said(self, cell: Cell, *inputs: Numbers) -> Said:
         device = self.network.device
         tensors = (torch.from_numpy(np.asarray(part, np.int64)).to(device) for part in inputs)

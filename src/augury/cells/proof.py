@@ -23,6 +23,7 @@ from torch import Tensor
 
 from augury.cells.cell import Cell
 from augury.cells.network import CellNetwork, case_logits, expectations
+from augury.neural.isolation import own_precision
 
 UNIT = 2.0**-24
 """Half the distance from 1 to the next float32."""
@@ -81,8 +82,9 @@ def is_proven(network: CellNetwork) -> bool:
 @torch.no_grad()
 def _checked(cell: Cell, copies: tuple[CellNetwork, CellNetwork, CellNetwork]) -> list[Part]:
     started = time.perf_counter()
-    single, double = (case_logits(network, cell).double() for network in copies[:2])
-    bound = _gamma(copies[0].hidden) * _sizes(copies[2], cell)
+    with own_precision():
+        single, double = (case_logits(network, cell).double() for network in copies[:2])
+        bound = _gamma(copies[0].hidden) * _sizes(copies[2], cell)
     expected = expectations(cell, double.device)
     margin = torch.minimum(*(torch.where(expected, said, -said) for said in (single, double)))
     seconds = round(time.perf_counter() - started, 4)

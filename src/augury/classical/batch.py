@@ -9,17 +9,18 @@ reverse of `arc`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BoolArray, IntArray, WideArray
+from augury.classical.graph import BoolArray, IntArray, WideArray, frozen
 from augury.classical.network import FlowNetwork
 
 Integer = TypeVar("Integer", np.int32, np.int64)
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Links(NamedTuple):
@@ -108,6 +109,17 @@ class Batch:
             batch.__dict__["by_sender"] = number[order[arcs[order]]], _starts(sizes)
         return batch, arcs
 
+    def handed_out(self) -> Batch:
+        """Copy the batch for an executor: read-only, and whatever it writes all the same stays its.
+
+        PyTorch, for one, writes into read-only arrays: `torch.from_numpy` only warns.
+        """
+        arrays = {field.name: handed_out(getattr(self, field.name)) for field in fields(self)}
+        batch = Batch(**arrays)
+        order, start = self.by_sender  # sorted once, for both
+        batch.__dict__["by_sender"] = handed_out(order), handed_out(start)
+        return batch
+
     @property
     def num_graphs(self) -> int:
         """How many graphs lie side by side."""
@@ -155,6 +167,11 @@ class Batch:
         arc[np.arange(self.num_arcs) + np.repeat(nodes, np.diff(first))] = order ^ 1
         sender = np.where(arc >= 0, self.sender[arc] if self.num_arcs else 0, receiver)
         return Links(sender, receiver, start, arc)
+
+
+def handed_out(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    """Return a read-only copy of an array."""
+    return frozen(array.copy())
 
 
 def _starts(counts: Sequence[int] | WideArray) -> WideArray:

@@ -243,20 +243,43 @@ def _matching_fault(
 def certify_flow(
     network: FlowNetwork, flow: WideArray | Iterable[tuple[Label, Label, int]]
 ) -> Certificate:
-    """Check a flow: the net flow of each arc as an array, or (tail, head, amount) by label."""
+    """Check a flow: the net flow of each arc as an array, or (tail, head, amount) by label.
+
+    Amounts by label are those of each arc, checked one by one: what an arc carries too much is not
+    made good by what its reverse carries back.
+    """
     if not isinstance(flow, np.ndarray):
         try:
-            flow = network.flow_from(flow)
+            return certify_amounts(network, network.amounts_from(flow))
         except InputError as error:
             return Certificate(0, f"{error}")
     claimed = cast("npt.NDArray[Any]", flow)
     if claimed.shape != (network.num_arcs,) or claimed.dtype.kind not in "iu":
         return Certificate(0, f"a flow is a whole number for each of the {network.num_arcs} arcs")
-    value = sum(claimed[network.sender == network.source].tolist())
-    fault = _flow_fault(network, claimed)
+    fault = _capacity_fault(network, claimed) or _flow_fault(network, claimed)
+    return _certificate_of(network, claimed, fault)
+
+
+def certify_amounts(network: FlowNetwork, amounts: WideArray) -> Certificate:
+    """Check what each arc is said to carry; both arcs of a pair may carry something."""
+    if (
+        amounts.shape != (network.num_arcs,)
+        or amounts.dtype != np.int64
+        or amounts.min(initial=0) < 0
+    ):
+        arcs = f"each of the {network.num_arcs} arcs"
+        return Certificate(0, f"an arc carries a whole number of at least 0, given for {arcs}")
+    net = amounts - amounts.reshape(-1, 2)[:, ::-1].reshape(-1)
+    fault = _capacity_fault(network, amounts) or _flow_fault(network, net)
+    return _certificate_of(network, net, fault)
+
+
+def _certificate_of(network: FlowNetwork, net: npt.NDArray[Any], fault: str) -> Certificate:
+    """Prove a net flow maximum, or tell the fault that it was found to have."""
+    value = sum(net[network.sender == network.source].tolist())
     if fault:
         return Certificate(value, fault)
-    flow = claimed.astype(np.int64)
+    flow = net.astype(np.int64)
     in_cut, maximum = _minimum_cut(network, network.capacity - flow, value)
     leaving = in_cut[network.sender] & ~in_cut[network.receiver]
     capacity = sum(network.capacity[leaving].tolist())
@@ -266,20 +289,26 @@ def certify_flow(
     return Certificate(value, "", maximum, Cut(side, capacity))
 
 
-def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
-    def arc(at: int) -> str:
-        ends = network.label(int(network.sender[at])), network.label(int(network.receiver[at]))
-        return f"the arc from {ends[0]!r} to {ends[1]!r}"
+def _arc(network: FlowNetwork, at: int) -> str:
+    ends = network.label(int(network.sender[at])), network.label(int(network.receiver[at]))
+    return f"the arc from {ends[0]!r} to {ends[1]!r}"
 
+
+def _capacity_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
     over = flow > network.capacity  # exact for every integer type, before int64 could wrap
-    if over.any():
-        at = int(over.argmax())
-        return f"{arc(at)} carries {flow[at]}, but its capacity is {network.capacity[at]}"
+    if not over.any():
+        return ""
+    at = int(over.argmax())
+    return f"{_arc(network, at)} carries {flow[at]}, but its capacity is {network.capacity[at]}"
+
+
+def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
+    """Say whether a net flow that keeps the capacities is a flow; see `_capacity_fault`."""
     flow = flow.astype(np.int64)
     # The smallest int64 is its own negative.
     uneven = (flow[::2] != -flow[1::2]) | (flow[::2] == np.iinfo(np.int64).min)
     if uneven.any():
-        return f"{arc(2 * int(uneven.argmax()))} and its reverse disagree on the flow"
+        return f"{_arc(network, 2 * int(uneven.argmax()))} and its reverse disagree on the flow"
     # Halves of 32 bits add up within 64 whatever the degree, so conservation is checked exactly.
     low, high = np.zeros(network.num_nodes, np.int64), np.zeros(network.num_nodes, np.int64)
     np.add.at(low, network.sender, flow & 0xFFFFFFFF)

@@ -8,8 +8,9 @@ applied, and a wrong bottleneck or capacity ends that graph's run. So, whatever 
 
     0 <= residual    and    residual[arc] + residual[arc ^ 1] == capacity[arc] + capacity[arc ^ 1],
 
-and the residual always is that of a legal flow. Every graph of a batch is run as if it were alone:
-its weights come from its own generator.
+and the residual always is that of a legal flow. An executor gets read-only copies of everything, so
+that it can tell the judge something but change nothing of his. Every graph of a batch is run as if
+it were alone: its weights come from its own generator.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.batch import Batch
+from augury.classical.batch import Batch, handed_out
 from augury.classical.graph import BoolArray, InputError, IntArray, WideArray
 
 MAX_WEIGHT = 15
@@ -56,6 +57,10 @@ class Paths:
         lengths = np.diff(self.start)
         start = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
         return Paths(self.graph[keep], start, self.arcs[np.repeat(keep, lengths)])
+
+    def handed_out(self) -> Paths:
+        """Return a read-only copy, for an executor."""
+        return Paths(handed_out(self.graph), handed_out(self.start), handed_out(self.arcs))
 
     def smallest(self, residual: WideArray) -> WideArray:
         """Return the bottleneck of each path: the smallest residual on it."""
@@ -176,18 +181,19 @@ def ford_fulkerson(
 
     Args:
         batch: starts from its capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
-        subroutines: the executor.
+        subroutines: the executor; all that it is given are read-only copies.
         rngs: a generator for each graph.
         settings: when to give up, and how many paths to take.
     """
     settings = settings or Settings()
-    residual = batch.capacity
+    residual, own = batch.capacity, batch.handed_out()
     failures = np.zeros(batch.num_graphs, np.int64)
     number = 0
     while batch.num_graphs:
         weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
-        tree = subroutines.search(batch, residual, weights)
-        is_done = subroutines.is_done(batch, residual, weights, tree)
+        shown = handed_out(residual), handed_out(weights)
+        tree = subroutines.search(own, *shown)
+        is_done = subroutines.is_done(own, *shown, tree)
         pointers = _pointers(batch, tree)
         entries = _entries(batch, residual, pointers, settings.many_paths)
         tried = follow(batch, pointers, entries[~is_done[batch.arc_graph[entries]]])
@@ -195,13 +201,14 @@ def ford_fulkerson(
             tried = _shortest(batch, tried)
         verdict = np.where(is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
 
-        proposed = subroutines.bottleneck(batch, residual, tried, tree)
+        proposed = np.array(subroutines.bottleneck(own, shown[0], tried.handed_out(), tree))
         truth = tried.smallest(residual)
         verdict[tried.graph[proposed != truth]] = Verdict.WRONG_BOTTLENECK
         legal = (truth > 0) & (verdict[tried.graph] == Verdict.GOES_ON)
         paths, bottleneck = tried.select(legal), truth[legal]
 
-        kept = subroutines.augment(batch, residual, paths, bottleneck, tree)
+        told = paths.handed_out(), handed_out(bottleneck)
+        kept = subroutines.augment(own, shown[0], *told, tree)
         true_kept = residual[paths.arcs] - paths.spread(bottleneck)
         verdict[paths.spread(paths.graph)[kept != true_kept]] = Verdict.WRONG_AUGMENTATION
         applied = verdict[paths.graph] == Verdict.GOES_ON
@@ -232,6 +239,7 @@ def ford_fulkerson(
         if not running.all():
             batch, arcs = batch.select(running)
             residual, failures = residual[arcs], failures[running]
+            own = batch.handed_out()
 
 
 def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArray:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.visible import visible
+
 if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse
@@ -36,11 +38,12 @@ LONGEST_MESSAGE = 380
 class InputError(ValueError):
     """Input that is not what it should be; the message is one sentence that says what and where.
 
-    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes.
+    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes, and holds
+    nothing that a terminal would obey.
     """
 
     def __init__(self, text: str) -> None:
-        line = " ".join(text.split()) if len(text.splitlines()) > 1 else text
+        line = visible(" ".join(text.split()) if len(text.splitlines()) > 1 else text)
         half = LONGEST_MESSAGE // 2 - 2
         short = len(line) <= LONGEST_MESSAGE
         super().__init__(line if short else f"{line[:half]} … {line[-half:]}")
@@ -112,10 +115,11 @@ class BipartiteGraph:
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
-        """Read a biadjacency matrix: rows are left nodes, columns right ones, non-zeros edges."""
-        array = np.asarray(matrix)
-        if array.ndim != 2:
-            raise InputError(f"a biadjacency matrix has two dimensions, not {array.ndim}")
+        """Read a biadjacency matrix: rows are left nodes, columns right ones, non-zeros edges.
+
+        This is the structure alone: any numbers will do, and what they are does not count.
+        """
+        array = matrix_of_numbers(matrix, "biadjacency matrix")
         refuse_nan(array, "the biadjacency matrix")
         left, right = np.nonzero(array)
         return cls(array.shape[0], array.shape[1], left, right)
@@ -128,10 +132,10 @@ class BipartiteGraph:
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix) -> BipartiteGraph:
-        """Read a sparse biadjacency matrix.
+        """Read a sparse biadjacency matrix: the structure alone, whatever numbers it holds.
 
-        Duplicate entries are summed, as SciPy does on every conversion; an entry that is then zero,
-        explicit zeros among them, is not an edge.
+        Duplicate entries are summed, as SciPy does on every conversion, but exactly; an entry that
+        is then zero, explicit zeros among them, is not an edge.
         """
         coo = without_zeros(matrix)
         return cls(coo.shape[0], coo.shape[1], coo.row, coo.col)
@@ -151,6 +155,8 @@ class BipartiteGraph:
         cls, graph: nx.Graph[Any], top_nodes: Iterable[Label] | None = None
     ) -> BipartiteGraph:
         """Read a NetworkX graph; the nodes keep their names as labels, directions do not count.
+
+        This is the structure alone: attributes of the edges, weights and costs too, do not count.
 
         The left side is `top_nodes`; without it, the nodes whose attribute `bipartite` is 0;
         without that, the side of the first node, provided the graph is connected.
@@ -213,7 +219,7 @@ class BipartiteGraph:
         known = (left >= 0) & (left < self.num_left) & (right >= 0) & (right < self.num_right)
         # The edges are sorted by these keys, and int64 holds any product of sides.
         keys = self.left.astype(np.int64) * self.num_right + self.right
-        wanted = left.astype(np.int64) * self.num_right + right
+        wanted = left.astype(np.int64) * self.num_right + right.astype(np.int64)
         position = np.searchsorted(keys, wanted)
         found = known & (position < len(keys))
         found[found] = keys[position[found]] == wanted[found]
@@ -267,7 +273,7 @@ def whole_number(value: object, what: str) -> int:
 
 def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
     """Return `values` as int32 after checking that each is a node number below `num_nodes`."""
-    array = np.asarray(values)
+    array = unmasked(values, f"{side} ends")
     if array.ndim != 1:
         raise InputError(
             f"the {side} ends must be one row of node numbers, not {array.ndim}-dimensional"
@@ -338,6 +344,41 @@ def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
     return names
 
 
+def unmasked(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
+    """Return an array; refuses masked entries, whose mask NumPy would drop without a word."""
+    is_masked: Any = getattr(cast("Any", values), "mask", False)
+    if isinstance(values, np.ndarray) and np.any(is_masked):
+        raise InputError(f"there are masked entries in the {what}: fill them, as .filled(0) does")
+    return np.asarray(values)
+
+
+def matrix_of_numbers(matrix: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
+    """Return a two-dimensional array of numbers; text and objects are refused."""
+    array = unmasked(matrix, what)
+    if array.ndim != 2:
+        raise InputError(f"a {what} has two dimensions, not {array.ndim}")
+    refuse_text(array, f"the {what}")
+    return array
+
+
+def refuse_text(array: npt.NDArray[Any], what: str) -> None:
+    """Raise InputError unless the array's type is one of numbers; an object could be anything."""
+    kind = array.dtype.kind
+    if kind in "biufc":
+        return
+    held = {"U": "text", "T": "text", "S": "bytes", "O": "objects"}.get(kind, str(array.dtype))
+    if kind == "O" and array.size:
+        entries: list[Any] = array.reshape(-1).tolist()
+        held += f" such as {next((x for x in entries if not _is_wide(x)), entries[0])!r}"
+        raise InputError(f"{what} holds {held}, not numbers of 64 bits")
+    raise InputError(f"{what} holds {held}, not numbers")
+
+
+def _is_wide(value: object) -> bool:
+    """Tell whether NumPy could hold it as a number; NaN is none."""
+    return isinstance(value, int | float) and -(2**63) <= value < 2**64
+
+
 def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
     """Raise InputError if an entry is not a number: it is neither an edge nor none."""
     if array.dtype.kind in "fc" and np.isnan(array).any():
@@ -346,7 +387,7 @@ def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
 
 
 def without_zeros(matrix: Any) -> Any:
-    """Return a SciPy sparse matrix as COO with duplicates summed and zeros dropped."""
+    """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros dropped."""
     import scipy.sparse
 
     if not cast("bool", scipy.sparse.issparse(matrix)):
@@ -355,12 +396,43 @@ def without_zeros(matrix: Any) -> Any:
         raise InputError(f"a sparse matrix must have two dimensions, not {matrix.ndim}")
     # The COO form shares the user's memory; what changes below is the CSR copy, duplicates summed.
     try:
-        csr: Any = scipy.sparse.coo_array(matrix).tocsr()
+        coo: Any = scipy.sparse.coo_array(matrix)
+        csr: Any = coo.tocsr()
     except ValueError as error:  # an index beyond the shape
         raise InputError(f"the sparse matrix is damaged: {error}") from None
+    if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may be too narrow
+        csr = _summed_exactly(coo)
     refuse_nan(csr.data, "the sparse matrix")
     csr.eliminate_zeros()
     return csr.tocoo(copy=False)
+
+
+def _summed_exactly(coo: Any) -> Any:
+    """Return a COO matrix as CSR with duplicates summed: whole numbers as int64, or refused."""
+    import scipy.sparse
+
+    data = coo.data
+    if data.dtype.kind == "f" and ((np.floor(data) == data) & (np.abs(data) < 2.0**63)).all():
+        data = data.astype(np.int64)
+    if data.dtype.kind not in "biu":
+        return coo.astype(np.promote_types(data.dtype, np.float64)).tocsr()
+    if max(abs(int(data.min())), int(data.max())) * len(data) < 2**63:
+        return coo.astype(np.int64).tocsr()
+    if data.dtype != np.uint64:
+        data = data.astype(np.int64)
+    # Halves of 32 bits add up within 64, so the carry tells an overflow without overflowing.
+    low, high = (
+        cast("Any", scipy.sparse.coo_array((half.astype(np.int64), coo.coords), coo.shape)).tocsr()
+        for half in (data & 0xFFFFFFFF, data >> 32)
+    )
+    high.data += low.data >> 32
+    over = (high.data < -(2**31)) | (high.data >= 2**31)
+    if over.any():
+        entries, at = high.tocoo(), int(over.argmax())
+        place = f"row {entries.row[at]}, column {entries.col[at]}"
+        raise InputError(f"the entries at {place} add up to more than 64 bits hold")
+    high.data = (high.data << 32) | (low.data & 0xFFFFFFFF)
+    return high
 
 
 def _reason(error: Exception) -> str:

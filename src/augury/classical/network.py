@@ -31,7 +31,9 @@ from augury.classical.graph import (
     WideArray,
     checked_labels,
     frozen,
+    matrix_of_numbers,
     node_numbers,
+    unmasked,
     whole_number,
     without_zeros,
 )
@@ -189,9 +191,7 @@ class FlowNetwork:
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike, source: int, sink: int) -> FlowNetwork:
         """Read a square matrix whose entry (u, v) is the capacity of the arc u → v."""
-        array = np.asarray(matrix)
-        if array.ndim != 2:
-            raise InputError(f"a capacity matrix has two dimensions, not {array.ndim}")
+        array = matrix_of_numbers(matrix, "capacity matrix")
         _refuse_oblong(array.shape)
         tail, head = np.nonzero(array)
         amount = array[tail, head]
@@ -205,7 +205,7 @@ class FlowNetwork:
     def from_scipy(
         cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, source: int, sink: int
     ) -> FlowNetwork:
-        """Read a square sparse capacity matrix; duplicates are summed, zeros are not arcs."""
+        """Read a square sparse capacity matrix; duplicates are summed exactly, zeros no arcs."""
         coo = without_zeros(matrix)
         _refuse_oblong(coo.shape)
         return cls.from_arcs(coo.shape[0], coo.row, coo.col, coo.data, source=source, sink=sink)
@@ -286,10 +286,11 @@ class FlowNetwork:
         """Return the net flow of each arc; `flow[arc] == -flow[arc ^ 1]`."""
         return self.capacity - residual
 
-    def flow_from(self, arcs: Iterable[tuple[Label, Label, int]]) -> WideArray:
-        """Return the net flow of each arc from (tail, head, amount) with the user's labels.
+    def amounts_from(self, arcs: Iterable[tuple[Label, Label, int]]) -> WideArray:
+        """Return what each arc carries, from (tail, head, amount) with the user's labels.
 
-        Amounts on the same arc add up; what goes back from head to tail is taken off.
+        Amounts on the same arc add up. What goes back from head to tail is on another arc, with a
+        capacity of its own, and is not taken off.
 
         Raises:
             InputError: a label or an arc that the network does not have.
@@ -313,7 +314,7 @@ class FlowNetwork:
             first = int((numbers < 0).argmax())
             tail, head = self.label(int(tails[first])), self.label(int(heads[first]))
             raise InputError(f"there is no arc from {tail!r} to {head!r}")
-        return self.net_flow(numbers, amounts)
+        return self.amounts_on(numbers, amounts)
 
     def arc_index(self, tail: WideArray, head: WideArray) -> WideArray:
         """Return the arc of each pair of nodes, −1 where there is none."""
@@ -324,23 +325,22 @@ class FlowNetwork:
         arc = np.append(order, -1)[position]
         return np.where(np.append(key, -1)[arc] == wanted, arc, -1)
 
-    def net_flow(self, arcs: WideArray, amounts: Iterable[int]) -> WideArray:
-        """Return the net flow of each arc from amounts on some: equal arcs add, reverse subtract.
+    def amounts_on(self, arcs: WideArray, amounts: Iterable[int]) -> WideArray:
+        """Return what each arc carries, from amounts on some: those on the same arc add up.
 
         Raises:
             InputError: a sum is beyond 64 bits.
         """
         total: dict[int, int] = {}  # of Python's integers, which do not overflow
         for arc, amount in zip(arcs.tolist(), amounts, strict=True):
-            total[arc >> 1] = total.get(arc >> 1, 0) + (-amount if arc & 1 else amount)
-        flow = np.zeros(self.num_arcs, np.int64)
-        for pair, amount in total.items():
-            if abs(amount) > MAX_CAPACITY:
-                raise InputError(
-                    f"the flow on one arc adds up to more than {MAX_CAPACITY}, beyond 64 bits"
-                )
-            flow[2 * pair], flow[2 * pair + 1] = amount, -amount
-        return flow
+            total[arc] = total.get(arc, 0) + amount
+        if max(total.values(), default=0) > MAX_CAPACITY:
+            raise InputError(
+                f"the flow on one arc adds up to more than {MAX_CAPACITY}, beyond 64 bits"
+            )
+        carried = np.zeros(self.num_arcs, np.int64)
+        carried[list(total)] = list(total.values())
+        return carried
 
     def value(self, residual: WideArray) -> int:
         """Return how much flow leaves the source, as a Python int: a sum may pass int64."""
@@ -367,7 +367,7 @@ class FlowNetwork:
 
 def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
     """Return capacities as int64; whole floats are taken, anything else is refused by position."""
-    array = np.asarray(values)
+    array = unmasked(values, "capacities")
     if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
         array = np.array(values, object)  # a float among Python ints must not round the others
     if array.ndim != 1:

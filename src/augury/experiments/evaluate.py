@@ -140,8 +140,8 @@ class Model:
 def load_models(names: Sequence[str], device: str) -> list[Model]:
     """Load checkpoints: files, run folders (the best of every seed), shipped names, or "classical".
 
-    A network is called by its preset; if that would give two of them the same name and seed, all of
-    that name are called by their files instead.
+    A network is called by its preset and by what was changed in it; if that gives two of them the
+    same name and seed, all of that name are called by their files too.
     """
     models = {
         path: Model("classical", 0, BELLMAN_FORD) if path is None else _model(path, device)
@@ -151,7 +151,9 @@ def load_models(names: Sequence[str], device: str) -> list[Model]:
     called = [(model.name, model.seed) for model in models.values()]
     unclear = {name for name, seed in called if called.count((name, seed)) > 1}
     return [
-        replace(model, name=_file_name(model.path)) if model.name in unclear else model
+        replace(model, name=f"{model.name}, {_file_name(model.path)}")
+        if model.name in unclear
+        else model
         for model in models.values()
     ]
 
@@ -189,7 +191,7 @@ def _model(path: Path, device: str) -> Model:
     loaded = load(path)
     seed = int(loaded.provenance.get("seed", 0))
     executor = executor_of(loaded.network.to(device), device)
-    return Model(loaded.config.preset, seed, executor, loaded.weights, path)
+    return Model(loaded.config.name, seed, executor, loaded.weights, path)
 
 
 def evaluate(model: Model, cell: Cell, extent: Extent) -> Iterator[Record]:

@@ -72,6 +72,8 @@ def _numbers(fields: Cell | Extent) -> tuple[Any, ...]:
 class Outcome:
     """How the runs of a part went; arrays have a row for each run and a column for each graph."""
 
+    name: str
+    """What the network was called that ran: its preset, and what was changed in it."""
     weights: str
     """Which weights: the start of their digest."""
     value: npt.NDArray[np.int64]
@@ -107,6 +109,7 @@ def outcome_of(records: Sequence[Record], extent: Extent) -> Outcome:
         return np.array(values, np.int64).reshape(extent.runs, extent.graphs)
 
     return Outcome(
+        records[0]["model"],
         records[0]["weights"],
         column("value"),
         column("maximum"),
@@ -123,6 +126,7 @@ def line_of(part: Part, outcome: Outcome) -> str:
         "network": part.network,
         "seed": part.seed,
         "epoch": part.epoch,
+        "name": outcome.name,
         "weights": outcome.weights,
         "cell": asdict(part.cell),
         "extent": asdict(part.extent),
@@ -142,6 +146,7 @@ def _read_line(line: str) -> tuple[Part, Outcome]:
     part = Part(told["network"], told["seed"], told["epoch"], Cell(**told["cell"]), extent)
     shape = (extent.runs, extent.graphs)
     outcome = Outcome(
+        told.get("name", ""),  # parts of older versions have none
         told["weights"],
         np.array(told["value"], np.int64).reshape(shape),
         np.broadcast_to(np.array(told["maximum"], np.int64), shape),

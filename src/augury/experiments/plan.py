@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from augury.config import Config, preset, with_settings
+from augury.config import Config, changes, preset, with_settings
 from augury.experiments.evaluate import Cell
 from augury.experiments.parts import EXAM_SEED
 from augury.experiments.records import Extent
@@ -37,6 +37,10 @@ class Network:
         """Return the configuration, with further settings on top."""
         return with_settings(preset(self.preset), [*self.settings, *settings])
 
+    def changed(self, config: Config) -> list[str]:
+        """Return what a configuration changes in this network, such as "hidden=64"."""
+        return changes(config, self.config())
+
 
 NETWORKS: dict[str, Network] = {
     "paper-mpnn": Network("MPNN", "paper-mpnn"),
@@ -60,16 +64,15 @@ class Row:
     neural_augmentation: bool = True
     rule: Rule = "execution"
 
-    @property
-    def label(self) -> str:
-        """The row's name, in the paper's words."""
+    def label(self, changed: Sequence[str] = ()) -> str:
+        """Return the row's name, in the paper's words, with what was changed in the network."""
         name, comma, rest = NETWORKS[self.network].label.partition(", ")
         end = "BFS" if self.termination == "bfs" else f"t = {self.termination}"
         less = [rest] if comma else []
         if self.termination == "bfs":
             less += [] if self.neural_bottleneck else ["−bottle"]
             less += [] if self.neural_augmentation else ["−augment"]
-        return ", ".join([f"{name} ({end})", *less])
+        return ", ".join([f"{name} ({end})", *less, *changed])
 
 
 @dataclass(frozen=True)

@@ -191,8 +191,9 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
             panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=(low, high))
         panels[0][0].set_ylabel("maximum flow found (%)")
         handles = [*shown.values()]
+        if any(spread.paper is not None for row in spreads.values() for spread in row):
+            handles.append(Line2D([], [], color="black", linewidth=2, label="the paper's network"))
         handles += [
-            Line2D([], [], color="black", linewidth=2, label="the paper's network"),
             Line2D([], [], color="none", marker="o", markeredgecolor="black", markersize=8,
                    label="best-validated seed"),
         ]  # fmt: skip

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.formats import named, write_text
+from augury.classical.formats.opened import open_input
 from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS
 from augury.experiments.paper import papers_figure
@@ -93,8 +94,8 @@ def read_records(path: Path) -> Records:
     Raises:
         InputError: there is no such file, or it is not one of records.
     """
-    with named(path):
-        text = path.read_text(encoding="utf-8", errors="replace")
+    with named(path), open_input(path) as file:
+        text = file.read().decode(errors="replace")
         lines = text.split("\n")
         # Only the last line can be half written; it is the one that has no newline after it.
         rows = [_row(line, number) for number, line in enumerate(lines[:-1], 1)]

@@ -7,7 +7,7 @@ file of its own, so a run that was interrupted and one that was not have the sam
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def entry(results: Results, row: Row, column: Column) -> Entry:
     want = want_of(row, column)
     cell = want.cell
     figure = papers_figure(
-        row.network,
+        results.config(row.network).name,
         cell.scale,
         cell.p,
         cell.termination,
@@ -127,7 +127,16 @@ class Report:
             for section in plan.sections
             if section.rows[0].rule != "every"
         }
-        self.images: list[str] = []
+        self.changed = {
+            network: NETWORKS[network].changed(results.config(network)) for network in plan.networks
+        }
+        """By network: the settings that are not those of the network whose name it has."""
+
+    def _row_label(self, row: Row) -> str:
+        return row.label(self.changed[row.network])
+
+    def _label(self, network: str) -> str:
+        return ", ".join([NETWORKS[network].label, *self.changed[network]])
 
     def text(self) -> str:
         """Return the report."""
@@ -151,6 +160,12 @@ class Report:
         else:
             count = len(self.plan.seeds)
             networks = f"{count} {'seed' if count == 1 else 'seeds'} of each network were trained."
+        changed = dict.fromkeys(change for found in self.changed.values() for change in found)
+        if changed:
+            networks += (
+                f" They are variants, trained with {', '.join(changed)}: the paper's figures are "
+                f"those of other networks, and stand beside none that was changed."
+            )
         return [
             "# Reproduction",
             "",
@@ -201,8 +216,8 @@ class Report:
                 continue
             name = section.title.partition(":")[0]
             text = (
-                f"- {name}, {entry.row.label} at {entry.column.label}, p = {entry.column.p}: "
-                f"paper {entry.paper}, ours {entry.ours}"
+                f"- {name}, {self._row_label(entry.row)} at {entry.column.label}, "
+                f"p = {entry.column.p}: paper {entry.paper}, ours {entry.ours}"
             )
             (below if difference < 0 else above).append(text)
         lines = [
@@ -226,7 +241,7 @@ class Report:
         for name in names:
             head += [f"{name} paper", f"{name} ours"] if has_paper else [name]
         for row in rows:
-            cells = [row[0].row.label]
+            cells = [self._row_label(row[0].row)]
             for entry in row:
                 cells += [entry.paper, entry.ours] if has_paper else [entry.ours]
             body.append(cells)
@@ -236,9 +251,9 @@ class Report:
             lines += ["", "Over seeds: mean [95 % interval]; lowest.", ""]
             lines += markdown(
                 ["network", *(names[k] for k in over)],
-                ([row[0].row.label, *(row[k].over_seeds for k in over)] for row in rows),
+                ([self._row_label(row[0].row), *(row[k].over_seeds for k in over)] for row in rows),
             )
-        if section.name.startswith("table"):
+        if section.name.startswith("table") and has_paper:
             lines += ["", "Beside the discrete network stands the paper's best."]
         return [*lines, "", "```bash", *self._commands(section), "```"]
 
@@ -302,6 +317,7 @@ class Report:
             "highest, % (epoch)", "chosen, % (epoch)", "last, % (epoch)", "last, mean of seeds",
         ]  # fmt: skip
         extent = column.extent
+        is_changed = any(self.changed[row.network] for row in section.rows)
         return [
             "",
             f"## {section.title}",
@@ -315,8 +331,7 @@ class Report:
             "",
             *markdown(head, body),
             "",
-            FIGURE_TEXT[section.name],
-            "",
+            *([] if is_changed else [FIGURE_TEXT[section.name], ""]),
             "```bash",
             self.plan.command(section),
             "```",
@@ -331,7 +346,7 @@ class Report:
             accuracy.append(np.array([self.results.parts[part].accuracy for part in mine]))
             error.append(np.array([self.results.parts[part].flow_error for part in mine]))
         best = self.results.best(row.network)
-        label = NETWORKS[row.network].label
+        label = self._label(row.network)
         return plots.Curve(
             row.network, label, accuracy, error, seeds.index(best), best.epoch("execution")
         )
@@ -356,8 +371,8 @@ class Report:
             return []
         body = []
         for row in rows:
-            cells = [row[0].row.label]
-            is_papers = row[0].row.network == "paper-mpnn"
+            cells = [self._row_label(row[0].row)]
+            is_papers = self.results.config(row[0].row.network).name == "paper-mpnn"
             for decision, figure in (
                 ("empty_path", TRUE_NEGATIVE_RATE),
                 ("augmentation", AUGMENTATION_ACCURACY),
@@ -394,7 +409,7 @@ class Report:
                 best = list(entry.by_seed).index(entry.best_seed)
                 is_paper = entry.paper != "–" and entry.row.network != "discrete"
                 paper = papers_mean(entry.paper) if is_paper else None
-                label = NETWORKS[entry.row.network].label
+                label = self._label(entry.row.network)
                 spread = plots.Spread(entry.row.network, label, accuracy, best, paper)
                 spreads.setdefault(entry.column.scale, []).append(spread)
         plots.plot_seeds(spreads, self.folder / PLOTS, "seeds")
@@ -420,7 +435,7 @@ class Report:
             network = row[0].row.network
             if network not in wanted:
                 continue
-            label = NETWORKS[network].label
+            label = self._label(network)
             for entry in row:
                 _, points = lines.setdefault(entry.column.p, {}).setdefault(network, (label, {}))
                 points[entry.column.scale] = entry.best.accuracy
@@ -457,7 +472,7 @@ class Report:
             lengths = [len(seed.history) for seed in seeds]
             body.append(
                 [
-                    NETWORKS[network].label,
+                    self._label(network),
                     f"`{network}`",
                     _range(lengths),
                     ", ".join(str(seed.epoch("execution")) for seed in seeds),
@@ -609,8 +624,13 @@ FILES = (
 )
 
 
-def times_text(times: Sequence[dict[str, Any]]) -> str:
-    """Return the page that says on what and how long everything ran, as it was written down."""
+def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str:
+    """Return the page that says on what and how long everything ran, as it was written down.
+
+    Args:
+        times: the lines of times.jsonl.
+        names: what to call a network, where that is not the name of its folder.
+    """
     machines: dict[tuple[Any, ...], int] = {}
     sums: dict[tuple[bool, str, str, int], list[float]] = {}
     sittings: list[list[str]] = []
@@ -640,7 +660,9 @@ def times_text(times: Sequence[dict[str, Any]]) -> str:
     for (is_part, network, p, scale), (tasks, epochs, seconds) in sorted(sums.items()):
         what, graphs = ("evaluation", f"{scale}x, p = {p}") if is_part else ("training", "–")
         shown = "–" if is_part else f"{epochs:g}"
-        body.append([what, network, graphs, f"{tasks:g}", shown, f"{seconds:,.1f}"])
+        body.append(
+            [what, names.get(network, network), graphs, f"{tasks:g}", shown, f"{seconds:,.1f}"]
+        )
     lines += markdown(["what", "network", "graphs", "tasks", "epochs", "seconds"], body)
     total = sum(found[2] for found in sums.values())
     lines += ["", f"All tasks: {total:,.0f} s, that is {total / 3600:.2f} hours of one core."]
@@ -653,5 +675,11 @@ def write_report(
     folder: Path, plan: Plan, results: Results, times: Sequence[dict[str, Any]]
 ) -> None:
     """Write report, plots and times into a run folder."""
-    write_whole(folder / "report.md", Report(folder, plan, results).text())
-    write_whole(folder / PLOTS / "times.md", times_text(times))
+    report = Report(folder, plan, results)
+    write_whole(folder / "report.md", report.text())
+    names = {
+        network: f"{network} ({', '.join(changed)})"
+        for network, changed in report.changed.items()
+        if changed
+    }
+    write_whole(folder / PLOTS / "times.md", times_text(times, names))

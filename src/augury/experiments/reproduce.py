@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from augury.classical.graph import InputError
@@ -265,11 +266,17 @@ class Driver:
 
 def run_plan(
     folder: RunFolder,
-    workers: Callable[[], Workers],
+    workers: Callable[[Path], Workers],
     options: Options,
     progress: Callable[[Status], None],
 ) -> bool:
     """Do what a folder lacks of its plan, and write the report if nothing is missing any more.
+
+    Args:
+        folder: where the results go.
+        workers: makes the workers, of the folder for what they write meanwhile.
+        options: how it is run.
+        progress: is told how far it is.
 
     Returns:
         Whether all is done.
@@ -282,7 +289,7 @@ def run_plan(
     folder.refuse_other_weights()
     wants = [] if options.train_only else folder.plan.wants()
     if folder.results.unfinished() or folder.results.missing(wants):
-        driver = Driver(folder, workers(), options, progress)
+        driver = Driver(folder, workers(folder.scratch), options, progress)
         started, how = time.perf_counter(), "interrupted"
         try:
             how = "done" if driver.run() else "stopped"

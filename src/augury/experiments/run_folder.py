@@ -7,6 +7,7 @@
     DIR/times.jsonl             how long each task took, and where
     DIR/report.md               tables made of the above
     DIR/reproduction/           plots, and times.md
+    DIR/scratch/                what tasks need while they run; empty before and gone afterwards
     DIR/lock                    held by the process that works here
 
 Only one process writes, and every file is complete under its name at any moment, or ends in a line
@@ -18,6 +19,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +33,8 @@ from augury.config import Config, to_dict
 from augury.experiments.parts import Outcome, Part, PartsFile, whole_lines
 from augury.experiments.plan import Plan, Rule, Want
 
+SCRATCH = "scratch"
+"""The folder of tasks that run."""
 PAPERS_SCORE = "validation_last_predecessor"
 """What the paper's rule looks at."""
 
@@ -106,6 +110,10 @@ class Results:
     exams: dict[str, list[Want]] = field(default_factory=dict)
     """By network: what chooses among its seeds."""
 
+    def config(self, network: str) -> Config:
+        """Return the configuration that the seeds of a network were trained with."""
+        return self.seeds[network][0].config
+
     def best(self, network: str, rule: Rule = "execution") -> Seed:
         """Return the best-validated seed of a network: by its exam, then by its score in training.
 
@@ -165,6 +173,7 @@ class RunFolder:
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
+        self.scratch = path.resolve() / SCRATCH
         self.parts = PartsFile(path / "records.jsonl")
         times = path / "times.jsonl"
         lines = whole_lines(times) if times.exists() else []
@@ -256,7 +265,23 @@ def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
     with locked(path / "lock", path):
         for left in path.rglob(".augury-*.tmp"):
             left.unlink()  # files that a killed process had not finished
-        yield RunFolder(path, plan)
+        with _emptied(path / SCRATCH):
+            yield RunFolder(path, plan)
+
+
+@contextmanager
+def _emptied(scratch: Path) -> Iterator[None]:
+    """Make the folder of tasks without what killed ones left, and delete it in the end.
+
+    Another process may still be dying in it: what it writes now is deleted the next time.
+    """
+    shutil.rmtree(scratch, ignore_errors=True)
+    with named(scratch):
+        scratch.mkdir(exist_ok=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _read_seed(seed: Seed) -> Seed:

@@ -2,7 +2,8 @@
 
 A task knows no run folder. What it needs comes with it and what it makes goes back, so it can run
 in this process, in another or on another machine; and as it has no effect but its result, a task
-whose process died is simply run again.
+whose process died is simply run again. Files that it needs meanwhile lie in a folder that it is
+given, which the driver empties: a process that is killed tidies up nothing.
 """
 
 from __future__ import annotations
@@ -67,30 +68,34 @@ Task = Training | Evaluation
 Result = Trained | Evaluated
 
 
-def perform(task: Task) -> Result:
-    """Do a task."""
-    return _train(task) if isinstance(task, Training) else _evaluate(task)
+def perform(task: Task, scratch: Path | None = None) -> Result:
+    """Do a task; its own files lie in `scratch`, or where there is no such folder in the system's.
+
+    A machine of a cluster need not see the folder of the driver.
+    """
+    place = scratch if scratch is not None and scratch.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="augury-", dir=place) as name:
+        folder = Path(name)
+        return _train(task, folder) if isinstance(task, Training) else _evaluate(task, folder)
 
 
-def _train(task: Training) -> Trained:
+def _train(task: Training, folder: Path) -> Trained:
     from augury.neural.training import train
 
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="augury-") as name:
-        folder = Path(name)
-        if task.resume is not None:
-            _put_back(task, folder)
-        progress, *_ = train(
-            task.config,
-            [task.seed],
-            folder,
-            task.device,
-            resume=task.resume is not None,
-            say=lambda line: None,
-            pause=lambda: time.perf_counter() - started >= task.seconds,
-        )
-        made = [*(folder / f"seed-{task.seed}").iterdir(), folder / "resume.safetensors"]
-        files = {path.name: path.read_bytes() for path in sorted(made)}
+    if task.resume is not None:
+        _put_back(task, folder)
+    progress, *_ = train(
+        task.config,
+        [task.seed],
+        folder,
+        task.device,
+        resume=task.resume is not None,
+        say=lambda line: None,
+        pause=lambda: time.perf_counter() - started >= task.seconds,
+    )
+    made = [*(folder / f"seed-{task.seed}").iterdir(), folder / "resume.safetensors"]
+    files = {path.name: path.read_bytes() for path in sorted(made)}
     epochs = sum(name.startswith("epoch-") for name in files)
     assert len(progress.history) >= epochs
     return Trained(files, epochs, time.perf_counter() - started, machine(task.device))
@@ -109,14 +114,13 @@ def _put_back(task: Training, folder: Path) -> None:
     (folder / "resume.safetensors").write_bytes(task.resume)
 
 
-def _evaluate(task: Evaluation) -> Evaluated:
+def _evaluate(task: Evaluation, folder: Path) -> Evaluated:
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="augury-") as name:
-        path = Path(name) / "network.safetensors"
-        path.write_bytes(task.checkpoint)
-        (model,) = load_models([str(path)], task.device)
+    path = folder / "network.safetensors"
+    path.write_bytes(task.checkpoint)
+    (model,) = load_models([str(path)], task.device)
     part = task.part
-    model = replace(model, name=part.network, seed=part.seed)
+    model = replace(model, seed=part.seed)
     records = list(evaluate(model, part.cell, part.extent))
     seconds = time.perf_counter() - started
     return Evaluated(outcome_of(records, part.extent), seconds, machine(task.device))

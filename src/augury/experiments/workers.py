@@ -1,9 +1,9 @@
 """Tasks become results: in order in this process, or side by side in processes of their own.
 
 All forms are used alike: submit tasks while there is room, then wait for results. A form never
-writes to the run folder, and gives each task's result exactly once. A process that dies is replaced
-and its task run again; one that dies with the same task again and again is an error. The third form
-is in `cluster`.
+writes to the run folder, and gives each task's result exactly once. A process that dies or
+runs out of memory is replaced and its task run again; a task that does so to one process after the
+other is an error. The third form is in `cluster`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from augury.neural.memory import is_out_of_memory
+
 MAX_RETRIES = 3
-"""How often a task is run again whose process died."""
+"""How often a task is run again whose process died, or ran out of memory."""
+
+OUT_OF_MEMORY = "out of memory"
+"""The last answer of a process: what it holds by now may be why there was no room."""
 
 
 class WorkerError(RuntimeError):
@@ -133,19 +138,21 @@ class Processes(Workers):
             except (EOFError, OSError):
                 self._replace(worker)
                 continue
+            if error == OUT_OF_MEMORY:
+                self._replace(worker, "ran out of memory")
+                continue
             if error is not None:
                 raise WorkerError(error)
             found.append((worker.task, result))
             worker.task = None
         return found
 
-    def _replace(self, dead: _Worker) -> None:
+    def _replace(self, dead: _Worker, what: str = "ended its process") -> None:
         """Start a process in the place of a dead one, and give it the same task."""
         dead.end()
         if dead.num_deaths >= MAX_RETRIES:
             raise WorkerError(
-                f"a task ended its process {dead.num_deaths + 1} times "
-                f"(exit code {dead.process.exitcode})"
+                f"a task {what} {dead.num_deaths + 1} times (exit code {dead.process.exitcode})"
             )
         worker = _Worker(self.perform, dead.device)
         self.workers[self.workers.index(dead)] = worker
@@ -189,6 +196,9 @@ def _serve(perform: Callable[[Any], Any], pipe: Connection, device: str | None) 
         try:
             answer = (perform(task), None)
         except Exception as error:
+            if is_out_of_memory(error):
+                pipe.send((None, OUT_OF_MEMORY))
+                return
             answer = (None, f"{type(error).__name__}: {error}")
         pipe.send(answer)
 

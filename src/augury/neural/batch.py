@@ -377,5 +377,5 @@ def random_walks(
         receiver=torch.from_numpy(wiring.receiver.numpy()[links]),
         weights=torch.from_numpy(weights[links]),
         capacities=torch.from_numpy(capacities),
-        is_padding=torch.zeros(links.shape, dtype=torch.bool),
+        is_padding=torch.zeros(links.shape, dtype=torch.bool, device="cpu"),
     )

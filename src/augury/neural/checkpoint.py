@@ -11,6 +11,7 @@ import json
 import os
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,11 @@ FORMAT_VERSION = 1
 FIELDS = frozenset({"format", "format_version", "version", "config", "provenance"})
 MAX_BYTES = 256 * 2**20
 """No network of ours comes near this; a larger file is not one."""
+MAX_TENSORS = 10_000
+"""The networks have some thirty; for each one the library takes its time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Checkpoint:
     """A network and where it comes from."""
 
@@ -92,17 +95,31 @@ def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor]
     Raises:
         InputError: there is no such file, it is not a whole safetensors file, or it is damaged.
     """
+    return parse_tensors(path, read_bytes(path, most))
+
+
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """Read a file of at most so many bytes.
+
+    Raises:
+        InputError: there is no such file, or it is larger.
+    """
     try:
         if path.is_char_device() or path.is_fifo():  # these might never end
             raise InputError(f"{path}: this is not a file")
         if most is not None and path.stat().st_size > most:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes are too many for a checkpoint")
-        data = path.read_bytes()
-        tensors = safetensors.torch.load(data)
-        (length,) = struct.unpack("<Q", data[:8])
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def parse_tensors(path: Path, data: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Take a safetensors file apart, as `read_tensors` does; errors name the path."""
+    try:
+        header = _header(data)
+        tensors = safetensors.torch.load(data)
+        metadata = header.get("__metadata__") or {}
     except (
         safetensors.SafetensorError,
         struct.error,
@@ -118,6 +135,15 @@ def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor]
     if digest is not None and digest != _digest(tensors, texts):
         raise InputError(f"{path}: this file is damaged; its digest is not that of its contents")
     return tensors, texts
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    """Return the header of a safetensors file; refuse one that would keep the library busy."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header = data[8 : 8 + length]
+    if header.count(b"data_offsets") > MAX_TENSORS:
+        raise ValueError
+    return dict(json.loads(header))
 
 
 MODELS = Path(__file__).parents[1] / "models"
@@ -167,9 +193,23 @@ def load(path: str | Path) -> Checkpoint:
         InputError: the file is foreign, damaged, or made by a newer version.
     """
     path = Path(path)
-    tensors, metadata = read_tensors(path, MAX_BYTES)
+    return parse(path, read_bytes(path, MAX_BYTES))
+
+
+def load_once(path: Path) -> Checkpoint:
+    """Read a checkpoint; the same one, never to be changed, whenever the file holds the same.
+
+    Raises:
+        InputError: see `load`.
+    """
+    return _parsed_once(path, read_bytes(path, MAX_BYTES))
+
+
+def parse(path: Path, data: bytes) -> Checkpoint:
+    """Check what was read from a path and make it a checkpoint; see `load`."""
+    tensors, metadata = parse_tensors(path, data)
     digest = DIGESTS.get(path.stem) if path.parent == MODELS else None
-    if digest is not None and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+    if digest is not None and hashlib.sha256(data).hexdigest() != digest:
         raise InputError(f"{path}: this is not the checkpoint that came with Augury")
     if metadata.get("format") != FORMAT:
         raise InputError(f"{path}: this safetensors file is not an Augury checkpoint")
@@ -185,8 +225,8 @@ def load(path: str | Path) -> Checkpoint:
     try:
         config = from_dict(json.loads(metadata["config"]))
         provenance = dict(json.loads(metadata["provenance"]))
-        with torch.device("meta"):  # shapes alone: a file may claim any width
-            claimed = make_network(config.network).state_dict()
+        # Shapes alone: a file may claim any width.
+        claimed = make_network(config.network, device="meta").state_dict()
     except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
         raise InputError(
             f"{path}: the configuration in this checkpoint is damaged: {error}"
@@ -195,6 +235,10 @@ def load(path: str | Path) -> Checkpoint:
     network = make_network(config.network)
     network.load_state_dict(tensors)
     return Checkpoint(network.eval(), config, provenance, _digest(tensors, {})[:12])
+
+
+_parsed_once = lru_cache(maxsize=8)(parse)
+"""By path and content: a path alone is another file in another folder, or after another minute."""
 
 
 def _check_weights(path: Path, expected: dict[str, Tensor], tensors: dict[str, Tensor]) -> None:

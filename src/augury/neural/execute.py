@@ -8,8 +8,6 @@ answer.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -33,6 +31,7 @@ from augury.classical.graph import BoolArray, InputError, WideArray
 from augury.neural.engines import fast
 from augury.neural.engines.fast import Ended
 from augury.neural.features import from_bits
+from augury.neural.isolation import inference
 from augury.neural.networks import LinkTerms, PaperNetwork, State, Walks
 from augury.neural.wiring import Wiring
 
@@ -109,7 +108,7 @@ class NeuralExecutor(Executor):
 
     network: PaperNetwork
 
-    @torch.inference_mode()
+    @inference()
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
         """Step until the network stops or |V| − 1 steps are done; follow the best predecessors."""
         network, wiring = self.network, wiring_of(batch, self.device)
@@ -142,13 +141,13 @@ class NeuralExecutor(Executor):
             run.advance(state, distance, goes_on)
         return run.ended
 
-    @torch.inference_mode()
+    @inference()
     def is_done(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
     ) -> BoolArray:
         """Search breadth-first from the source; done where the sink is not reached."""
         network, wiring = self.network, wiring_of(batch, self.device)
-        is_usable = wiring.on_links(torch.as_tensor(residual > 0).to(self.device))
+        is_usable = wiring.on_links(torch.from_numpy(residual > 0).to(self.device))
         table = network.reach_terms(torch.tensor([False, True], device=self.device))
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
@@ -157,8 +156,7 @@ class NeuralExecutor(Executor):
             ended = fast.run(recipe, is_reached.long(), table, is_usable.long(), wiring)
         else:
             ended = self._reach_plain(is_reached, table.index_select(0, is_usable.long()), wiring)
-        sink = torch.as_tensor(batch.sink, device=self.device)
-        return ended.values[sink].cpu().numpy() == 0
+        return ended.values.cpu().numpy()[batch.sink] == 0
 
     def _reach_plain(self, is_reached: Tensor, prepared: Tensor, wiring: Wiring) -> Ended:
         network, run = self.network, _Run(self.network, wiring, is_reached)
@@ -183,7 +181,7 @@ class NeuralExecutor(Executor):
         """See `Executor`."""
         return "fast" if self.is_fast else "plain"
 
-    @torch.inference_mode()
+    @inference()
     def bottleneck(
         self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
     ) -> WideArray:
@@ -197,7 +195,7 @@ class NeuralExecutor(Executor):
         place = logits.argmax(-1)
         return walks.capacities.gather(1, place[:, None])[:, 0].cpu().numpy()
 
-    @torch.inference_mode()
+    @inference()
     def augment(
         self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
     ) -> WideArray:
@@ -205,7 +203,7 @@ class NeuralExecutor(Executor):
         if not len(paths.graph):
             return np.zeros(0, np.int64)
         walks, messages = self._messages(batch, residual, paths, tree)
-        amount = torch.as_tensor(bottleneck).to(self.device)
+        amount = torch.tensor(bottleneck, device=self.device)
         kept = self.network.augmentation_logits(messages, amount, walks).argmax(-1)
         return kept[~walks.is_padding.reshape(-1)].cpu().numpy()
 
@@ -217,7 +215,7 @@ class NeuralExecutor(Executor):
         arcs, is_padding = padded_paths(paths)
         ends = batch.sender[arcs].astype(np.int64), batch.receiver[arcs].astype(np.int64)
         values = memory.weights[arcs].astype(np.int64), residual[arcs], is_padding
-        walks = Walks(*(torch.as_tensor(array).to(self.device) for array in (*ends, *values)))
+        walks = Walks(*(torch.from_numpy(array).to(self.device) for array in (*ends, *values)))
         return walks, self.network.walk_messages(memory.latent, walks)
 
     def _choices(
@@ -271,7 +269,10 @@ class _Run:
 
     def __init__(self, network: PaperNetwork, wiring: Wiring, values: Tensor) -> None:
         self.wiring, self.values = wiring, values
-        self.latent = torch.zeros(wiring.num_nodes, network.hidden, device=values.device)
+        shape = wiring.num_nodes, network.hidden
+        self.latent = torch.zeros(
+            shape, dtype=network.bit_encoder.weight.dtype, device=values.device
+        )
         self.links: Tensor | None = None
         self.nodes: Tensor | None = None
         self.limit = wiring.node_start.diff() - 1
@@ -327,26 +328,6 @@ def _never_done(
 ) -> BoolArray:
     """Leave the end to `max_failures`: the threshold heuristic of the paper."""
     return np.zeros(batch.num_graphs, np.bool_)
-
-
-def threads_for(form: str | None) -> AbstractContextManager[None]:
-    """Keep PyTorch to one thread while the fast form runs.
-
-    Its part of that form comes in pieces so small that threads would only wait for each other.
-    """
-    return one_thread(form == "fast")
-
-
-@contextmanager
-def one_thread(is_wanted: bool) -> Iterator[None]:
-    """Keep PyTorch to one thread if that is wanted, and then give it back what it had."""
-    before = torch.get_num_threads()
-    if is_wanted:
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @lru_cache(maxsize=2)

@@ -64,8 +64,7 @@ class Exam:
 
     def taken(self, state: dict[str, npt.NDArray[Any]]) -> Shares:
         """Execute the graphs with the network of these weights."""
-        with torch.random.fork_rng(devices=[]):
-            network = make_network(self.config.network, self.mean_log_degree)
+        network = make_network(self.config.network, self.mean_log_degree)
         network.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
         subroutines = executor_of(network).quickest().subroutines()
         found = self.nothing
@@ -210,8 +209,8 @@ def _begin(exam: Exam, lifeline: Connection) -> None:
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     torch.set_num_threads(1)
     _EXAMS.append(exam)
-    with torch.random.fork_rng(devices=[]):
-        untrained = make_network(exam.config.network, exam.mean_log_degree)
+    drawn = torch.Generator("cpu").manual_seed(0)
+    untrained = make_network(exam.config.network, exam.mean_log_degree, drawn)
     state = {key: value.numpy() for key, value in untrained.state_dict().items()}
     training = exam.config.training
     few = replace(training, execution_scales=training.execution_scales[:1], execution_graphs=2)

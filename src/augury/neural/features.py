@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 
-def to_bits(values: Tensor, bits: int) -> Tensor:
+def to_bits(values: Tensor, bits: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """(…,) integers → (…, bit) zeros and ones.
 
     >>> to_bits(torch.tensor([5, 255]), 8).tolist()[0]
     [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]
     """
     shift = torch.arange(bits - 1, -1, -1, device=values.device)
-    return ((values.unsqueeze(-1) >> shift) & 1).to(torch.get_default_dtype())
+    return ((values.unsqueeze(-1) >> shift) & 1).to(dtype)
 
 
 def from_bits(is_one: Tensor) -> Tensor:

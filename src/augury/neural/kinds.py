@@ -12,6 +12,7 @@ from augury.algorithms import executor
 from augury.cells.network import CellNetwork
 from augury.config import NetworkConfig
 from augury.neural.execute import Executor, NeuralExecutor
+from augury.neural.layers import draw
 from augury.neural.networks import PaperNetwork
 
 
@@ -29,9 +30,22 @@ NETWORKS: dict[str, Kind] = {
 }
 
 
-def make_network(config: NetworkConfig, mean_log_degree: float = 1.0) -> Any:
-    """Return an untrained network."""
-    return NETWORKS[config.kind].make(config, mean_log_degree)
+def make_network(
+    config: NetworkConfig,
+    mean_log_degree: float = 1.0,
+    generator: torch.Generator | None = None,
+    device: str = "cpu",
+) -> Any:
+    """Return an untrained network, with the initial weights that the generator draws.
+
+    Without one they are zero, to be loaded: no random number is taken from anybody. On the device
+    "meta" they have only their shapes.
+    """
+    with torch.device(device):  # whatever the host's default is
+        network = NETWORKS[config.kind].make(config, mean_log_degree)
+    if generator is not None:
+        draw(network, generator)
+    return network
 
 
 def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Executor:

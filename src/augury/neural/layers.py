@@ -2,8 +2,8 @@
 
 A weight is (out, in), or (seed, out, in) in an ensemble; inputs are (…, in), or (seed, …, in).
 Nothing else differs: the same code runs one network on a CPU and ten side by side on a GPU, where
-the small kernels of one would leave the card idle. Initial values are those of PyTorch's own
-layers.
+the small kernels of one would leave the card idle. A layer is made of zeros and takes no random
+number; `draw` gives it its initial values, those of PyTorch's own layers.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ class Linear(nn.Module):
 
     def __init__(self, num_inputs: int, num_outputs: int, bias: bool) -> None:
         super().__init__()
-        bound = 1 / math.sqrt(num_inputs)
-        self.weight = nn.Parameter(torch.empty(num_outputs, num_inputs).uniform_(-bound, bound))
-        self.bias = (
-            nn.Parameter(torch.empty(1, num_outputs).uniform_(-bound, bound)) if bias else None
-        )
+        self.weight = nn.Parameter(_zeros(num_outputs, num_inputs))
+        self.bias = nn.Parameter(_zeros(1, num_outputs)) if bias else None
+
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw the initial weights."""
+        bound = 1 / math.sqrt(self.weight.shape[-1])
+        for weight in self.parameters():
+            nn.init.uniform_(weight, -bound, bound, generator)
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, in) → (…, out)."""
@@ -46,9 +49,14 @@ class GRU(nn.Module):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        bound = 1 / math.sqrt(hidden)
-        self.of_input = nn.Parameter(torch.empty(3 * hidden, hidden).uniform_(-bound, bound))
-        self.of_state = nn.Parameter(torch.empty(3 * hidden, hidden).uniform_(-bound, bound))
+        self.of_input = nn.Parameter(_zeros(3 * hidden, hidden))
+        self.of_state = nn.Parameter(_zeros(3 * hidden, hidden))
+
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw the initial weights."""
+        bound = 1 / math.sqrt(self.of_input.shape[-1])
+        for weight in self.parameters():
+            nn.init.uniform_(weight, -bound, bound, generator)
 
     def forward(self, x: Tensor, state: Tensor) -> Tensor:
         """(…, K), (…, K) → (…, K)."""
@@ -64,8 +72,8 @@ class Norm(nn.Module):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.scale = nn.Parameter(torch.ones(1, hidden))
-        self.shift = nn.Parameter(torch.zeros(1, hidden))
+        self.scale = nn.Parameter(_zeros(1, hidden) + 1)
+        self.shift = nn.Parameter(_zeros(1, hidden))
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, K) → (…, K)."""
@@ -87,8 +95,11 @@ class TransformerLayer(nn.Module):
         self.widen = Linear(hidden, feed_forward, bias=True)
         self.narrow = Linear(feed_forward, hidden, bias=True)
         self.norm_attention, self.norm_out = Norm(hidden), Norm(hidden)
-        bound = math.sqrt(6 / (4 * hidden))  # Xavier, as PyTorch's attention has it
-        nn.init.uniform_(self.project.weight, -bound, bound)
+
+    def draw(self, generator: torch.Generator) -> None:
+        """Change what its layers drew to what PyTorch's attention starts from."""
+        bound = math.sqrt(6 / (4 * self.project.weight.shape[-1]))  # Xavier
+        nn.init.uniform_(self.project.weight, -bound, bound, generator)
         for linear in (self.project, self.out):
             assert linear.bias is not None
             nn.init.zeros_(linear.bias)
@@ -107,6 +118,20 @@ class TransformerLayer(nn.Module):
         mixed = (score.softmax(-1) @ value).transpose(-3, -2).flatten(-2).flatten(-3, -2)
         x = self.norm_attention(x + self.out(mixed))
         return self.norm_out(x + self.narrow(F.relu(self.widen(x))))
+
+
+def draw(network: nn.Module, generator: torch.Generator) -> None:
+    """Draw the initial weights of all layers, in the order in which they were made."""
+
+    def drawn(module: nn.Module) -> None:
+        if isinstance(module, Linear | GRU | TransformerLayer):
+            module.draw(generator)
+
+    network.apply(drawn)  # the layers within one before that one
+
+
+def _zeros(*shape: int) -> Tensor:
+    return torch.zeros(shape, dtype=torch.float32)
 
 
 def stack(networks: Sequence[nn.Module], into: nn.Module) -> None:

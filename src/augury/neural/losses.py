@@ -75,7 +75,8 @@ class Tally:
         """Return the weighted sum of the terms."""
         means = self.means()
         return sum(
-            (WEIGHTS[name] * means[name] for name in WEIGHTS if name in means), torch.zeros(())
+            (WEIGHTS[name] * means[name] for name in WEIGHTS if name in means),
+            torch.zeros((), dtype=torch.float32, device="cpu"),
         )
 
 

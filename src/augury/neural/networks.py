@@ -85,7 +85,9 @@ class PaperNetwork(nn.Module):
 
     def encode_integers(self, values: Tensor) -> Tensor:
         """(…,) integers → (…, K): the sum of the learnt vectors of the bits that are one."""
-        return F.leaky_relu(self.bit_encoder(to_bits(values, self.bits)))
+        return F.leaky_relu(
+            self.bit_encoder(to_bits(values, self.bits, self.bit_encoder.weight.dtype))
+        )
 
     def encode_search_links(self, weights: Tensor, capacities: Tensor) -> Tensor:
         """(link,), (link,) → (…, link, K)."""
@@ -145,10 +147,8 @@ class PaperNetwork(nn.Module):
 
     def reach_terms(self, is_usable: Tensor) -> Tensor:
         """(link,) bits → (…, link, K): the links' part of the messages of a reachability search."""
-        links = F.leaky_relu(
-            self.reach_links(is_usable.to(torch.get_default_dtype()).unsqueeze(-1))
-        )
-        return self.processor.prepare(links)
+        bit = is_usable.to(self.reach_links.weight.dtype).unsqueeze(-1)
+        return self.processor.prepare(F.leaky_relu(self.reach_links(bit)))
 
     def reach_step(
         self, is_reached: Tensor, latent: Tensor, prepared: Tensor, wiring: Wiring

@@ -117,7 +117,7 @@ def padded_search(
     rounds = filled.samples
     wiring = joined_wiring(filled.links, shape.width)
     weights = filled.on_links([sample.weights for sample in rounds], shape)
-    counts = torch.arange(len(rounds)) < filled.num_real
+    counts = torch.arange(len(rounds), device="cpu") < filled.num_real
     # The walks of the real rounds first, so that they are those of a batch without filling.
     walks = random_walks(own, wiring, weights.numpy(), samples.config, rng)
     missing = len(rounds) - len(own)
@@ -155,7 +155,7 @@ def padded_reach(
     return batch, filled.steps([sample.reach_steps for sample in rounds])
 
 
-NOTHING = torch.zeros(0, dtype=torch.int64)
+NOTHING = torch.zeros(0, dtype=torch.int64, device="cpu")
 NO_ROWS = Rows(
     Wiring(*[NOTHING] * 7, offsets=np.zeros((1, 2), np.int64)), NOTHING, NOTHING, NOTHING, ()
 )

@@ -103,7 +103,9 @@ class PNA(Processor):
         self.message = Linear(3 * hidden, hidden, bias=False)
         self.join = Linear((3 * len(self.aggregators) + 1) * hidden, hidden, bias=False)
         self.mix = Linear(hidden, hidden, bias=False)
-        self.register_buffer("mean_log_degree", torch.tensor(float(mean_log_degree)))
+        self.register_buffer(
+            "mean_log_degree", torch.tensor(float(mean_log_degree), dtype=torch.float32)
+        )
 
     def messages(self, receiver: Tensor, sender: Tensor, links: Tensor) -> Tensor:  # noqa: D102
         return self.message(torch.cat([receiver, sender, links], dim=-1))

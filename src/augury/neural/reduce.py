@@ -151,7 +151,7 @@ class _Compiled(torch.autograd.Function):
         shape = (wiring.num_nodes, sent.shape[1])
         out = {kind: sent.new_empty(shape if kind in kinds else (0, 0)) for kind in KINDS}
         chosen = [
-            torch.empty(shape if kind in kinds else (0, 0), dtype=torch.int32)
+            sent.new_empty(shape if kind in kinds else (0, 0), dtype=torch.int32)
             for kind in ("max", "min")
         ]
         forward(
@@ -189,10 +189,12 @@ def _kernels() -> Any:  # noqa: C901 – two loops that numba can only see whole
     """Compile the loops, or return None where numba is not installed."""
     try:
         import numba
+
+        from augury.neural.compiled import compiled
     except ImportError:
         return None
 
-    @numba.njit(cache=True, fastmath=False)
+    @compiled(fastmath=False)
     def forward(sent, along, sender, start, high, low, total, square, high_link, low_link):  # noqa: PLR0913, C901 – numba takes arrays, not objects
         num_features = sent.shape[1]
         for node in range(len(start) - 1):
@@ -228,7 +230,7 @@ def _kernels() -> Any:  # noqa: C901 – two loops that numba can only see whole
                         value = sent[source, k] + along[link, k]
                         square[node, k] += value * value
 
-    @numba.njit(cache=True, fastmath=False)
+    @compiled(fastmath=False)
     def backward(  # noqa: PLR0913 – numba takes arrays, not objects
         sent, along, sender, start, high, low, total, square, high_link, low_link, to_sent, to_along
     ):

@@ -7,9 +7,9 @@ has not improved for `patience` epochs is finished, and what the others still do
 it.
 
 A run folder holds config.json, the lock of the process at work, a folder per seed with every
-epoch's checkpoint, the best one and history.csv, the loggers' files, and resume.safetensors: an
-interrupted run goes on from its last epoch and ends with the same weights as one that was never
-interrupted.
+epoch's checkpoint, the best one and history.csv, logs of all seeds, and resume.safetensors: an
+interrupted run goes on from its last epoch and ends with the same weights and logs as one that was
+never interrupted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from typing import Any
 import lightning.pytorch as pl
 import numpy as np
 import torch
-from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
@@ -43,10 +42,11 @@ from augury.classical.graph import InputError
 from augury.config import Config, to_dict
 from augury.neural import checkpoint
 from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
-from augury.neural.execute import one_thread
 from augury.neural.executions import Exam, Execution, Executions, processes_for
+from augury.neural.isolation import one_thread
 from augury.neural.kinds import make_network
 from augury.neural.layers import stack
+from augury.neural.logs import Logs
 from augury.neural.losses import WEIGHTS, Tally, learn
 from augury.neural.padded import PaddedBatch, Padding
 from augury.neural.provenance import provenance
@@ -222,9 +222,8 @@ def training_data_of(config: Config) -> TrainingData:
 
 def initial_network(config: Config, data: TrainingData, seed: int) -> Any:
     """Return the untrained network of a seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return make_network(config.network, data.train.mean_log_degree)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    return make_network(config.network, data.train.mean_log_degree, generator)
 
 
 EPOCHS_AHEAD = {"cuda": 6}
@@ -262,9 +261,10 @@ class KeepEverything(pl.Callback):
     """
 
     def __init__(
-        self, folder: Path, executions: Executions, ahead: int, device: str, look: Look
+        self, logs: Logs, executions: Executions, ahead: int, device: str, look: Look
     ) -> None:
-        self.folder, self.executions, self.ahead, self.look = folder, executions, ahead, look
+        self.folder, self.logs, self.executions = logs.folder, logs, executions
+        self.ahead, self.look = ahead, look
         self.provenance = provenance(device)
         self.started = time.perf_counter()
         self.under_way: deque[UnderWay] = deque()
@@ -311,7 +311,7 @@ class KeepEverything(pl.Callback):
             rows = self._scored(epoch, module)  # Ctrl-C may cut this short
             epoch.spent["waiting"] = time.perf_counter() - started
             with _interrupts_held():
-                self._keep_all(epoch, rows, trainer, module)
+                self._keep_all(epoch, rows, module)
                 epoch.spent["keeping"] = time.perf_counter() - started - epoch.spent["waiting"]
                 self.look.timeline.append(epoch.spent)
                 is_finished = all(progress.is_finished for progress in module.progress)
@@ -338,23 +338,19 @@ class KeepEverything(pl.Callback):
         return scored
 
     def _keep_all(
-        self,
-        epoch: UnderWay,
-        rows: dict[int, dict[str, float]],
-        trainer: pl.Trainer,
-        module: Ensemble,
+        self, epoch: UnderWay, rows: dict[int, dict[str, float]], module: Ensemble
     ) -> None:
         for place, row in rows.items():
             progress = module.progress[place]
             row["seconds"] = round(epoch.spent["updates"], 3)
             self._keep(module.config, progress, epoch.members[place], row)
-            for logger in trainer.loggers:
-                numbered = {f"seed_{progress.seed}/{name}": value for name, value in row.items()}
-                logger.log_metrics(numbered, step=epoch.number)
             if progress.is_finished:
                 for later in self.under_way:
                     if place in later.executions:
                         later.executions[place].cancel()
+        self.logs.add(epoch.number, {module.progress[place].seed: rows[place] for place in rows})
+        if _is_over(module.config, module.progress):
+            self.logs.flush()  # nobody writes them anew once the next file is there
         progress = json.dumps([vars(progress) for progress in module.progress])
         metadata = {"progress": progress, "epochs": str(epoch.number + 1)}
         # Weights, moments and progress are one file, so that they always fit together.
@@ -381,7 +377,7 @@ def _resumable(trainer: pl.Trainer, module: Ensemble) -> dict[str, Tensor]:
     """Return the weights and Adam's moments by the names that they have in the resume file."""
     tensors = {f"network.{key}": value for key, value in module.network.state_dict().items()}
     for number, state in trainer.optimizers[0].state_dict()["state"].items():
-        tensors |= {f"adam.{number}.{key}": torch.as_tensor(value) for key, value in state.items()}
+        tensors |= {f"adam.{number}.{key}": value for key, value in state.items()}
     return tensors
 
 
@@ -550,8 +546,9 @@ def _train(
     state = folder / "resume.safetensors"
     resumed = [Resume(state)] if resume and state.exists() else []
     for callback in resumed:
-        if all(progress.is_finished for progress in callback.progress):
+        if _is_over(config, callback.progress):
             return callback.progress
+    histories = {progress.seed: progress.history for c in resumed for progress in c.progress}
     data = training_data_of(config)
     exam = Exam(config, data.train.mean_log_degree)
     kind = device.partition(":")[0]
@@ -562,11 +559,18 @@ def _train(
         one_thread(kind == "cuda"),
         memory_kept(),
         Executions(exam, processes_for(len(seeds)) if ahead else 0, look.say) as executions,
+        Logs(folder, histories) as logs,
     ):
         module = Ensemble(config, seeds, data, kind == "cuda" and config.network.kind == "paper")
-        keep = KeepEverything(folder, executions, ahead, device, look)
-        _fit(_trainer(config, folder, device, [keep, *resumed]), module)
+        keep = KeepEverything(logs, executions, ahead, device, look)
+        _fit(_trainer(config, device, [keep, *resumed]), module)
     return module.progress
+
+
+def _is_over(config: Config, progress: Sequence[Progress]) -> bool:
+    """Tell whether no network has an epoch to come."""
+    is_finished = all(one.is_finished for one in progress)
+    return is_finished or max(len(one.history) for one in progress) >= config.training.max_epochs
 
 
 @contextmanager
@@ -605,13 +609,8 @@ def _fit(trainer: pl.Trainer, module: Ensemble) -> None:
         raise KeyboardInterrupt from None
 
 
-def _trainer(config: Config, folder: Path, device: str, callbacks: list[pl.Callback]) -> pl.Trainer:
+def _trainer(config: Config, device: str, callbacks: list[pl.Callback]) -> pl.Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-    loggers: list[Logger] = [
-        CSVLogger(folder, name="logs", version="csv"),
-        # Room for an epoch of many seeds: training would wait for the thread that writes.
-        TensorBoardLogger(folder, name="logs", version="tensorboard", max_queue=1000),
-    ]
     kind, _, number = device.partition(":")
     with warnings.catch_warnings():
         # Lightning advises against the CPU wherever there is a GPU; it is a choice here.
@@ -624,7 +623,7 @@ def _trainer(config: Config, folder: Path, device: str, callbacks: list[pl.Callb
             enable_checkpointing=False,
             enable_model_summary=False,
             enable_progress_bar=False,
-            logger=loggers,
+            logger=False,
             callbacks=callbacks,
             num_sanity_val_steps=0,
         )
@@ -645,8 +644,10 @@ def _prepare_folder(
             raise InputError(f"{folder}: there is a run in this folder; --resume continues it")
         if {key: there.get(key) for key in told} != json.loads(json.dumps(told)):
             raise InputError(f"{folder}: the run in this folder has other settings or seeds")
+        for left in folder.rglob(".augury-*.tmp"):
+            left.unlink()  # files that a killed process had not finished
         return
     for seed in seeds:
         (folder / f"seed-{seed}").mkdir(parents=True, exist_ok=True)
-    told |= provenance(device)
+    told |= {"name": config.name} | provenance(device)
     checkpoint.write_bytes(path, (json.dumps(told, indent=2) + "\n").encode())

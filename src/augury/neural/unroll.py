@@ -60,7 +60,7 @@ def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
     is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=wiring.sender.device)
     is_reached = is_reached.index_fill(0, wiring.source, True)
     if is_compiled(network, wiring):
-        table = network.reach_terms(torch.tensor([False, True]))
+        table = network.reach_terms(torch.tensor([False, True], device="cpu"))
         links = Links(table, batch.is_usable.long(), wiring, batch.running)
         return _compiled(fast.reach_recipe(network), is_reached.long(), links)
     prepared = network.reach_terms(batch.is_usable)
@@ -78,7 +78,7 @@ def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
 
 def _nothing(network: PaperNetwork, prepared: Tensor, wiring: Wiring) -> Tensor:
     shape = *prepared.shape[:-2], wiring.num_nodes, network.hidden
-    return torch.zeros(shape, device=prepared.device)
+    return prepared.new_zeros(shape)
 
 
 def _stepwise(
@@ -150,7 +150,7 @@ class _Choice(torch.autograd.Function):
         wiring, counts = links.wiring, np.array(links.running)
         sizes, num_links = wiring.offsets[counts, 0], int(wiring.offsets[counts, 1].sum())
         parts = [part.detach().contiguous().numpy() for part in (own, sent, along)]
-        losses, best = torch.empty(len(own)), torch.empty(len(own), dtype=torch.int64)
+        losses, best = own.new_empty(len(own)), own.new_empty(len(own), dtype=torch.int64)
         ctx.share, ctx.num_kinds = np.empty(num_links, np.float32), len(along)
         ctx.wiring = links.kind.numpy(), wiring.sender.numpy(), wiring.start.numpy(), sizes
         outputs = losses.numpy(), best.numpy(), ctx.share
@@ -161,7 +161,7 @@ class _Choice(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         grad = grads[0].contiguous().numpy()
-        found = [torch.zeros(size) for size in (len(grad), len(grad), ctx.num_kinds)]
+        found = [grads[0].new_zeros(size) for size in (len(grad), len(grad), ctx.num_kinds)]
         _recurrence().unchoose(grad, ctx.share, *ctx.wiring, *(part.numpy() for part in found))
         return *found, None, None
 
@@ -199,10 +199,10 @@ class _Recurrence(torch.autograd.Function):
         kept, prepared, wiring = ctx.kept, ctx.prepared, ctx.wiring
         inputs, of_latent, of_encoded, of_heard, of_updated = ctx.arrays
         rows = len(kept.latent)
-        d_of_latent = torch.empty(rows, of_latent.shape[1])
-        d_parts = torch.zeros(rows, of_encoded.shape[1])
-        d_through = torch.empty(rows, of_heard.shape[1])
-        d_given = torch.empty(rows, of_updated.shape[1])
+        d_of_latent = inputs.new_empty(rows, of_latent.shape[1])
+        d_parts = inputs.new_zeros(rows, of_encoded.shape[1])
+        d_through = inputs.new_empty(rows, of_heard.shape[1])
+        d_given = inputs.new_empty(rows, of_updated.shape[1])
         d_inputs, d_prepared = torch.zeros_like(inputs), torch.zeros_like(prepared)
         _recurrence().backward(
             *(

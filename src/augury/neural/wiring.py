@@ -57,7 +57,8 @@ class Wiring:
         """Take the fields, in order, as arrays."""
         start, node_start = arrays[2], arrays[5]
         offsets = np.stack([node_start, start[node_start]], axis=1)
-        tensors = [torch.from_numpy(np.ascontiguousarray(array)) for array in arrays]
+        writable = [np.require(array, requirements=["C", "W"]) for array in arrays]
+        tensors = [torch.from_numpy(array) for array in writable]
         return cls(*tensors, offsets=offsets)
 
     def to(self, device: torch.device | str) -> Wiring:

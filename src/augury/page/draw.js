@@ -9,6 +9,9 @@ const SVG = "http://www.w3.org/2000/svg";
 const MANY_PAIRS = 60; // from here on lines are thinned and arc labels are left out
 const MOST_CHANCES = 9; // arcs of a path that still have room for their probabilities
 const DRAWABLE = 64; // nodes on a side
+const MOST_HEIGHT = 514; // pixels of a drawing, unless its nodes need more
+const LEAST_HEIGHT = 230;
+const BUTTONS_HEIGHT = 84; // below the drawing
 const COLUMNS = ["source", "left", "right", "sink"];
 
 /** @typedef {{x: number, y: number}} Point */
@@ -118,16 +121,34 @@ function sortedByNeighbours(graph, columns) {
   });
 }
 
-/** @param {Story["graph"]} graph @param {number} width @returns {Layout} */
-function layoutOf(graph, width) {
+/** @returns {boolean} whether the screen is so narrow that people scroll anyway */
+function isPhone() {
+  return window.innerWidth <= 620;
+}
+
+/**
+ * The height that leaves the buttons below a drawing in sight, if it can be drawn in that.
+ * @param {Element} home @returns {number}
+ */
+function roomIn(home) {
+  if (isPhone()) return MOST_HEIGHT;
+  const top = home.getBoundingClientRect().top + window.scrollY;
+  return Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, window.innerHeight - top - BUTTONS_HEIGHT));
+}
+
+/**
+ * @param {Story["graph"]} graph @param {number} width @param {number} [room] height that is wanted
+ * @returns {Layout}
+ */
+function layoutOf(graph, width, room = MOST_HEIGHT) {
   const columns = columnsOf(graph);
   const rows = Math.max(1, ...columns.map((column) => column.length));
   const sides = sidesOf(graph);
   const isMatching = sides !== null;
   const most = isMatching ? (width < 500 ? 46 : 62) : 110;
-  const gap = Math.min(most, Math.max(12.5, 480 / rows));
+  const gap = Math.min(most, Math.max(12.5, (room - 34) / rows));
   const radius = Math.min(15, Math.max(4, gap * 0.34));
-  const height = Math.max(isMatching ? 150 : 260, Math.round(rows * gap) + 34);
+  const height = Math.max(isMatching ? 150 : Math.min(260, room), Math.round(rows * gap) + 34);
   const margin = radius + (width < 500 ? 8 : 14);
   /** @type {Point[]} */
   const place = [];
@@ -242,8 +263,9 @@ class Drawing {
   /** Lay everything out for the width of the place; again when that changes. */
   build() {
     const { graph } = this.story;
-    this.layout = layoutOf(graph, Math.max(300, this.home.clientWidth || 640));
-    const { width, height, radius } = this.layout;
+    const width = Math.max(300, this.home.clientWidth || 640);
+    this.layout = layoutOf(graph, width, roomIn(this.home));
+    const { height, radius } = this.layout;
     this.svg.replaceChildren();
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.setAttribute("width", String(width));
@@ -330,8 +352,13 @@ class Drawing {
       if (this.carries(pair, view.residual)) names.push("carries");
       if (this.isOuter(sender, receiver)) names.push("outer");
       const [s, r] = [sender, receiver].map((node) => this.proof.side.has(node));
-      if (isProof && s !== r && (s ? capacity : arcs[2 * pair + 1][2]) > 0) names.push("cut");
+      const back = arcs[2 * pair + 1][2];
+      if (isProof && s !== r && (s ? capacity : back) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
+      if (this.layout?.sides) return; // where all arcs lead from left to right
+      const head = ["cut", "carries"].find((name) => names.includes(name)) || "line";
+      if (capacity > 0) line.setAttribute("marker-end", `url(#head-${head})`);
+      if (back > 0) line.setAttribute("marker-start", `url(#head-${head})`);
     });
   }
 

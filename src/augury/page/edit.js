@@ -24,6 +24,8 @@
 const API = "api/v1/";
 const MAX_LINK = 12000; // characters; longer ones are cut by programs that people paste them into
 
+const MAX_UNPACKED = 4 * 2 ** 20; // bytes: as many as a request may have
+
 /** @type {any} */
 const streams = globalThis; // whose CompressionStream older type libraries do not know
 
@@ -41,10 +43,14 @@ const BOXES = [
 /** A request that the server refused; the message is its sentence. */
 class Refusal extends Error {}
 
-/** @param {string} path @param {object} [body] @returns {Promise<any>} */
-async function ask(path, body) {
-  const options = body === undefined ? {} : {
+/**
+ * @param {string} path @param {object} [body] @param {AbortSignal} [signal] gives the request up
+ * @returns {Promise<any>}
+ */
+async function ask(path, body, signal) {
+  const options = body === undefined ? { signal } : {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+    signal,
   };
   let response;
   try {
@@ -54,9 +60,14 @@ async function ask(path, body) {
   }
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
-    throw new Refusal(answer.error || `The server answered with status ${response.status}.`);
+    throw new Refusal(onPage(answer.error) || `The server answered with status ${response.status}.`);
   }
   return answer;
+}
+
+/** @param {string} [text] @returns {string|undefined} a sentence for the command, for the page */
+function onPage(text) {
+  return text?.replace("use --flow", "tick the checkbox “a flow network”");
 }
 
 /** @param {string} text @param {boolean} [isBusy] */
@@ -76,26 +87,42 @@ function base64Of(bytes) {
   return btoa(text);
 }
 
-/** @param {ReadableStream<any>} stream @returns {Promise<Uint8Array>} */
-async function bytesOf(stream) {
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+/**
+ * @param {ReadableStream<any>} stream @param {number} [most] bytes; more are an error
+ * @returns {Promise<Blob>}
+ */
+async function blobOf(stream, most = Infinity) {
+  /** @type {BlobPart[]} */
+  const parts = [];
+  const reader = stream.getReader();
+  for (let size = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob(parts);
+    parts.push(value);
+    size += value.length;
+    if (size > most) {
+      await reader.cancel();
+      throw new Error("there is more behind this link than a page can show");
+    }
+  }
 }
 
 /** @param {object} value @returns {Promise<string>} what stands behind the # of a link */
 async function packed(value) {
   const stream = new Blob([JSON.stringify(value)]).stream()
     .pipeThrough(new streams.CompressionStream("deflate-raw"));
-  const text = base64Of(await bytesOf(stream));
+  const text = base64Of(new Uint8Array(await (await blobOf(stream)).arrayBuffer()));
   return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** @param {string} text @returns {Promise<any>} */
+/** @param {string} text @returns {Promise<any>} what a link holds, unless it is too much */
 async function unpacked(text) {
+  if (text.length > MAX_LINK) throw new Error("no link of ours is so long");
   const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")),
     (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream()
     .pipeThrough(new streams.DecompressionStream("deflate-raw"));
-  return JSON.parse(new TextDecoder().decode(await bytesOf(stream)));
+  return JSON.parse(await (await blobOf(stream, MAX_UNPACKED)).text());
 }
 
 /** @param {string} id @returns {HTMLSelectElement} */
@@ -148,7 +175,7 @@ class Desk {
     this.families = [];
     /** @type {GraphRequest|null} */
     this.graph = null;
-    this.asked = 0;
+    this.asked = new AbortController();
     this.editor = new Editor(byId("editor", HTMLElement));
   }
 
@@ -164,7 +191,14 @@ class Desk {
     select("model").value = "discrete";
     this.connect();
     this.showFamily();
-    if (!(await this.openLink())) await this.openExample(0);
+    if (location.hash.length > 1) {
+      const trouble = await this.openLink();
+      if (!trouble) return;
+      await this.openExample(0);
+      say(`${trouble} This is the first example.`);
+    } else {
+      await this.openExample(0);
+    }
   }
 
   connect() {
@@ -182,10 +216,20 @@ class Desk {
     for (const id of ["model", "other", "seed", "termination", ...BOXES.map(([, box]) => box)]) {
       on(id, "change", () => this.run());
     }
-    window.addEventListener("hashchange", () => void this.openLink());
+    window.addEventListener("hashchange", async () => {
+      const trouble = location.hash.length > 1 && (await this.openLink());
+      if (trouble) say(trouble);
+    });
     connectTabs((name) => {
       if (name === "draw") this.editor.build();
     });
+  }
+
+  /** @returns {AbortSignal} of what is asked now; whatever was asked before is given up */
+  begin() {
+    this.asked.abort();
+    this.asked = new AbortController();
+    return this.asked.signal;
   }
 
   /**
@@ -195,27 +239,28 @@ class Desk {
    */
   async run(graph = this.graph, isNew = true) {
     if (!graph) return;
-    const number = ++this.asked;
+    const signal = this.begin();
     const settings = settingsNow();
     say("Running…", true);
     try {
       const shown = await ask(`${API}trace`,
-        { graph, ...settings, other: settings.other || null });
-      if (number !== this.asked) return; // somebody has asked for something else meanwhile
+        { graph, ...settings, other: settings.other || null }, signal);
+      if (signal.aborted) return; // somebody has asked for something else meanwhile
       this.graph = graph;
+      say(""); // first: it takes room that the drawing can have
       player.load(shown);
       if (isNew) this.editor.take(shown.stories[0]);
-      say("");
     } catch (error) {
-      if (number === this.asked) await this.explain(error, graph, settings);
+      if (!signal.aborted) await this.explain(error, graph, settings, signal);
     }
   }
 
   /**
    * Say what went wrong. A graph too large to be traced can still be solved.
    * @param {unknown} error @param {GraphRequest} graph @param {Settings} settings
+   * @param {AbortSignal} signal
    */
-  async explain(error, graph, settings) {
+  async explain(error, graph, settings, signal) {
     if (!(error instanceof Refusal)) throw error;
     const isLarge = error.message.includes("too large to trace");
     if (!isLarge) {
@@ -224,8 +269,10 @@ class Desk {
     }
     try {
       const { model, exact, seed } = settings;
-      const solution = await ask(`${API}solve`, { graph, model, exact, seed });
+      const solution = await ask(`${API}solve`, { graph, model, exact, seed }, signal);
+      if (signal.aborted) return;
       this.graph = graph;
+      player.clear(); // what was there is another graph
       const what = solution.matching ? "A matching" : "A flow";
       const proof = solution.is_maximum ? "proven maximum" : "not proven maximum";
       say(`${what} of ${solution.size.toLocaleString("en")}, ${proof}, in ` +
@@ -233,7 +280,7 @@ class Desk {
         `${error.message}.`, true);
     } catch (second) {
       if (!(second instanceof Refusal)) throw second;
-      say(second.message);
+      if (!signal.aborted) say(second.message);
     }
   }
 
@@ -268,11 +315,14 @@ class Desk {
     for (const field of byId("family-fields", HTMLElement).querySelectorAll("input")) {
       if (field.value) query.set(field.name, field.value);
     }
+    const signal = this.begin();
+    say("Running…", true);
     try {
-      await this.run(await ask(`${API}generate?${query}`));
+      const graph = await ask(`${API}generate?${query}`, undefined, signal);
+      if (!signal.aborted) await this.run(graph);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      say(error.message);
+      if (!signal.aborted) say(error.message);
     }
   }
 
@@ -314,21 +364,19 @@ class Desk {
     }
   }
 
-  /** @returns {Promise<boolean>} whether the address held something to run */
+  /** @returns {Promise<string>} what is wrong with the link in the address, if anything is */
   async openLink() {
-    const fragment = location.hash.slice(1);
-    if (!fragment) return false;
     let told;
     try {
-      told = await unpacked(fragment);
+      told = await unpacked(location.hash.slice(1));
     } catch {
-      say("This link is damaged: there is no graph in it.");
-      return false;
+      // Whatever it was, there is nothing to run.
     }
+    if (!told?.graph) return "This link is damaged: there is no graph in it.";
     useSettings(told.settings || {});
     byId("example-about", HTMLElement).textContent = "";
     await this.run(told.graph);
-    return true;
+    return "";
   }
 }
 

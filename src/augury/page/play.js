@@ -73,10 +73,12 @@ class Player {
     });
     byId("labels", HTMLSelectElement).addEventListener("change", () => this.show());
     document.addEventListener("keydown", (event) => this.onKey(event, actions));
-    let width = window.innerWidth;
+    // On a phone the address bar comes and goes, which changes the height.
+    const size = () => [window.innerWidth, isPhone() ? 0 : window.innerHeight].join();
+    let before = size();
     window.addEventListener("resize", () => {
-      if (window.innerWidth === width) return; // a phone's address bar comes and goes
-      width = window.innerWidth;
+      if (size() === before) return;
+      before = size();
       this.drawings.forEach((drawing) => drawing?.build());
       this.showPlots();
     });
@@ -110,7 +112,7 @@ class Player {
     this.rows = stories.length > 1 ? alignedFrames(tracks) : tracks[0].map((frame) => [frame]);
     this.differenceRow = difference ? rowOfDifference(this.rows, difference) : -1;
     const parting = stories.length > 1 ? partingOf(stories) : null;
-    this.partingRow = parting ? rowOfDifference(this.rows, parting) : -1;
+    this.partingRow = parting ? rowOfParting(this.rows, stories, parting.round) : -1;
     document.body.classList.add("has-story");
     document.body.classList.toggle("two", stories.length > 1);
     this.stage.replaceChildren();
@@ -129,10 +131,21 @@ class Player {
     byId("to-difference", HTMLButtonElement).hidden = !difference;
     byId("parting-text", HTMLElement).textContent = parting
       ? `Their results part in round ${parting.round + 1}: ${parting.what}.` : "";
-    byId("to-parting", HTMLButtonElement).hidden = !parting;
+    byId("to-parting", HTMLButtonElement).hidden = !parting || this.partingRow === this.differenceRow;
     showLegend(stories[0], this.drawings.some(Boolean));
     this.showTimeline();
     this.go(0);
+  }
+
+  /** Show nothing, as before the first story. */
+  clear() {
+    this.pause();
+    this.stories = [];
+    this.rows = [];
+    this.drawings = [];
+    this.sentences = [];
+    this.stage.replaceChildren();
+    document.body.classList.remove("has-story");
   }
 
   /** @param {Story} story */
@@ -143,7 +156,7 @@ class Player {
     const home = htmlElement("div", undefined, "canvas");
     const sentence = htmlElement("p", "", "sentence");
     if (this.stories.length === 1) sentence.setAttribute("aria-live", "polite");
-    figure.append(head, home, sentence);
+    figure.append(head, sentence, home);
     this.stage.append(figure);
     this.sentences.push(sentence);
     if (isDrawable(story)) {

@@ -168,6 +168,18 @@ function rowOfDifference(rows, difference) {
 }
 
 /**
+ * Find the row in which what two stories achieve has parted: where their sizes differ, or, if only
+ * the judge decides differently, where that round is over.
+ * @param {Frame[][]} rows @param {Story[]} stories @param {number} round @returns {number}
+ */
+function rowOfParting(rows, stories, round) {
+  const isIn = (/** @type {Frame[]} */ row) => row.some((frame) => frame.round === round);
+  const parted = rows.findIndex((row) => isIn(row) &&
+    valueAt(stories[0], row[0]) !== valueAt(stories[1], row[1]));
+  return parted >= 0 ? parted : rows.map(isIn).lastIndexOf(true);
+}
+
+/**
  * Find the round in which what two stories achieve parts: one augments and the other does not, or
  * the judge ends one of them.
  * @param {Story[]} stories @returns {Difference|null}

@@ -6,8 +6,10 @@ that is not on this machine?
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -214,7 +216,12 @@ def test_a_flow_ends_with_its_cut(page: Page) -> None:
     page.select_option("#example", label="Water for a town")
     expect(page.locator("#stage .label", has_text="town")).to_be_visible(timeout=PATIENCE_MS)
     settled(page)
+    directed = "#stage .line[marker-end]"
+    assert page.locator(directed).count() == page.locator("#stage .line").count() == 9
+    assert page.locator("#stage .line[marker-start]").count() == 0
     page.keyboard.press("End")
+    assert page.locator(directed).count() == 9
+    assert page.locator("#stage .line.cut[marker-end='url(#head-cut)']").count() == 3
     assert "a flow of 23" in sentence(page)
     assert page.locator("#stage .line.cut").count() == 3
     assert page.locator("#stage .arc-texts", has_text="12/12").count() == 1
@@ -314,7 +321,13 @@ def test_the_example_of_failure_shows_where_results_part(page: Page) -> None:
     expect(page.locator("#stage figure")).to_have_count(2, timeout=PATIENCE_MS)
     settled(page)
     expect(page.locator("#parting-text")).to_contain_text("discrete augments, paper-mpnn finds")
+    page.click("#to-difference")
+    assert ["the path is" in sentence(page, number) for number in (0, 1)] == [True, True]
+    assert page.locator("#stage path.difference").count() > 0
     page.click("#to-parting")
+    assert "the flow grows to 1" in sentence(page, 0)
+    assert "the path is not used" in sentence(page, 1)
+    assert "0" in page.locator("#facts tr", has_text="Flow").inner_text()
     page.keyboard.press("End")
     assert "It is maximum" in sentence(page, 0)
     assert "This is not the maximum; it is 1 short." in sentence(page, 1)
@@ -340,6 +353,10 @@ def test_a_broken_file_is_explained_and_a_good_one_shown(
     settled(page)
     assert page.locator("img").count() == 0  # the label is text
     page.fill("#paste", "s,a,3\na,t,2\n")
+    page.click("#open-paste")
+    expect(page.locator("#message")).to_contain_text(
+        "tick the checkbox “a flow network” to read the third as capacity", timeout=PATIENCE_MS
+    )
     page.check("#as-flow")
     page.click("#open-paste")
     expect(page.locator("#stage .node")).to_have_count(3, timeout=PATIENCE_MS)
@@ -378,6 +395,24 @@ def test_a_graph_beyond_tracing_is_solved_and_says_so(watched: Watched, page: Pa
         re.compile(r"A matching of \d+, proven maximum.*too large to be watched"),
         timeout=PATIENCE_MS,
     )
+    expect(page.locator("#stage svg")).to_have_count(0)  # that was another graph
+    expect(page.locator("main")).to_be_hidden()
+    page.keyboard.press("ArrowRight")  # nothing is there that could be played
+    page.fill("#family-fields [name=n]", "4")
+    page.click("#generate")
+    expect(page.locator("#stage .node")).to_have_count(10, timeout=PATIENCE_MS)
+
+
+def test_a_request_that_nobody_waits_for_is_given_up(page: Page) -> None:
+    given_up: list[str] = []
+    page.on("requestfailed", lambda request: given_up.append(request.post_data or ""))
+    page.route("**/trace", lambda route: None, times=1)  # the first is never answered
+    page.select_option("#model", "paper-mpnn")
+    page.select_option("#model", "classical")
+    expect(page.locator("figcaption strong")).to_have_text("classical", timeout=PATIENCE_MS)
+    settled(page)
+    assert len(given_up) == 1
+    assert '"model":"paper-mpnn"' in given_up[0]
 
 
 def test_a_link_holds_the_graph_and_the_settings(
@@ -402,11 +437,38 @@ def test_a_link_holds_the_graph_and_the_settings(
     expect(page.locator("#stage .node")).to_have_count(5, timeout=PATIENCE_MS)
     expect(page.locator("figcaption strong")).to_have_text("bellman-ford")
     assert page.locator("#seed").input_value() == "5"
-    page.goto("about:blank")
-    page.goto(f"{address}/#damaged")
-    # There is no graph in it, so the first example is shown.
-    expect(page.locator("#stage .node")).to_have_count(14, timeout=PATIENCE_MS)
     watched.requests = [url for url in watched.requests if url != "about:blank"]
+
+
+def fragment(data: bytes) -> str:
+    """What stands behind the # of a link."""
+    packer = zlib.compressobj(wbits=-15)
+    return base64.urlsafe_b64encode(packer.compress(data) + packer.flush()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["damaged", fragment(b"null"), fragment(b"5"), fragment(b"{}"), fragment(b"0" * 8_000_000)],
+    ids=["damaged", "null", "number", "empty", "bomb"],
+)
+def test_a_broken_link_says_so(watched: Watched, address: str, told: str) -> None:
+    page, words = watched.page, "This link is damaged: there is no graph in it."
+    page.goto(f"{address}/#{told}")
+    # The first example is shown instead.
+    expect(page.locator("#stage .node")).to_have_count(14, timeout=PATIENCE_MS)
+    expect(page.locator("#message")).to_have_text(f"{words} This is the first example.")
+    page.evaluate("() => say('')")
+    page.evaluate("told => { location.hash = told; }", told[:-2])
+    expect(page.locator("#message")).to_have_text(words)
+
+
+def test_a_link_is_unpacked_no_further_than_a_request_may_be_large(page: Page) -> None:
+    reason = "told => unpacked(told).then(() => 'all of it', (error) => error.message)"
+    assert page.evaluate(reason, fragment(b" " * 4_000_000 + b"1")) == "all of it"
+    told = page.evaluate(reason, fragment(b" " * 8_000_000))
+    assert told == "there is more behind this link than a page can show"
+    told = page.evaluate(reason, fragment(b" " * 80_000_000))
+    assert told == "no link of ours is so long"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -428,6 +490,47 @@ def test_nothing_is_cut_off_on_a_phone_or_in_the_dark(
         page.click("#theme")
         other = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
         assert other != ground
+        watched.check(address)
+
+
+@pytest.mark.parametrize("tab", ["examples", "generate", "draw", "open"])
+def test_no_tab_is_wider_than_a_phone(browser: Browser, address: str, tab: str) -> None:
+    with browser.new_context(viewport={"width": 390, "height": 844}) as context:
+        watched = Watched(context)
+        watched.page.goto(address)
+        expect(watched.page.locator("#stage svg.drawing")).to_be_visible(timeout=PATIENCE_MS)
+        watched.page.click(f"#tab-{tab}")
+        wide = watched.page.evaluate(
+            """() => [...document.querySelectorAll(".input *")]
+              .filter((element) => element.checkVisibility())
+              .filter((element) => element.getBoundingClientRect().right > 378)
+              .map((element) => element.outerHTML)"""
+        )
+        assert wide == []
+        watched.check(address)
+
+
+def test_on_a_small_laptop_the_sentence_and_the_play_button_are_in_sight(
+    browser: Browser, address: str
+) -> None:
+    with browser.new_context(viewport={"width": 1366, "height": 768}) as context:
+        watched = Watched(context)
+        page = watched.page
+        page.goto(address)
+        names = page.locator("#example option")
+        expect(names.first).to_be_attached(timeout=PATIENCE_MS)
+        for number in range(names.count()):
+            page.select_option("#example", str(number))
+            expect(page.locator("#stage svg.drawing").first).to_be_visible(timeout=PATIENCE_MS)
+            settled(page)
+            for key in ("Home", "End"):
+                page.keyboard.press(key)
+                for seen in (".sentence", "#play"):
+                    box = _box(page.locator(seen).first)
+                    assert box["y"] >= 0
+                    assert box["y"] + box["height"] <= 768, (number, seen)
+            drawing, play = _box(page.locator("svg.drawing").first), _box(page.locator("#play"))
+            assert drawing["y"] + drawing["height"] <= play["y"], number
         watched.check(address)
 
 

@@ -20,7 +20,8 @@ import pytest
 
 from augury.apps.explore.guard import HEADERS
 from augury.apps.explore.limits import Limits
-from augury.apps.explore.server import SHIPPED, make_app
+from augury.apps.explore.requests import SHIPPED
+from augury.apps.explore.server import make_app
 from augury.classical.formats import parse_graph
 from augury.classical.generate import FAMILIES, generate
 from augury.classical.graph import BipartiteGraph
@@ -181,7 +182,11 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
     "no graph": ({}, 422, "body.graph: field required"),
     "nothing": ({"graph": {}}, 422, "give one of text, data, edges and arcs, not none"),
     "two things": ({"graph": {"text": "a,b", "edges": []}}, 422, "not text and edges"),
-    "unknown field": ({"graph": {"text": "a,b"}, "colour": "red"}, 422, "body.colour: extra"),
+    "unknown field": (
+        {"graph": {"text": "a,b"}, "colour": "red"},
+        422,
+        "body: there is no field 'colour'",
+    ),
     "a path for a model": (
         {"graph": {"text": "a,b"}, "model": "../../etc/passwd"},
         422,
@@ -230,8 +235,8 @@ def test_what_cannot_be_answered_is_refused_in_one_sentence(
     ("body", "kind", "status"),
     [
         (b"{", "application/json", 422),
-        (b"[" * 100_000, "application/json", 400),
-        (b'{"graph": {"edges": [[' + b"9" * 5000 + b", 1]]}}", "application/json", 400),
+        (b"[" * 100_000, "application/json", 422),
+        (b'{"graph": {"edges": [[' + b"9" * 5000 + b", 1]]}}", "application/json", 422),
         (b'{"graph": {"text": "\\ud800,a"}}', "application/json", 422),
         (b'{"graph": {"edges": [[NaN, 1]]}}', "application/json", 422),
         (b'{"graph": {"text": "a,b"}}', "text/plain", 422),
@@ -361,11 +366,24 @@ def test_a_host_that_was_asked_for_is_answered(monkeypatch: pytest.MonkeyPatch) 
 
 def test_pages_of_other_origins_are_refused(client: httpx.Client) -> None:
     body = {"graph": GRAPHS["edges"]}
-    for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "http://[", "//[::1"):
         answer = client.post("/api/v1/solve", json=body, headers={"origin": origin})
         assert answer.status_code == 403, origin
     own = {"origin": str(client.base_url).rstrip("/")}
     assert client.post("/api/v1/solve", json=body, headers=own).status_code == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "whatever"])
+def test_pages_of_other_sites_may_lead_here_and_no_more(client: httpx.Client, site: str) -> None:
+    mark = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
+    paths = ["", "page.css", "story.js", "examples.json", "api/v1/models", "api/v1/openapi.json"]
+    for path in (*paths, "api/v1/generate?family=path&n=2", "nothing"):
+        assert client.get(f"/{path}", headers=mark).status_code == 403, path
+    visit = {"sec-fetch-site": site, "sec-fetch-mode": "navigate"}
+    assert client.get("/", headers=visit).status_code == 200
+    assert client.get("/api/v1/generate?family=path&n=2", headers=visit).status_code == 403
+    for own in ("same-origin", "none"):
+        assert client.get("/api/v1/models", headers={"sec-fetch-site": own}).status_code == 200
 
 
 @pytest.mark.parametrize(

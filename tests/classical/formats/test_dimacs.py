@@ -11,9 +11,11 @@ from samples import (
     there_and_back,
 )
 
-from augury.classical.formats import read_graph
+from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.network import FlowNetwork
 
+PATTERN = ReadOptions(ignore_costs=True)
+ASSIGNMENT = "p asn 4 2\nn 1\nn 2\na 1 3 12\na 2 3 -7\n"
 PROBLEM = "p max 3 2\nn 1 s\nn 3 t\n"
 
 
@@ -52,6 +54,18 @@ BAD = [
     ("two.max", "p max 3 0\nn 1 s\nn 2 s\n", AS_FOUND, "line 3: this is a second source"),
     ("same.max", "p max 2 0\nn 1 s\nn 1 t\n", AS_FOUND, "source and sink are the same node, 1"),
     ("claim.max", "p max 2000000000 0\nn 1 s\nn 2 t\n", AS_FOUND, "2000000000 nodes are claimed"),
+    ("min.max", "p min 2 1\nn 1 4\na 1 2 0 4 9\n", AS_FOUND, "line 1: the costs of a minimum-cost"),
+    ("min-too.max", "p min 2 1\nn 1 4\na 1 2 0 4 9\n", PATTERN, "cardinality; write it as p max"),
+    ("asn.max", ASSIGNMENT, AS_FOUND, "line 1: the costs of an assignment problem (p asn) would"),
+    ("asn.csv", ASSIGNMENT, AS_FOUND, "greatest cardinality"),
+    (
+        "back.max",
+        ASSIGNMENT + "a 3 1 5\n",
+        PATTERN,
+        "line 6: an arc leads from a node of an n line",
+    ),
+    ("long.max", ASSIGNMENT + "a 1 3 5 6\n", PATTERN, "line 6: expected 'a LEFT RIGHT COST'"),
+    ("lone.max", ASSIGNMENT + "n 3 s\n", PATTERN, "line 6: expected 'n ID'"),
     ("wide.max", "p max 3000000000 0\n", AS_FOUND, "line 1: 3000000000 nodes are more than fit"),
 ]
 
@@ -71,6 +85,12 @@ ODD = [
 @pytest.mark.parametrize(("name", "content", "options", "counts"), ODD, ids=[x[0] for x in ODD])
 def test_odd_but_valid_input_is_read(tmp_path, name, content, options, counts):
     assert counts_of(read_graph(file_with(tmp_path / name, content), options)) == counts
+
+
+def test_an_assignment_problem_is_read_without_its_costs(tmp_path):
+    graph = read_text(tmp_path, ASSIGNMENT, PATTERN, "file.asn")
+    assert (graph.left_labels, graph.right_labels) == ((1, 2), (3, 4))
+    assert list(graph.edges()) == [(1, 3), (2, 3)]
 
 
 def test_dimacs_nodes_are_numbered_from_one(tmp_path):

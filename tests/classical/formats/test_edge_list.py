@@ -16,6 +16,8 @@ from samples import (
 
 from augury.classical.formats import ReadOptions, read_graph
 
+PATTERN = ReadOptions(ignore_costs=True)
+
 BAD = [
     # name, content, options, what the message must say
     ("one.csv", "ann\nbob\n", AS_FOUND, "line 1: an edge needs two columns"),
@@ -66,6 +68,14 @@ BAD = [
     ("sink.csv", "s,b,1\n", FLOW, "name them with --source, --sink"),
     ("far.csv", "a,b,1\n", ReadOptions(True, None, "x", "b"), "the source 'x' is not a node"),
     ("same.csv", "a,b,1\n", ReadOptions(True, None, "a", "a"), "source and sink are the same"),
+    ("cost.csv", "worker,job,cost\nann,cook,3\n", AS_FOUND, "line 1: the column 'cost' would be"),
+    ("cardinal.csv", "worker,job,cost\nann,cook,3\n", AS_FOUND, "of greatest cardinality"),
+    ("case.csv", "Worker,Job,Unit Price\nann,cook,3\n", AS_FOUND, "the column 'Unit Price'"),
+    ("under.csv", "u,v,total_cost\nann,cook,3\n", AS_FOUND, "the column 'total_cost'"),
+    ("unknown.csv", "wer,was,weight\nann,cook,3\n", AS_FOUND, "the column 'weight'"),
+    ("front.csv", "weight,from,to\n3,a,b\n", AS_FOUND, "the column 'weight'"),
+    ("min.csv", "tail,head,capacity,cost\ns,t,3,1\n", AS_FOUND, "the column 'cost'"),
+    ("triple.csv", "a,b,3\n", AS_FOUND, "or --ignore-costs to leave it out"),
 ]
 
 
@@ -101,6 +111,14 @@ ODD = [
     ("plain.csv", "source,a\na,sink\nsource,sink\n", FLOW, (3, 3)),
     ("column.csv", "capacity,from,to\n3,s,t\n", AS_FOUND, (2, 1)),
     ("whole.csv", "s,t,1e3\n", FLOW, (2, 1)),
+    ("cost.csv", "worker,job,cost\nann,cook,3\nbob,cook,1\n", PATTERN, (2, 1, 2)),
+    ("front.csv", "weight,from,to\n3,a,b\n4,a,c\n", PATTERN, (1, 2, 2)),
+    ("triples.csv", "a,b,3\nc,b,1\n", PATTERN, (2, 1, 2)),
+    ("words.csv", "ann,cook,monday\nbob,bake,friday\n", PATTERN, (2, 2, 2)),
+    ("min.csv", "tail,head,capacity,cost\ns,t,3,1\n", PATTERN, (2, 1)),
+    ("quads.csv", "s,t,3,1\n", ReadOptions(flow=True, ignore_costs=True), (2, 1)),
+    ("weight.csv", "from,to,weight\ns,t,3\n", FLOW, (2, 1)),
+    ("price.csv", "price,a\nfee,b\n", AS_FOUND, (2, 2, 2)),
 ]
 
 

@@ -26,9 +26,14 @@ BAD = [
     ("empty.csv", "", AS_FOUND, "empty"),
     ("blank.csv", " \n\r\n", AS_FOUND, "empty"),
     ("comments.csv", "# nothing\n% here\n", AS_FOUND, "neither an edge nor a header"),
-    ("noise.bin", bytes(range(255, 127, -1)) * 9, AS_FOUND, "line 1: this is not text in UTF-8"),
+    ("noise.bin", bytes(range(254, 127, -1)) * 9, AS_FOUND, "line 1: this is not text in UTF-8"),
     ("latin.csv", b"a,b\nc,caf\xe9\n", AS_FOUND, "line 2: this is not text in UTF-8"),
-    ("utf16.csv", "a,b\n".encode("utf-16"), AS_FOUND, "line 1: this is not text"),
+    (
+        "utf16.csv",
+        "a,b\n".encode("utf-16"),
+        AS_FOUND,
+        "this is text in UTF-16, which is not read: save it as UTF-8",
+    ),
     ("nul.csv", b"a,b\nc,\0d\n", AS_FOUND, "line 2: this is not text: it holds a zero byte"),
     (
         "cut.csv.gz",

@@ -1,7 +1,14 @@
 import pytest
 from samples import AS_FOUND, ENDS, counts_of, file_with, refusal
 
-from augury.classical.formats import read_graph
+from augury.classical.formats import ReadOptions, read_graph
+
+PATTERN = ReadOptions(ignore_costs=True)
+NODES = '"nodes": [{"id": 0, "bipartite": 0}, {"id": 1, "bipartite": 1}, {"id": 2, "bipartite": 1}]'
+WEIGHTED = (
+    "{" + NODES + ', "links": [{"source": 0, "target": 1, "weight": 3},'
+    '{"source": 0, "target": 2, "weight": 2}]}'
+)
 
 BAD = [
     # name, content, options, what the message must say
@@ -17,6 +24,15 @@ BAD = [
         AS_FOUND,
         '"edges" entry 1 is [1], not [left, right]',
     ),
+    (
+        "cost.json",
+        '{"edges": [["a", "b", 3]]}',
+        AS_FOUND,
+        "\"edges\" entry 0 is ['a', 'b', 3], not",
+    ),
+    ("triples.json", '[["a", "b", 3]]', AS_FOUND, "cardinality"),
+    ("four.json", '{"edges": [[1, 2, 3, 4]]}', PATTERN, "not [left, right]"),
+    ("weights.json", WEIGHTED, AS_FOUND, "the attribute 'weight' of the edges would be ignored"),
     ("text.json", '{"edges": ["ab"]}', AS_FOUND, '"edges" entry 0 is'),
     ("null.json", '{"edges": [[1, null]]}', AS_FOUND, "edge 0: None is no label"),
     ("true.json", '{"edges": [[1, 1], [1, true]]}', AS_FOUND, "edge 1: True is no label"),
@@ -84,6 +100,15 @@ def test_bad_input_is_refused_in_one_sentence(tmp_path, name, content, options, 
 ODD = [
     # name, content, options, (left, right, edges) or (nodes, arc pairs)
     ("counts.json", '{"left": 2, "right": 3, "edges": []}', AS_FOUND, (2, 3, 0)),
+    ("cost.json", '{"edges": [["a", "b", 3], ["c", "b"]]}', PATTERN, (2, 1, 2)),
+    ("weights.json", WEIGHTED, PATTERN, (1, 2, 2)),
+    ("equal.json", WEIGHTED.replace("3", "2"), AS_FOUND, (1, 2, 2)),
+    (
+        "ones.json",
+        WEIGHTED.replace(', "weight": 3', "").replace("2}]", "1.0}]"),
+        AS_FOUND,
+        (1, 2, 2),
+    ),
     ("bare.json", "[[1, 2], [1, 3]]", AS_FOUND, (1, 2, 2)),
     ("nodes.json", '{"source": "s", "sink": "t", "arcs": []}', AS_FOUND, (2, 0)),
     (

@@ -1,5 +1,11 @@
+import gzip
+import io
+import threading
+import warnings
+
 import numpy as np
 import pytest
+import scipy.io
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,12 +29,34 @@ from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 
+PATTERN = ReadOptions(ignore_costs=True)
+
 
 def with_wrong_index():
     matrix = scipy.sparse.csr_array(np.eye(3, dtype=np.int64))
     matrix.indices[1] = 1_000_000
     return sparse_npz(matrix)
 
+
+def npy(values):
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+def claiming(shape):
+    true, claimed = b"(2, 2), }", f"{shape}, }}".encode()
+    return npy(np.eye(2)).replace(true.ljust(len(claimed)), claimed)
+
+
+def csr_npz(**changes):
+    arrays = {"format": b"csr", "shape": [1, 1], "indptr": [0, 1], "indices": [0], "data": [1]}
+    arrays |= changes
+    return npz(**{key: value for key, value in arrays.items() if value is not None})
+
+
+DENSE = MATRIX.replace("coordinate", "array")
+COSTS = "cardinality"
 
 BAD = [
     # name, content, options, what the message must say
@@ -80,11 +108,41 @@ BAD = [
         "line 6: '1\"' is not a row of numbers",
     ),
     (
-        "skew.mtx",
-        MATRIX.replace("coordinate", "array").replace("general", "symmetric") + "1 1\n1\n",
+        "complex.mtx",
+        DENSE.replace("integer", "complex") + "1 1\n1 0\n",
         AS_FOUND,
         "must be integer or real, and general",
     ),
+    (
+        "oblong-symmetric.mtx",
+        DENSE.replace("general", "symmetric") + "2 3\n1\n1\n1\n",
+        AS_FOUND,
+        "square",
+    ),
+    (
+        "short-skew.mtx",
+        DENSE.replace("general", "skew-symmetric") + "3 3\n1\n1\n",
+        AS_FOUND,
+        "3 entries are announced, but 2 follow",
+    ),
+    ("costs.mtx", MATRIX + "2 2 2\n1 1 4\n2 2 7\n", AS_FOUND, COSTS),
+    ("costs-dense.mtx", DENSE + "2 1\n4\n7\n", AS_FOUND, COSTS),
+    ("costs.npz", npz(a=np.array([[1.5, 0], [0, 2]])), AS_FOUND, COSTS),
+    ("costs-csr.npz", sparse_npz(scipy.sparse.csr_array([[3, 1]])), AS_FOUND, COSTS),
+    ("costs.npy", npy(np.array([[1, 2]])), AS_FOUND, "differ (1 and 2): costs would be ignored"),
+    ("text.npy", npy(np.array([["a", "b"]])), AS_FOUND, "a matrix holds numbers, not <U1"),
+    ("objects.npy", npy(np.array([[{}]])), AS_FOUND, "pickled objects, which are never loaded"),
+    ("time.npy", npy(np.zeros((1, 1), "M8[s]")), AS_FOUND, "not numbers or text"),
+    ("named.npy", npy(np.zeros(1, [("a", "i4")])), AS_FOUND, "an array of numbers is read"),
+    ("row.npy", npy(np.zeros(3)), AS_FOUND, "two dimensions, not 1"),
+    ("short.npy", npy(np.eye(9))[:-1], AS_FOUND, "claims 648 bytes, but 647 follow"),
+    ("claim.npy", claiming("(99999999, 99999999)"), AS_FOUND, "claims"),
+    ("flat.npy", claiming("(0, 999999999999)"), AS_FOUND, "rows or columns are claimed"),
+    ("magic.npy", b"\x93NUMPY", AS_FOUND, "does not start as a .npy file does"),
+    ("words.npy", b"hello", AS_FOUND, "does not start as a .npy file does"),
+    ("float-index.npz", csr_npz(indices=np.array([0.0])), AS_FOUND, "must hold whole numbers"),
+    ("format.npz", csr_npz(format=b"lil"), AS_FOUND, "of the format 'lil' is not read"),
+    ("lack-csr.npz", csr_npz(indptr=None), AS_FOUND, "lacks the array 'indptr'"),
     (
         "nul.mtx",
         MATRIX + "2 2 1\n1 1\0 1\n",
@@ -100,7 +158,7 @@ BAD = [
     ("zip.npz", b"PK\x03\x04" + b"garbage" * 9, AS_FOUND, "not an .npz file"),
     ("cut.npz", npz(a=np.eye(9))[:300], AS_FOUND, "not an .npz file"),
     ("text.npz", b"hello", AS_FOUND, "not an .npz file"),
-    ("pickle.npz", npz(a=np.array([[{}]])), AS_FOUND, "not an .npz file: Object arrays"),
+    ("pickle.npz", npz(a=np.array([[{}]])), AS_FOUND, "pickled objects, which are never loaded"),
     (
         "keys.npz",
         npz(a=np.eye(2), b=np.eye(2)),
@@ -137,6 +195,31 @@ ODD = [
         AS_FOUND,
         (2, 2, 2),
     ),
+    (
+        "symmetric-array.mtx",
+        DENSE.replace("general", "symmetric") + "3 3\n0\n1\n1\n0\n0\n1\n",
+        AS_FOUND,
+        (3, 3, 5),
+    ),
+    (
+        "skew-array.mtx",
+        DENSE.replace("general", "skew-symmetric") + "3 3\n4\n0\n2\n",
+        PATTERN,
+        (3, 3, 4),
+    ),
+    ("costs.mtx", MATRIX + "2 2 2\n1 1 4\n2 2 7\n", PATTERN, (2, 2, 2)),
+    ("equal.mtx", MATRIX + "2 2 2\n1 1 4\n2 2 4\n", AS_FOUND, (2, 2, 2)),
+    ("twice.mtx", MATRIX + "2 2 3\n1 1 1\n1 1 1\n2 2 1\n", AS_FOUND, (2, 2, 2)),
+    ("dense.npy", npy(np.eye(3)), AS_FOUND, (3, 3, 3)),
+    ("fortran.npy", npy(np.asfortranarray([[0, 1, 1], [0, 0, 1]])), AS_FOUND, (2, 3, 3)),
+    ("truth.npy", npy(np.eye(3, dtype=bool)), AS_FOUND, (3, 3, 3)),
+    ("big-endian.npy", npy(np.eye(3, dtype=">i4")), AS_FOUND, (3, 3, 3)),
+    ("packed.npy.gz", gzip.compress(npy(np.eye(3))), AS_FOUND, (3, 3, 3)),
+    ("capacities.npy", npy(np.array([[0, 5], [2, 0]])), ENDS, (2, 1)),
+    ("python2.npy", npy(np.eye(2)).replace(b"(2, 2), ", b"(2L,2L),"), AS_FOUND, (2, 2, 2)),
+    ("bsr.npz", sparse_npz(scipy.sparse.bsr_array(np.eye(4))), AS_FOUND, (4, 4, 4)),
+    ("dia.npz", sparse_npz(scipy.sparse.dia_array(np.eye(4))), AS_FOUND, (4, 4, 4)),
+    ("matrix.npz", sparse_npz(scipy.sparse.csr_matrix(np.eye(4))), AS_FOUND, (4, 4, 4)),
     ("flow.mtx", MATRIX + "3 3 2\n1 3 4\n3 2 4\n", ENDS, (3, 2)),
     ("dense.npz", npz(a=np.eye(3)), AS_FOUND, (3, 3, 3)),
     ("sparse.npz", sparse_npz(scipy.sparse.csc_array(np.eye(3))), AS_FOUND, (3, 3, 3)),
@@ -163,3 +246,46 @@ def test_matrix_market_holds_all_but_labels_and_ends(tmp_path, ending, graph):
     options = ReadOptions(flow=True, source=str(graph.source), sink=str(graph.sink))
     bare = FlowNetwork.from_scipy(graph.to_scipy(), **ends)
     assert there_and_back(graph, path, options) == bare
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric", "skew-symmetric"])
+def test_a_dense_matrix_market_file_is_read_as_scipy_reads_it(tmp_path, symmetry):
+    values = {
+        "general": [[5, 0], [5, 5]],
+        "symmetric": [[0, 5, 0], [5, 5, 5], [0, 5, 0]],
+        "skew-symmetric": [[0, -5, 0], [5, 0, 5], [0, -5, 0]],
+    }[symmetry]
+    path = tmp_path / "graph.mtx"
+    scipy.io.mmwrite(path, np.array(values), symmetry=symmetry)
+    assert f"array integer {symmetry}" in path.read_text()
+    graph = read_graph(path, PATTERN)
+    assert isinstance(graph, BipartiteGraph)
+    assert (graph.to_dense() == (scipy.io.mmread(path) != 0)).all()
+
+
+def test_reading_in_eight_threads_leaves_the_warnings_of_the_host_alone(tmp_path, monkeypatch):
+    files = [
+        file_with(tmp_path / "old.npy", npy(np.eye(2)).replace(b"(2, 2), ", b"(2L,2L),")),
+        file_with(tmp_path / "dense.npz", npz(a=np.eye(3))),
+        file_with(tmp_path / "sparse.npz", sparse_npz(scipy.sparse.csc_array(np.eye(3)))),
+        file_with(tmp_path / "graph.mtx", MATRIX + "2 2 1\n1 1 1\n"),
+        file_with(tmp_path / "broken.npz", b"PK\x03\x04" + b"garbage" * 9),
+    ]
+    touched = []
+    monkeypatch.setattr(warnings, "catch_warnings", lambda *_, **__: touched.append("caught"))
+    before, shown = list(warnings.filters), warnings.showwarning
+
+    def read():
+        for path in files * 5:
+            if "broken" in path.name:
+                refusal(path)
+            else:
+                read_graph(path)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert touched == []
+    assert list(warnings.filters) == before and warnings.showwarning is shown

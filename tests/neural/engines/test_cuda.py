@@ -71,9 +71,10 @@ def test_simulated_warps_match_as_the_cpu_does(tmp_path: Path, lanes: int, size:
         expected = match_dense(adjacency)
         columns = np.zeros((count, right), np.uint64 if size > 32 else np.uint32)
         sizes = ctypes.c_longlong(count), left, right
-        for four in (0, 1) if right % 4 == 0 else (0,):
+        any_bytes = adjacency * np.random.default_rng(size).integers(1, 256, right, np.uint8)
+        for four, octets in product((0, 1) if right % 4 == 0 else (0,), (adjacency, any_bytes)):
             columns[:] = 0
-            library.run_pack(pointer(adjacency), pointer(columns), *sizes, four)
+            library.run_pack(pointer(octets), pointer(columns), *sizes, four)
             bits = (columns[:, None] >> np.arange(left, dtype=columns.dtype)[:, None]) & 1
             np.testing.assert_array_equal(bits, adjacency)
         mates, rounds = np.full((count, left), 7, np.int32), np.zeros(count, np.int32)
@@ -187,7 +188,8 @@ def test_every_variant_on_a_gpu_matches_as_the_cpu_does(shape: tuple[int, int]) 
         pytest.skip("there is no GPU")
     adjacency = random_graphs(1, shape, 3001)
     expected = match_dense(adjacency)
-    packed = cuda.pack(cuda.on_device(adjacency))
+    any_bytes = (adjacency * np.random.default_rng(2).integers(1, 256, shape, np.uint8)).view(bool)
+    packed = cuda.pack(cuda.on_device(any_bytes))
     for variant in cuda.variants(*shape):
         mates, rounds = cuda.match_packed(packed, variant)
         np.testing.assert_array_equal(mates.get(), expected.mates)

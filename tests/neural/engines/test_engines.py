@@ -34,6 +34,7 @@ from augury.classical.simulate import maximum_values
 from augury.neural import engines
 from augury.neural.engines import (
     ENGINES,
+    as_bytes,
     match_dense,
     match_sparse,
     match_union,
@@ -183,6 +184,25 @@ def test_any_small_graphs_are_matched_to_the_maximum(adjacency: Adjacency) -> No
     assert check_legal(adjacency, found.mates) == largest(adjacency)
     lists = match_union([csr_array(edges) for edges in adjacency])
     np.testing.assert_array_equal(found.mates.reshape(-1), lists.mates)
+
+
+@pytest.mark.parametrize("engine", ["table", "fast", "plain"])
+@pytest.mark.parametrize("shape", [(5, 7), (8, 8), (64, 60), (70, 66)])
+def test_any_byte_but_0_is_an_edge(engine: str, shape: tuple[int, int]) -> None:
+    """A view of bytes as Booleans is a Boolean array whose bytes need not be 0 or 1."""
+    adjacency = random_graphs(11, shape, 6)
+    octets = np.random.default_rng(12).integers(1, 256, adjacency.shape, np.uint8) * adjacency
+    expected = match_dense(adjacency)
+    for given_ in (octets, octets.view(np.bool_), octets.view(np.bool_)[:, ::-1][:, ::-1]):
+        found = match_dense(given_, engine=engine)
+        np.testing.assert_array_equal(found.mates, expected.mates)
+        np.testing.assert_array_equal(found.rounds, expected.rounds)
+
+
+def test_bytes_of_0_and_1_are_not_copied() -> None:
+    adjacency = random_graphs(13, (8, 8), 3)
+    assert np.shares_memory(as_bytes(adjacency), adjacency)
+    assert np.shares_memory(as_bytes(adjacency.view(np.uint8)), adjacency)
 
 
 def test_unequal_sparse_graphs_are_each_matched_as_if_alone() -> None:

@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-from augury.apps.commands.terminal import print_table, refuse_missing_folders, say
+from augury.apps.commands.terminal import (
+    print_table,
+    refuse_missing_folders,
+    refuse_overwriting,
+    say,
+)
 
 EXAMPLES = (
     "Examples:  augury bench --quick  ·  augury bench --sizes 8,64 --batch 4096  ·  "
@@ -61,6 +66,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     from augury.experiments.plot_bench import plot as draw
 
     refuse_missing_folders([out, plot])
+    refuse_overwriting([], {"--out": [out], "--plot": [plot]})
     if plot is not None and plot.suffix not in PLOT_ENDINGS:
         raise InputError(f"{plot}: the ending must be one of {', '.join(PLOT_ENDINGS)}")
     sides = _numbers("--sizes", QUICK_SIZES if quick else sizes)

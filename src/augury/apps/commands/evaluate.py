@@ -133,6 +133,7 @@ def _entries(text: str) -> list[str]:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     from augury.classical.graph import InputError
+    from augury.classical.visible import visible
     from augury.experiments.records import read_records
 
     found = read_records(path)
@@ -140,7 +141,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"{path}: no part of this evaluation is finished yet")
     if found.num_dropped:
         unfinished = f"{found.num_dropped:,} records of unfinished parts are left out"
-        print(f"augury: {path}: {unfinished}", file=sys.stderr)
+        print(f"augury: {visible(str(path))}: {unfinished}", file=sys.stderr)
     return found.records
 
 
@@ -166,7 +167,10 @@ def _progress() -> Generator[Callable[[float, str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    from augury.classical.visible import visible
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task("", total=1.0)
-        yield lambda share, doing: shown.update(task, completed=share, description=doing)
+        yield lambda share, doing: shown.update(task, completed=share, description=visible(doing))

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import sys
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from augury.apps.commands.graphs import IgnoreCosts
 from augury.apps.commands.interrupts import forget
 
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from uvicorn import Config
+
 EXAMPLES = "Examples:  augury explore  ·  augury explore people.csv --port 9000 --no-browser"
+EXPOSED = (
+    "augury: warning: everybody who can reach this machine can use this server; it has no accounts "
+    "and no encryption"
+)
+WARMING = "augury: getting the networks ready; the first time they are compiled"
 
 
 def explore(
@@ -24,6 +37,7 @@ def explore(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")
     ] = 8000,
+    ignore_costs: IgnoreCosts = False,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
@@ -32,8 +46,7 @@ def explore(
     from augury.classical.graph import InputError
 
     try:
-        import uvicorn
-
+        from augury.apps.explore.connection import config_of
         from augury.apps.explore.server import make_app
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] == "augury":
@@ -41,29 +54,48 @@ def explore(
         raise InputError(
             f"the page needs the package {error.name}: pip install 'augury[web]'"
         ) from None
-    start = _example(file) if file is not None else None
+    start = _example(file, ignore_costs) if file is not None else None
     app = make_app(host=host, start=start)
     with _listening(host, port) as listener:
-        url = _url(listener)
+        if not ip_address(listener.getsockname()[0]).is_loopback:
+            print(EXPOSED, file=sys.stderr)
+        try:
+            asyncio.run(_serve(app, config_of(app), listener, browser))
+        except KeyboardInterrupt:
+            forget()  # how a server normally ends
+
+
+async def _serve(app: FastAPI, config: Config, listener: socket.socket, browser: bool) -> None:
+    """Serve once everything is compiled; say where, and show it if asked to."""
+    from uvicorn import Server
+
+    from augury.classical.graph import InputError
+
+    ready = app.state.workers
+    print(WARMING, file=sys.stderr, flush=True)
+    try:
+        await ready.warm()
+    except RuntimeError as error:
+        raise InputError(str(error)) from None
+    url = _url(listener)
+    try:
         print(f"Augury is at {url}  (Ctrl-C stops it)", flush=True)
         if browser:
             import webbrowser
 
             webbrowser.open(url)
-        config = uvicorn.Config(app, log_level="warning", ws="none", server_header=False)
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:
-            forget()  # how a server normally ends
+        await Server(config).serve(sockets=[listener])
+    finally:
+        await ready.close()
 
 
-def _example(file: str) -> dict[str, Any]:
+def _example(file: str, ignore_costs: bool) -> dict[str, Any]:
     """Return the file's graph as the first example of the page."""
     from augury.apps.explore.limits import Limits
     from augury.apps.explore.worker import refuse_large, written
-    from augury.classical.formats import named, read_graph
+    from augury.classical.formats import ReadOptions, named, read_graph
 
-    graph = read_graph(file)
+    graph = read_graph(file, ReadOptions(ignore_costs=ignore_costs))
     limits = Limits()
     with named(file):
         refuse_large(graph, limits.nodes, limits.edges, " for the page")

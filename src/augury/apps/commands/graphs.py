@@ -18,10 +18,12 @@ from augury.apps.commands.terminal import (
     chosen_device,
     print_table,
     refuse_missing_folders,
+    refuse_overwriting,
     say,
 )
 
 if TYPE_CHECKING:
+    from augury.classical.formats import ReadOptions
     from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
 
@@ -55,6 +57,14 @@ class AnswerFormat(StrEnum):
     JSON = "json"
     CSV = "csv"
     TABLE = "table"
+
+
+ANSWER_ENDINGS = {
+    AnswerFormat.CSV: ".csv",
+    AnswerFormat.TABLE: ".txt",
+    AnswerFormat.JSON: ".json",
+}
+"""What follows the name of the graph in the name of its answer, in a folder of answers."""
 
 
 class Engine(StrEnum):
@@ -93,6 +103,13 @@ Source = Annotated[
 ]
 Sink = Annotated[
     str | None, typer.Option(help="Label of the sink, where the file does not say it.")
+]
+IgnoreCosts = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-costs",
+        help="Read edges and ignore costs or weights: the matching is of greatest cardinality.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
@@ -157,8 +174,10 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     header: Header = None,
     source: Source = None,
     sink: Sink = None,
+    ignore_costs: IgnoreCosts = False,
 ) -> None:
     """Find a maximum matching or flow, and prove that it is one."""
+    from augury.classical.formats import ReadOptions
     from augury.classical.graph import InputError
 
     _refuse_contradictions(executor, {"--model": model, "--device": device})
@@ -171,7 +190,12 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         raise InputError(f"{option} writes the run on one graph, not on {len(names)}")
     outputs = _outputs(output, names, format, several)
     refuse_missing_folders([output, *told.values()])
-    graphs = [_read(name, flow, header, source, sink) for name in names]
+    networks = [model] if model is not None and os.path.isfile(model) else []
+    refuse_overwriting(
+        [*names, *networks], {"--output": outputs, "--trace": [trace], "--html": [html]}
+    )
+    options = ReadOptions(flow, header, source, sink, ignore_costs)
+    graphs = [_read(name, options) for name in names]
     how: dict[str, Any] = {"model": model, "engine": engine.value, "exact": exact, "seed": seed}
     if executor is not Executor.NEURAL:
         how["model"] = executor.value
@@ -209,24 +233,25 @@ def certify(  # noqa: PLR0913  # one parameter for each option
     header: Header = None,
     source: Source = None,
     sink: Sink = None,
+    ignore_costs: IgnoreCosts = False,
 ) -> None:
     """Check anybody's matching or flow: is it legal, is it maximum, and if not, by how much.
 
     Exit code 0 if the answer is legal, maximum or not; 2 if it is not.
     """
-    from augury.classical.certificate import certify_flow, certify_pairs
-    from augury.classical.formats import answer_text, read_answer
+    from augury.classical.certificate import certify_amounts, certify_pairs
+    from augury.classical.formats import ReadOptions, answer_text, read_answer, write_text
     from augury.classical.graph import BipartiteGraph, InputError
 
     if file == answer == "-":
         raise InputError("graph and answer cannot both come from standard input")
-    graph = _read(file, flow, header, source, sink)
+    graph = _read(file, ReadOptions(flow, header, source, sink, ignore_costs))
     claimed = read_answer(answer, graph)
     is_matching = isinstance(graph, BipartiteGraph)
-    certificate = certify_pairs(graph, claimed) if is_matching else certify_flow(graph, claimed)
+    certificate = (certify_pairs if is_matching else certify_amounts)(graph, claimed)
     if json:
         told = certificate.to_dict() | {"file": file, "answer": answer, "version": __version__}
-        sys.stdout.write(answer_text(told, "json"))
+        write_text("-", answer_text(told, "json"))
     elif certificate.is_legal:
         say(("legal", "bold"), f", size {certificate.size:,}")
         _say_proof(certificate.to_dict())
@@ -292,7 +317,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
         graph = make(family, rng, **given)
         with _folder_of(name):
             write_graph(graph, name)
-        print(f"{name}: {_described(graph)}")
+        say(f"{name}: {_described(graph)}")
 
 
 @contextmanager
@@ -313,14 +338,12 @@ def _folder_of(name: str) -> Generator[None]:
         raise
 
 
-def _read(
-    file: str, flow: bool, header: bool | None, source: str | None, sink: str | None
-) -> BipartiteGraph | FlowNetwork:
-    from augury.classical.formats import ReadOptions, read_graph
+def _read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+    from augury.classical.formats import read_graph
     from augury.classical.graph import BipartiteGraph, InputError
 
-    graph = read_graph(file, ReadOptions(flow=flow, header=header, source=source, sink=sink))
-    for option, label in {"--source": source, "--sink": sink}.items():
+    graph = read_graph(file, options)
+    for option, label in {"--source": options.source, "--sink": options.sink}.items():
         if label is not None and isinstance(graph, BipartiteGraph):
             raise InputError(
                 f"{file}: a bipartite graph has no {option[2:]}, but {option} is {label}; "
@@ -342,6 +365,7 @@ def _files_in(files: list[str]) -> list[str]:
     """Put in place of a folder the files in it that look like graphs, by name."""
     from augury.classical.formats import WRITERS, ending_of
     from augury.classical.graph import InputError
+    from augury.classical.visible import visible
 
     names: list[str] = []
     for file in files:
@@ -349,12 +373,31 @@ def _files_in(files: list[str]) -> list[str]:
             names.append(file)
             continue
         inside = sorted(path for path in Path(file).iterdir() if ending_of(path) in WRITERS)
+        answers = _answers_among(inside)
+        if answers:
+            told = f"{file}: {_counted(len(answers), 'answer')} beside the graphs left out"
+            print(f"augury: {visible(told)}", file=sys.stderr)
+        inside = [path for path in inside if path not in answers]
         if not inside:
             raise InputError(f"{file}: no file in this folder ends in {', '.join(WRITERS)}")
         names += map(str, inside)
     if names.count("-") > 1:
         raise InputError("only one graph can come from standard input")
     return names
+
+
+def _answers_among(paths: list[Path]) -> set[Path]:
+    """Return the files that are called as the answers to others are; see `_outputs`."""
+    return {
+        path
+        for graph in paths
+        for ending in ANSWER_ENDINGS.values()
+        if (path := _answer_path(graph.parent, graph, ending)) in paths
+    }
+
+
+def _answer_path(folder: Path, graph: Path, ending: str) -> Path:
+    return folder / f"{graph.name.removesuffix('.gz')}{ending}"
 
 
 def _outputs(
@@ -369,9 +412,8 @@ def _outputs(
         raise InputError(
             f"{output}: this is a file, and the answers to several graphs go into a folder"
         )
-    endings = {AnswerFormat.CSV: ".csv", AnswerFormat.TABLE: ".txt", AnswerFormat.JSON: ".json"}
-    ending = endings[format or AnswerFormat.JSON]
-    paths = [output / f"{Path(name).name.removesuffix('.gz')}{ending}" for name in names]
+    ending = ANSWER_ENDINGS[format or AnswerFormat.JSON]
+    paths = [_answer_path(output, Path(name), ending) for name in names]
     double = next((path for path in paths if paths.count(path) > 1), None)
     if double is not None:
         raise InputError(f"two graphs have the same name: both answers would be {double}")
@@ -429,13 +471,12 @@ def _write_answers(
 
 def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) -> None:
     """Print all of every answer: one JSON object, or one table after another."""
-    from augury.classical.formats import answer_text
+    from augury.classical.formats import answer_text, write_text
 
     if several and format is AnswerFormat.JSON:
-        sys.stdout.write(answer_text({"solutions": answers}, "json"))
-        return
+        answers = [{"solutions": answers}]
     for answer in answers:
-        sys.stdout.write(answer_text(answer, format.value))
+        write_text("-", answer_text(answer, format.value))
 
 
 def _print_solutions(

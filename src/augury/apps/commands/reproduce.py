@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from augury.apps.commands.interrupts import Interrupted, raise_lost
-from augury.apps.commands.terminal import chosen_device
+from augury.apps.commands.terminal import chosen_device, say
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -114,13 +114,17 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
         base.runs if runs is None else runs,
         base.max_scale if max_scale is None else max_scale,
     )
+    if quick and (settings or max_epochs):
+        raise typer.BadParameter(
+            "it trains nothing, so no setting would count", param_hint="--quick"
+        )
     changed = [*(settings or []), *([f"training.max_epochs={max_epochs}"] if max_epochs else [])]
     asked = _asked(table, figure, beyond, everything or quick)
     plan = _plan(asked, size, seeds, changed, quick)
     from augury.experiments.reproduce import Options
 
     options = Options(chosen_device(device), train_only, tidy, stop_after)
-    _run(plan, out, options, lambda: _workers(workers, ray, options.device))
+    _run(plan, out, options, lambda scratch: _workers(workers, ray, options.device, scratch))
 
 
 def _asked(
@@ -176,10 +180,13 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
     return plan
 
 
-def _workers(count: int | None, ray: str | None, device: str) -> Workers:
-    from augury.experiments.tasks import perform
+def _workers(count: int | None, ray: str | None, device: str, scratch: Path) -> Workers:
+    from functools import partial
+
+    from augury.experiments import tasks
     from augury.experiments.workers import InOrder, Processes
 
+    perform = partial(tasks.perform, scratch=scratch)
     if ray is not None:
         from augury.experiments.cluster import RayWorkers
 
@@ -194,7 +201,7 @@ def _workers(count: int | None, ray: str | None, device: str) -> Workers:
     return Processes(perform, count, devices)
 
 
-def _run(plan: Plan, out: Path, options: Options, workers: Callable[[], Workers]) -> None:
+def _run(plan: Plan, out: Path, options: Options, workers: Callable[[Path], Workers]) -> None:
     from augury.experiments.reproduce import run_plan
     from augury.experiments.run_folder import opened
 
@@ -210,11 +217,11 @@ def _run(plan: Plan, out: Path, options: Options, workers: Callable[[], Workers]
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the same command goes on with {out}") from None
     if not is_done:
-        print(f"{out}: stopped after {options.stop_after:g} s; the same command goes on")
+        say(f"{out}: stopped after {options.stop_after:g} s; the same command goes on")
     elif options.train_only:
-        print(f"{out}: every network is trained; without --train-only they are evaluated")
+        say(f"{out}: every network is trained; without --train-only they are evaluated")
     else:
-        print(f"{out}: report.md, records.jsonl, plots in reproduction/")
+        say(f"{out}: report.md, records.jsonl, plots in reproduction/")
 
 
 @contextmanager

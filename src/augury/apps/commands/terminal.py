@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 
 def say(*parts: str | tuple[str, str]) -> None:
-    """Print pieces of text, some with a style: in colour on a terminal, plainly into a pipe."""
+    """Print pieces of text, some with a style: in colour on a terminal, plainly into a pipe.
+
+    What a terminal would obey, in a label or in the name of a file, is shown instead.
+    """
+    from augury.classical.visible import visible
+
+    styled = [(part, "") if isinstance(part, str) else part for part in parts]
+    styled = [(visible(text), style) for text, style in styled]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.text import Text
 
-        Console(highlight=False, soft_wrap=True).print(Text.assemble(*parts))
+        Console(highlight=False, soft_wrap=True).print(Text.assemble(*styled))
     else:
-        print("".join(part if isinstance(part, str) else part[0] for part in parts))
+        print("".join(text for text, _ in styled))
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns: a Rich table on a terminal, plain text into a pipe."""
+    from augury.classical.visible import visible
+
+    rows = [[visible(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -47,6 +58,38 @@ def refuse_missing_folders(paths: Iterable[Path | None]) -> None:
     for path in paths:
         if path is not None and not os.path.isdir(path.parent):  # unlike Path's, never raises
             raise InputError(f"{path.parent}: there is no such folder")
+
+
+def refuse_overwriting(read: Iterable[str], written: Mapping[str, Iterable[Path | None]]) -> None:
+    """Check before the work that nothing that is written takes the place of something else.
+
+    Args:
+        read: the files that the command reads; `-` is standard input.
+        written: the files of each option that names some.
+
+    Raises:
+        InputError: two names, or links, lead to the same file.
+    """
+    from augury.classical.graph import InputError
+
+    taken: dict[object, str] = {}
+    for name in read:
+        taken[_identity(name, 0)] = f"which is read: {name} would be overwritten"
+    for option, paths in written.items():
+        for path in paths:
+            identity = None if path is None else _identity(path, 1)
+            if identity in taken and identity is not None:
+                raise InputError(f"{option} names {path}, {taken[identity]}")
+            taken[identity] = f"and so does {option}: one would overwrite the other"
+
+
+def _identity(path: str | Path, stream: int) -> object:
+    """Return what two names of one file share; None for pipes and devices, which keep nothing."""
+    try:
+        found = os.fstat(stream) if str(path) == "-" else os.stat(path)
+    except (OSError, ValueError):  # no such file yet, or a name that none can have
+        return os.path.realpath(path) if "\0" not in str(path) else None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 def chosen_device(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from augury.apps.commands.interrupts import Interrupted, raise_lost
-from augury.apps.commands.terminal import chosen_device
+from augury.apps.commands.terminal import chosen_device, say
 from augury.config import PRESETS, Config, preset, settings_of, with_file, with_settings
 
 if TYPE_CHECKING:
@@ -101,14 +101,15 @@ def train(  # noqa: PLR0913  # one parameter for each option
     resolved = _resolved(name, config, settings or [], select)
     where = chosen_device(device)
     folder = out or Path("runs") / name
-    with _lines() as say:
+    with _lines() as print_line:
         try:
-            _train(resolved, wanted, folder, where, resume, say)
+            _train(resolved, wanted, folder, where, resume, print_line)
         except (KeyboardInterrupt, SystemExit):  # Lightning makes the second of the first
             raise Interrupted(
                 f"interrupted; the same command with --resume goes on with {folder}"
             ) from None
-    print(f"{folder}: seed-*/best.safetensors; augury evaluate {folder} measures them")
+    made = f"{folder}: {resolved.name}, seed-*/best.safetensors"
+    say(f"{made}; augury evaluate {folder} measures them")
 
 
 def _train(
@@ -169,11 +170,13 @@ def chosen_seeds(text: str) -> list[int]:
 @contextmanager
 def _lines() -> Generator[Callable[[str], None]]:
     """Yield a function that prints a line; on a terminal a status below says that work goes on."""
+    from augury.classical.visible import visible
+
     if not sys.stdout.isatty():
-        yield lambda line: print(line, flush=True)
+        yield lambda line: print(visible(line), flush=True)
         return
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, soft_wrap=True)
     with console.status("training; after Ctrl-C, --resume goes on from the last whole epoch"):
-        yield console.print
+        yield lambda line: console.print(visible(line))

@@ -38,7 +38,7 @@ def verify(
     loaded = load(path)
     if not isinstance(loaded.network, CellNetwork):
         raise InputError(
-            f"{model}: only a discrete network can be verified, and this is {loaded.config.preset}"
+            f"{model}: only a discrete network can be verified, and this is {loaded.config.name}"
         )
     proof = proof_of(loaded.network)
     if json:

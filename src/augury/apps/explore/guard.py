@@ -2,7 +2,8 @@
 
 The server listens on this machine, where a browser also visits strangers. Three things keep those
 out. The host must be this machine's own: a stranger's name that resolves to it, DNS rebinding, is
-refused. A page of another origin may not post. And no more of a body is read than is allowed.
+refused. A page of another origin may ask for nothing; it may only lead to ours. And no more of a
+body is read than is allowed, of one and of all that are arriving.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, limits: Limits, host: str) -> None:
         self.app, self.limits, self.host = app, limits, host
+        self._arriving: dict[asyncio.Timeout, int] = {}  # deadlines and bytes so far, oldest first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, read the body, pass on."""
@@ -61,10 +63,8 @@ class Guard:
             await send(message)
 
         try:
-            self._check(Headers(scope=scope))
-            body = await asyncio.wait_for(
-                self._body(Headers(scope=scope), receive), self.limits.body_seconds
-            )
+            self._check(scope["path"], Headers(scope=scope))
+            body = await self._body(Headers(scope=scope), receive)
         except Refused as refused:
             await problem(refused.status, str(refused))(scope, receive, send_guarded)
             return
@@ -76,12 +76,14 @@ class Guard:
             return  # nobody is there any more
         await self.app(scope, _replayed(body, receive), send_guarded)
 
-    def _check(self, headers: Headers) -> None:
+    def _check(self, path: str, headers: Headers) -> None:
         host = headers.get("host", "")
         if not is_own_host(host, self.host):
             raise Refused(400, "this server does not go by that name; use its address")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        is_visit = path == "/" and headers.get("sec-fetch-mode") == "navigate"
+        is_own = headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+        if (origin is not None and not is_from(origin, host)) or not (is_own or is_visit):
             raise Refused(403, "requests from other pages are refused")
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes | None:
@@ -93,15 +95,36 @@ class Guard:
         if int(told[:20]) > most:
             raise refusal
         body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            body += message.get("body", b"")
-            if len(body) > most:
-                raise refusal
-            if not message.get("more_body", False):
-                return bytes(body)
+        async with asyncio.timeout(self.limits.body_seconds) as deadline:
+            try:
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    body += message.get("body", b"")
+                    if len(body) > most:
+                        raise refusal
+                    if not message.get("more_body", False):
+                        return bytes(body)
+                    self._hold(deadline, len(body))
+            finally:
+                self._arriving.pop(deadline, None)
+
+    def _hold(self, deadline: asyncio.Timeout, size: int) -> None:
+        """Note how much of a body is here; if all are too much, give up the oldest."""
+        self._arriving[deadline] = size
+        if sum(self._arriving.values()) > self.limits.arriving_bytes:
+            oldest = next(iter(self._arriving))
+            del self._arriving[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
+
+
+def is_from(origin: str, host: str) -> bool:
+    """Whether an Origin header names the host that was asked."""
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:  # such as http://[
+        return False
 
 
 def is_own_host(header: str, name: str) -> bool:

@@ -26,9 +26,21 @@ class Limits:
     """Requests that may wait for one of them."""
     seconds: float = 20.0
     """That a run may take before it is stopped."""
-    body_seconds: float = 20.0
-    """That a request may take to arrive."""
-    start_seconds: float = 120.0
-    """That a process may take to start: the first import of PyTorch can be slow."""
+    stop_seconds: float = 1.0
+    """That a run which is stopped may take to end by itself; then its process is killed."""
+    start_seconds: float = 600.0
+    """That a process may take to start: at first it compiles what the networks need."""
     memory_bytes: int = 4 * 2**30
     """That a process may need beyond what it has once it is ready."""
+    connections: int = 256
+    """Open at once; of more, the one that has kept the server waiting longest is closed."""
+    head_seconds: float = 10.0
+    """That the head of a request may take to arrive."""
+    body_seconds: float = 20.0
+    """That its body may take to arrive."""
+    arriving_bytes: int = 64 * 2**20
+    """Of all bodies that are arriving; beyond it the oldest of them is given up."""
+    answer_seconds: float = 60.0
+    """That a client may take to fetch its answer."""
+    log_messages: int = 20
+    """Messages of the server in its log, a minute."""

@@ -13,138 +13,46 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict
-from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    WithJsonSchema,
-    create_model,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from augury import __version__
 from augury.apps.explore.guard import HEADERS, Guard, problem
 from augury.apps.explore.limits import Limits
+from augury.apps.explore.requests import (
+    CLASSICAL,
+    MAX_SEED,
+    MODELS,
+    SolveRequest,
+    TraceRequest,
+    one_of,
+    sentence_of,
+)
 from augury.apps.explore.workers import Busy, Workers
 from augury.classical.generate import FAMILIES
 from augury.page import SERVED, asset, served_page
 
-CLASSICAL = {
-    "classical": "breadth-first search, without a network",
-    "bellman-ford": "the paper's search by random weights, without a network",
-}
-ABOUT = {
+ABOUT = CLASSICAL | {
     "discrete": "our network: nothing continuous survives a step; proven exact",
     "paper-mpnn": "the paper's network (MPNN), distances in 8 bits",
     "paper-pna": "the paper's PNA with the standard deviation, which the paper rejects",
     "paper-pna-nostd": "the paper's PNA without the standard deviation",
 }
-SHIPPED = sorted(
-    entry.name.removesuffix(".safetensors")
-    for entry in (files("augury") / "models").iterdir()
-    if entry.name.endswith(".safetensors")
-)
-MODELS = (*SHIPPED, *CLASSICAL)
-"""Who can run the subroutines. Names only: a path from a request would be a way to read files."""
-
-MAX_SEED = 2**53 - 1
-"""The largest integer that every reader of JSON takes for what it is."""
-
-
-def one_of(names: Collection[str]) -> Any:
-    """Return what makes a text one of these names, and says so in the API's description."""
-
-    def check(name: str) -> str:
-        if name not in names:
-            raise ValueError(f"{name!r} is none of {', '.join(names)}")
-        return name
-
-    return AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(names)})
-
-
-Model = Annotated[str, *one_of(MODELS)]
-Label = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 
 class Problem(BaseModel):
     """What is wrong, in one sentence."""
 
     error: str
-
-
-class Graph(BaseModel):
-    """A graph: as text or bytes of any format that `augury solve` reads, or as edges or arcs."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    text: str | None = Field(None, description="The text of a file.")
-    data: str | None = Field(None, description="The bytes of a file in base64, also gzip.")
-    name: str | None = Field(None, max_length=200, description="File name; its ending is a hint.")
-    flow: bool = Field(False, description="Read a flow network where it could be either.")
-    header: bool | None = Field(None, description="Whether an edge list starts with a header.")
-    left: int | list[Label] | None = Field(None, description="Left nodes, listed or counted.")
-    right: int | list[Label] | None = Field(None, description="Right nodes, listed or counted.")
-    edges: list[tuple[Label, Label]] | None = Field(None, description="(left, right) pairs.")
-    nodes: int | list[Label] | None = Field(None, description="Nodes of a flow network.")
-    arcs: list[tuple[Label, Label, Annotated[int, Field(strict=True)]]] | None = Field(
-        None, description="(tail, head, capacity) of a flow network."
-    )
-    source: Label | None = Field(None, description="Label of the source of a flow network.")
-    sink: Label | None = Field(None, description="Label of the sink of a flow network.")
-
-    @model_validator(mode="after")
-    def _is_one_thing(self) -> Graph:
-        given = [
-            name for name in ("text", "data", "edges", "arcs") if getattr(self, name) is not None
-        ]
-        if len(given) != 1:
-            found = " and ".join(given) or "none"
-            raise ValueError(f"give one of text, data, edges and arcs, not {found}")
-        return self
-
-    def to_task(self) -> dict[str, Any]:
-        """Return it for a worker; where labels are text, so are source and sink."""
-        task = self.model_dump(exclude_none=True)
-        if self.text is not None or self.data is not None:
-            task |= {end: str(task[end]) for end in ("source", "sink") if end in task}
-        return task
-
-
-class SolveRequest(BaseModel):
-    """A graph and who solves it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    graph: Graph
-    model: Model = Field("discrete", description="Who runs the subroutines.")
-    exact: bool = Field(True, description="Finish by classical search a run that ended early.")
-    seed: int = Field(0, ge=0, le=MAX_SEED, description="Of the random weights.")
-
-
-class TraceRequest(SolveRequest):
-    """A graph, who solves it, and which decisions are the network's own."""
-
-    other: Model | None = Field(None, description="A second network, to compare.")
-    many_paths: bool = Field(False, description="Take all shortest disjoint paths of a round.")
-    termination: Literal["bfs", "1", "3", "5", "10"] = Field(
-        "bfs", description="The network says when it is done, or so many failures end a run."
-    )
-    neural_bottleneck: bool = True
-    neural_augmentation: bool = True
 
 
 class SolutionAnswer(BaseModel):
@@ -231,16 +139,15 @@ def make_app(
         start: an example that the page shows first: "name", "about" and "graph".
     """
     limits = limits or Limits()
+    workers = Workers(limits)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.workers = workers = Workers(limits)
-        warming = asyncio.create_task(workers.warm())
-        yield
-        warming.cancel()
-        with suppress(asyncio.CancelledError):
-            await warming
-        await workers.close()
+        try:
+            await workers.warm()
+            yield
+        finally:
+            await workers.close()
 
     app = FastAPI(
         title="Augury",
@@ -252,42 +159,34 @@ def make_app(
         docs_url=None,
         redoc_url=None,
     )
+    app.state.workers = workers
     app.add_middleware(Guard, limits=limits, host=host)
     _add_problems(app)
     _add_api(app, limits)
+    _describe_bodies(app)
     _add_page(app, start)
     return app
 
 
 def _add_api(app: FastAPI, limits: Limits) -> None:
-    async def answered(task: dict[str, Any]) -> Response:
-        try:
-            status, body = await app.state.workers.run(task)
-        except Busy:
-            told = "all workers are busy and enough requests are waiting; try again in a moment"
-            return problem(429, told, {"retry-after": "2"})
-        return Response(body, status, media_type="application/json")
+    workers: Workers = app.state.workers
 
     @app.post("/api/v1/solve", response_model=SolutionAnswer, responses=PROBLEMS)
-    async def solve(request: SolveRequest) -> Response:
+    async def solve(request: Request) -> Response:
         """Find a maximum matching or flow and prove it."""
-        given = request.model_dump(exclude={"graph"})
-        return await answered({"task": "solve", "graph": request.graph.to_task()} | given)
+        return await _answered(workers, request, "solve", await _json_of(request))
 
     @app.post("/api/v1/trace", response_model=TraceAnswer, responses=PROBLEMS)
-    async def trace(request: TraceRequest) -> Response:
+    async def trace(request: Request) -> Response:
         """Run a network, or two, and tell every step."""
-        given = request.model_dump(exclude={"graph"})
-        return await answered({"task": "trace", "graph": request.graph.to_task()} | given)
+        return await _answered(workers, request, "trace", await _json_of(request))
 
     @app.get("/api/v1/models", response_model=ModelsAnswer, responses=PROBLEMS)
     async def models() -> dict[str, Any]:
         """List networks, families of graphs and limits."""
         return {
             "version": __version__,
-            "models": [
-                {"name": name, "about": (ABOUT | CLASSICAL).get(name, "")} for name in MODELS
-            ],
+            "models": [{"name": name, "about": ABOUT.get(name, "")} for name in MODELS],
             "families": [
                 {
                     "name": name,
@@ -303,12 +202,58 @@ def _add_api(app: FastAPI, limits: Limits) -> None:
         }
 
     @app.get("/api/v1/generate", response_model=GraphAnswer, responses=PROBLEMS)
-    async def generate(asked: Annotated[Parameters, Query()]) -> Response:
+    async def generate(request: Request, asked: Annotated[Parameters, Query()]) -> Response:
         """Draw a graph of a family."""
         given = asked.model_dump(exclude_none=True)
         family, seed = given.pop("family"), given.pop("seed")
-        task = {"task": "generate", "family": family, "seed": seed, "parameters": given}
-        return await answered(task)
+        task = {"family": family, "seed": seed, "parameters": given}
+        return await _answered(workers, request, "generate", json.dumps(task).encode())
+
+
+async def _json_of(request: Request) -> bytes:
+    """Return a body as it is; a page of another origin cannot send this type without asking."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HTTPException(422, "send JSON, with the content type application/json")
+    return await request.body()
+
+
+async def _answered(workers: Workers, request: Request, task: str, body: bytes) -> Response:
+    """Let a worker answer; if the client leaves before, so does its task."""
+    work = asyncio.create_task(workers.run(task, body))
+    leaving = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            return Response(status_code=499)  # nobody reads it
+        status, told = work.result()
+        return Response(told, status, media_type="application/json")
+    except Busy:
+        told = "all workers are busy and enough requests are waiting; try again in a moment"
+        return problem(429, told, {"retry-after": "2"})
+    finally:
+        work.cancel()
+        leaving.cancel()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _describe_bodies(app: FastAPI) -> None:
+    """Add to the API's description what the workers read, of which FastAPI knows nothing."""
+    kinds = {"solve": SolveRequest, "trace": TraceRequest}
+    described = app.openapi()
+    _, schemas = models_json_schema(
+        [(kind, "validation") for kind in kinds.values()],
+        ref_template="#/components/schemas/{model}",
+    )
+    described["components"]["schemas"] |= schemas["$defs"]
+    for name, kind in kinds.items():
+        schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
+        body = {"required": True, "content": {"application/json": {"schema": schema}}}
+        described["paths"][f"/api/v1/{name}"]["post"]["requestBody"] = body
 
 
 def _add_page(app: FastAPI, start: dict[str, Any] | None) -> None:
@@ -335,12 +280,7 @@ def _add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        text = first["msg"].removeprefix("Value error, ")
-        if text[1:2].islower():  # not JSON
-            text = text[0].lower() + text[1:]
-        return problem(422, f"{place}: {text}")
+        return problem(422, sentence_of((), error.errors()[0]))
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:

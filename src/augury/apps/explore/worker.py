@@ -1,14 +1,17 @@
 """Requests on standard input become answers on standard output, in a process of its own.
 
-The server starts this as `python -m augury.apps.explore.worker LIMITS`, kills it when a run takes
-too long, and starts another. So a run that is over time really stops, and whatever a file does to a
-parser, it does it here. A message is its length, four bytes, and JSON; an answer has a status, as
-of HTTP, in front: four bytes more. Nothing that arrives is written to disk.
+The server starts this as `python -m augury.apps.explore.worker LIMITS`, interrupts it when a run
+takes too long or nobody waits for it any more, and kills it if that does not help. So such a run
+really stops, and whatever a request does to a parser, it does it here. A message is its length,
+four bytes, then the name of a task, a line's end and JSON. It is confirmed as soon as it is read:
+a process that dies before has not begun, and the server asks another. An answer is a status, as of
+HTTP, its length and JSON. Nothing that arrives is written to disk.
 """
 
 from __future__ import annotations
 
 import base64
+import gc
 import io
 import json
 import math
@@ -21,9 +24,18 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import asdict
+from types import FrameType
 from typing import IO, TYPE_CHECKING, Any
 
 from augury.apps.explore.limits import Limits
+from augury.apps.explore.requests import (
+    MODELS,
+    MOST_LETTERS,
+    SolveRequest,
+    TraceRequest,
+    read,
+    shortened,
+)
 from augury.classical.formats import ReadOptions, parse_graph
 from augury.classical.formats.json_graph import write_json
 from augury.classical.generate import generate
@@ -35,7 +47,7 @@ if TYPE_CHECKING:
     Graph = BipartiteGraph | FlowNetwork
 
 READY = {"ready": True}
-OK, TOO_LARGE, UNUSABLE, FAILED = 200, 413, 422, 500
+BEGUN, OK, TOO_LARGE, UNUSABLE, FAILED = 100, 200, 413, 422, 500
 HEAD = struct.Struct("<I")
 STATUS = struct.Struct("<HI")
 
@@ -51,19 +63,25 @@ class TooLarge(InputError):
     """Input beyond a limit."""
 
 
-def solve(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
+class Stopped(BaseException):
+    """The server wants no answer any more."""
+
+
+def solve(body: bytes, limits: Limits) -> dict[str, Any]:
     """A graph to its solution."""
     from augury.solver import solve as solve_graph
 
+    task = read(SolveRequest, body)
     graph = graph_of(task["graph"], limits)
     refuse_large(graph, limits.nodes, limits.edges, "")
     return solve_graph(graph, model=task["model"], exact=task["exact"], seed=task["seed"]).to_dict()
 
 
-def trace(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def trace(body: bytes, limits: Limits) -> dict[str, Any]:
     """A graph to one or two stories and where they first differ."""
     from augury.watch import watch
 
+    task = read(TraceRequest, body)
     graph = graph_of(task["graph"], limits)
     refuse_large(graph, limits.trace_nodes, limits.trace_edges, " to trace")
     models = [task["model"], *([task["other"]] if task["other"] else [])]
@@ -71,10 +89,11 @@ def trace(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
     return shown([watch(graph, model=model, **settings) for model in models])
 
 
-def make(task: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def make(body: bytes, limits: Limits) -> dict[str, Any]:
     """A family and its parameters to a graph in JSON."""
     import numpy as np
 
+    task = json.loads(body)
     _refuse_large_family(task["family"], task["parameters"], limits)
     graph = generate(task["family"], np.random.default_rng(task["seed"]), **task["parameters"])
     refuse_large(graph, limits.nodes, limits.edges, "")
@@ -102,7 +121,7 @@ def _refuse_large_family(family: str, given: dict[str, Any], limits: Limits) -> 
         raise TooLarge(f"about {expected:,.0f} edges are too many: at most {limits.edges:,}")
 
 
-TASKS: dict[str, Callable[[dict[str, Any], Limits], dict[str, Any]]] = {
+TASKS: dict[str, Callable[[bytes, Limits], dict[str, Any]]] = {
     "solve": solve,
     "trace": trace,
     "generate": make,
@@ -187,28 +206,58 @@ def refuse_large(graph: Graph, max_nodes: int, max_edges: int, purpose: str) -> 
             raise TooLarge(f"a graph of {size:,} {what} is too large{purpose}: at most {most:,}")
 
 
-def answered(message: bytes, limits: Limits) -> tuple[int, bytes]:
-    """Return the status and the JSON of the answer to a request."""
-    try:
-        task = json.loads(message)
-        return OK, _json(TASKS[task["task"]](task, limits))
-    except TooLarge as error:
-        return TOO_LARGE, _json({"error": str(error)})
-    except InputError as error:
-        return UNUSABLE, _json({"error": str(error)})
-    except MemoryError:
-        return TOO_LARGE, _json({"error": "this needs more memory than a run may have"})
-    except Exception:  # whatever it was, the next request must find a worker
-        traceback.print_exc()
-        return FAILED, _json({"error": "this run failed; the server's log says why"})
-
-
 def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), default=_plain, allow_nan=False).encode()
 
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
+
+
+def answered(message: bytes, limits: Limits) -> tuple[int, bytes]:
+    """Return the status and the JSON of the answer to a request.
+
+    Raises:
+        Stopped: the server no longer wants it.
+    """
+    name, _, body = message.partition(b"\n")
+    try:
+        return OK, _json(TASKS[name.decode()](body, limits))
+    except TooLarge as error:
+        return _problem(TOO_LARGE, str(error))
+    except InputError as error:
+        return _problem(UNUSABLE, str(error))
+    except Exception as error:  # whatever it was, the next request must find a worker
+        if is_out_of_memory(error):
+            return STARVED
+        _log_once(error)
+        return _problem(FAILED, "this run failed; the server's log says why")
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Tell whether an allocation failed; PyTorch says so in a RuntimeError."""
+    words = ("can't allocate memory", "out of memory", "bad_alloc")
+    is_torchs = isinstance(error, RuntimeError) and any(word in str(error) for word in words)
+    return isinstance(error, MemoryError) or is_torchs
+
+
+def _problem(status: int, text: str) -> tuple[int, bytes]:
+    """Return one line that says what is wrong; it may quote much of a request."""
+    told = " ".join(shortened(text, MOST_LETTERS).splitlines())
+    return status, _json({"error": told})
+
+
+STARVED = _problem(TOO_LARGE, "this needs more memory than a run may have")
+_logged: set[str] = set()
+
+
+def _log_once(error: Exception) -> None:
+    """Print how an error came about, once: a request can be sent again and again."""
+    places = traceback.extract_tb(error.__traceback__)
+    place = f"{places[-1].filename}:{places[-1].lineno}"
+    if place not in _logged:
+        _logged.add(place)
+        traceback.print_exception(error)
 
 
 def _limit_memory(limits: Limits) -> None:
@@ -226,35 +275,72 @@ def _limit_memory(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
-def _read(file: IO[bytes]) -> bytes | None:
+def _next(file: IO[bytes]) -> bytes | None:
     head = file.read(HEAD.size)
     return file.read(HEAD.unpack(head)[0]) if len(head) == HEAD.size else None
 
 
+def warm(limits: Limits) -> None:
+    """Run everything once: what is imported, loaded or compiled then costs no request its time."""
+    graph = {"text": "ann,cook\nbob,cook\nbob,sing"}
+    for model in MODELS:
+        body = json.dumps({"graph": graph, "model": model}).encode()
+        solve(body, limits)
+        trace(body, limits)
+
+
+class Interruptible:
+    """A block that the server's interrupt ends; between blocks it means nothing."""
+
+    def __init__(self) -> None:
+        self.is_inside = False
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.is_inside:
+            self.is_inside = False
+            raise Stopped
+
+    def answered(self, message: bytes, limits: Limits) -> tuple[int, bytes]:
+        """Return what `answered` does, or that it was stopped."""
+        try:
+            self.is_inside = True
+            answer = answered(message, limits)
+            self.is_inside = False
+        except Stopped:
+            return _problem(UNUSABLE, "this was stopped")
+        return answer
+
+
 def main() -> None:
-    """Answer until the server closes the pipe."""
+    """Answer until the server closes the pipe, or memory has run out."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get between the answers
     limits = Limits(**json.loads(sys.argv[1]))
+    run = Interruptible()
 
     import torch
 
-    import augury.watch  # noqa: F401  # now, not while a run's time is counted
-
     torch.set_num_threads(1)
+    warm(limits)
+    gc.freeze()  # what is here stays; to search it for garbage takes longer than most requests
     _limit_memory(limits)
-    status, body = OK, _json(READY)
-    while True:
+
+    def send(status: int, body: bytes = b"") -> None:
         answers.write(STATUS.pack(status, len(body)) + body)
         answers.flush()
-        message = _read(sys.stdin.buffer)
-        if message is None:
-            return
+
+    send(OK, _json(READY))
+    while (message := _next(sys.stdin.buffer)) is not None:
+        send(BEGUN)
         if hasattr(signal, "alarm"):
             signal.alarm(math.ceil(limits.seconds) + GRACE_SECONDS)
-        status, body = answered(message, limits)
+        answer = run.answered(message, limits)
         if hasattr(signal, "alarm"):
             signal.alarm(0)
+        send(*answer)
+        if answer == STARVED:
+            return  # what is left of its memory may be in pieces; the server starts another
 
 
 def arguments(limits: Limits) -> list[str]:

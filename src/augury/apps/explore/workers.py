@@ -1,6 +1,8 @@
 """Tasks become answers: a few processes work, a few requests wait, more are turned away.
 
-A run over its time is stopped by killing its process; the next task gets a new one.
+As many processes as may work are kept ready; whichever ends, for whatever reason, is replaced. A
+run over its time, or one that nobody waits for any more, is interrupted, and its process killed if
+that does not help: so it gives way within `Limits.stop_seconds`.
 """
 
 from __future__ import annotations
@@ -8,22 +10,34 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from augury.apps.explore.limits import Limits
 from augury.apps.explore.worker import FAILED, HEAD, STATUS, UNUSABLE, arguments
 
 Answer = tuple[int, bytes]
+T = TypeVar("T")
 
 BROKEN = (asyncio.IncompleteReadError, ConnectionError)
 """What a pipe says whose other end is gone."""
 
+INTERRUPTS = 10
+"""How often a run is told to stop before its process is killed."""
+
+MAX_PAUSE = 60.0
+"""Seconds between attempts to start a process that does not start."""
+
 
 class Busy(Exception):
     """All processes work, and as many requests wait as may."""
+
+
+class NotBegun(Exception):
+    """A process was gone before it had read its task; another one can have it."""
 
 
 class Workers:
@@ -31,26 +45,46 @@ class Workers:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._idle: list[Process] = []
+        self._ready: asyncio.Queue[Process] = asyncio.Queue()
         self._all: set[Process] = set()
-        self._slots = asyncio.Semaphore(limits.runs)
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._inside = 0
+        self._is_warm = False
 
     async def warm(self) -> None:
-        """Start the first process, so that the first request need not wait for it."""
-        async with self._slots:
-            with suppress(*BROKEN, TimeoutError):
-                self._idle.append(await self._start())
+        """Start all processes; return when the first can work. A second call does nothing.
 
-    async def run(self, task: dict[str, Any]) -> Answer:
-        """Return the status and JSON of a task's answer.
+        The others start once it has compiled what all of them need.
+
+        Raises:
+            RuntimeError: it does not start.
+        """
+        if self._is_warm:
+            return
+        try:
+            first = await self._started()
+        except (*BROKEN, TimeoutError):
+            raise RuntimeError("the processes that compute do not start") from None
+        self._is_warm = True
+        for process in (first, *[None] * (self.limits.runs - 1)):
+            self._in_background(self._kept(process))
+
+    async def run(self, task: str, body: bytes) -> Answer:
+        """Return the status and JSON of the answer to a task, given by its name and its JSON.
 
         Raises:
             Busy: there are too many requests already.
         """
+        message = task.encode() + b"\n" + body
         with self._counted():
-            async with self._slots:
-                return await self._asked(json.dumps(task).encode())
+            while True:
+                try:
+                    async with asyncio.timeout(self.limits.start_seconds):
+                        process = await self._ready.get()
+                except TimeoutError:
+                    return _problem(FAILED, "no process is ready; the server's log says why")
+                with suppress(NotBegun):
+                    return await self._asked(process, message)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -62,25 +96,49 @@ class Workers:
         finally:
             self._inside -= 1
 
-    async def _asked(self, message: bytes) -> Answer:
-        process = None
+    async def _asked(self, process: Process, message: bytes) -> Answer:
+        exchange = self._in_background(_exchange(process, message))
         try:
-            process = self._idle.pop() if self._idle else await self._start()
-            answer = await asyncio.wait_for(_exchange(process, message), self.limits.seconds)
-            self._idle.append(process)
-            process = None
-            return answer
-        except TimeoutError:
+            await asyncio.wait({exchange}, timeout=self.limits.seconds)
+            if exchange.done():
+                return exchange.result()
             told = f"this took more than {self.limits.seconds:g} seconds and was stopped"
-            return UNUSABLE, json.dumps({"error": told}).encode()
+            return _problem(UNUSABLE, told)
         except BROKEN:
-            told = "the process of this run ended, probably for lack of memory"
-            return FAILED, json.dumps({"error": told}).encode()
-        finally:
-            if process is not None:  # also when the server stops in the middle of it
-                self._kill(process)
+            return _problem(FAILED, "the process of this run ended, probably for lack of memory")
+        finally:  # also when the request is given up in the middle of it
+            self._in_background(self._released(process, exchange))
 
-    async def _start(self) -> Process:
+    async def _released(self, process: Process, exchange: asyncio.Task[Answer]) -> None:
+        """Offer a process again; first stop the run that nobody waits for."""
+        for _ in range(INTERRUPTS):  # the first may come before the run has begun
+            if not exchange.done():
+                _interrupt(process)
+                await asyncio.wait({exchange}, timeout=self.limits.stop_seconds / INTERRUPTS)
+        if exchange.done() and not exchange.exception():
+            self._ready.put_nowait(process)
+            return
+        exchange.cancel()
+        await asyncio.wait({exchange})
+        await _killed(process)
+
+    async def _kept(self, process: Process | None) -> None:
+        """Keep one process alive for as long as the server runs, and offer it while it waits."""
+        pause = 1.0
+        while True:
+            try:
+                process = process or await self._started()
+            except (*BROKEN, TimeoutError):
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, MAX_PAUSE)
+                continue
+            pause = 1.0
+            self._ready.put_nowait(process)
+            await process.wait()
+            self._all.discard(process)
+            process = None
+
+    async def _started(self) -> Process:
         process = await asyncio.create_subprocess_exec(
             *arguments(self.limits),
             stdin=PIPE,
@@ -90,27 +148,57 @@ class Workers:
         )
         self._all.add(process)
         try:
-            await asyncio.wait_for(_answer(process), self.limits.start_seconds)
+            async with asyncio.timeout(self.limits.start_seconds):
+                await _answer(process)
         except BaseException:
-            self._kill(process)
+            self._all.discard(process)
+            await _killed(process)
             raise
         return process
 
-    def _kill(self, process: Process) -> None:
-        with suppress(ProcessLookupError):
-            process.kill()
+    def _in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def close(self) -> None:
         """End all processes."""
-        for process in self._all:
-            self._kill(process)
-        await asyncio.gather(*(process.wait() for process in self._all))
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*map(_killed, list(self._all)))
+
+
+def _problem(status: int, text: str) -> Answer:
+    return status, json.dumps({"error": text}).encode()
+
+
+def _interrupt(process: Process) -> None:
+    if os.name == "posix":  # elsewhere it could only be killed, which comes next
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+
+
+async def _killed(process: Process) -> None:
+    """Kill a process and wait for its end."""
+    with suppress(ProcessLookupError):
+        process.kill()
+    assert process.stdout is not None
+    with suppress(*BROKEN):
+        await process.stdout.read()  # what it left in the pipe would keep its end from being seen
+    await process.wait()
 
 
 async def _exchange(process: Process, message: bytes) -> Answer:
     assert process.stdin is not None
-    process.stdin.write(HEAD.pack(len(message)) + message)
-    await process.stdin.drain()
+    try:
+        process.stdin.write(HEAD.pack(len(message)) + message)
+        await process.stdin.drain()
+        await _answer(process)  # it has read the message
+    except BROKEN:
+        raise NotBegun from None
     return await _answer(process)
 
 

@@ -6,12 +6,14 @@ The format is found by content, then by name, also when packed by gzip or piped 
     DIMACS         .max .dimacs    flow networks only; nodes are called 1, 2, 3, …
     edge list      .csv .tsv …     no isolated nodes, no source and sink; text labels are numbered
                                    as they appear, labels that all look like integers ascend
-    NumPy          .npz            a matrix, or everything if labels are all text or all integers
+    matrix         .csv .tsv …     with the labels of rows and columns; only read
+    NumPy          .npz .npy       a matrix, or everything if labels are all text or all integers
     JSON           .json           everything, if the labels are text and numbers
 
 Arc pairs come back as `FlowNetwork.from_arcs` orders them. Whatever is wrong with a file is one
-`InputError` of one sentence that starts with the file and, where there are lines, the line. Memory
-grows with what a file holds, not with what it claims. See also docs/formats.md.
+`InputError` of one sentence that starts with the file and, where there are lines, the line; so is
+a format that is not read. Costs, which would be ignored, are refused. Memory grows with what a file
+holds, not with what it claims. See also docs/formats.md.
 """
 
 from __future__ import annotations
@@ -25,22 +27,18 @@ from typing import IO, cast
 from augury.classical.formats.answers import answer_text, read_answer
 from augury.classical.formats.dimacs import is_dimacs, read_dimacs, write_dimacs
 from augury.classical.formats.edge_list import read_edge_list, write_edge_list
-from augury.classical.formats.files import (
-    atomic_file,
-    named,
-    open_input,
-    os_fault,
-    start_of,
-    write_text,
-)
+from augury.classical.formats.files import atomic_file, named, os_fault, write_text
+from augury.classical.formats.foreign import refuse_foreign
 from augury.classical.formats.json_graph import read_json, write_json
 from augury.classical.formats.labels import ReadOptions
 from augury.classical.formats.matrix import (
     read_matrix_market,
+    read_npy,
     read_npz,
     write_matrix_market,
     write_npz,
 )
+from augury.classical.formats.opened import open_input, start_of
 from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
 
@@ -65,11 +63,13 @@ Writer = Callable[[Graph, IO[bytes]], None]
 READERS_BY_START: dict[bytes, Reader] = {
     b"pk\x03\x04": read_npz,
     b"pk\x05\x06": read_npz,
+    b"\x93numpy": read_npy,
     b"%%matrixmarket": read_matrix_market,
     b"{": read_json,
     b"[": read_json,
 }
 READERS_BY_ENDING: dict[str, Reader] = {
+    ".npy": read_npy,
     ".npz": read_npz,
     ".mtx": read_matrix_market,
     ".json": read_json,
@@ -87,6 +87,9 @@ WRITERS: dict[str, Writer] = {
     ".tsv": partial(write_edge_list, delimiter="\t"),
 }
 AS_FOUND = ReadOptions()
+
+LOOKED_AT = 4096
+"""Bytes by which a foreign format is known."""
 
 
 def read_graph(path: str | Path, options: ReadOptions = AS_FOUND) -> Graph:
@@ -142,6 +145,8 @@ def _reader(file: IO[bytes], ending: str) -> Reader:
     for magic, reader in READERS_BY_START.items():
         if start.startswith(magic):
             return reader
+    file.seek(0)
+    refuse_foreign(file.read(LOOKED_AT))
     return read_dimacs if is_dimacs(file) else READERS_BY_ENDING.get(ending, read_edge_list)
 
 

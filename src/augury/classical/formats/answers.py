@@ -1,4 +1,4 @@
-"""A file with an answer becomes node numbers or net flows; an answer becomes JSON, CSV or a table.
+"""A file with an answer becomes node numbers or amounts; an answer becomes JSON, CSV or a table.
 
 An answer is somebody's claim: what is read here is only translated into numbers, with the file and
 the line or position of whatever cannot be. Whether it is legal and maximum, a certificate tells.
@@ -21,14 +21,14 @@ from augury.classical.formats.files import (
     Lines,
     amount_of,
     named,
-    open_input,
     parse_json,
     rows,
-    start_of,
 )
 from augury.classical.formats.labels import LabelFinder
+from augury.classical.formats.opened import open_input, start_of
 from augury.classical.graph import BipartiteGraph, InputError, WideArray
 from augury.classical.network import FlowNetwork, capacity_fault
+from augury.classical.visible import visible
 
 COLUMNS = {"matching": ("left", "right"), "flow": ("tail", "head", "flow")}
 """What an entry of each kind of answer consists of; also the headers of CSV and tables."""
@@ -44,8 +44,8 @@ def read_answer(path: str | Path, graph: BipartiteGraph | FlowNetwork) -> WideAr
 
     Returns:
         For a bipartite graph the pairs of node numbers, (k, 2), also pairs that are no edges.
-        For a network the net flow of each arc, `flow[arc] == -flow[arc ^ 1]`: amounts on u → v and
-        v → u subtract, amounts on the same arc add.
+        For a network what each arc carries, for `certify_amounts`: amounts on the same arc add up,
+        and v → u is another arc than u → v.
 
     Raises:
         InputError: the file cannot be understood, or names a node or an arc that does not exist.
@@ -125,7 +125,7 @@ def _flow(entries: Entries, network: FlowNetwork, fault: Fault) -> WideArray:
         first = int((arcs < 0).argmax())
         shown = [_shown(network.label(int(node))) for node in (tail[first], head[first])]
         raise fault(positions[first], f"there is no arc from {shown[0]} to {shown[1]}")
-    return network.net_flow(arcs, amounts)
+    return network.amounts_on(arcs, amounts)
 
 
 def _shown(label: object) -> str:
@@ -180,8 +180,8 @@ def _as_csv(answer: dict[str, Any]) -> str:
 
 
 def _as_table(answer: dict[str, Any]) -> str:
-    # A line break inside a label would break the column.
-    table = [[" ".join(cell.splitlines()) for cell in row] for row in _table(answer)]
+    # A line break inside a label would break the column, and a table is made to be looked at.
+    table = [[visible(" ".join(cell.splitlines())) for cell in row] for row in _table(answer)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
     return "".join(line + "\n" for line in lines)

@@ -3,6 +3,7 @@
 Nodes are numbered as they first appear, unless the labels of a side all look like integers: then
 they become integers in ascending order. A header is recognised by its words, or by standing alone
 above integers. A flow network is read if a column is called capacity, or if the options say so.
+A column of costs is refused unless the options say that costs are ignored.
 """
 
 from __future__ import annotations
@@ -18,18 +19,32 @@ from typing import IO, cast
 import numpy as np
 
 from augury.classical.formats.files import LineError, Lines, amount_of, rows
+from augury.classical.formats.labelled_matrix import look_at, read_labelled_matrix
 from augury.classical.formats.labels import (
     INTEGER,
     Numbering,
     ReadOptions,
     ascending,
     ends_by_label,
+    ignored_costs,
     refuse_shared,
 )
 from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label, WideArray
 from augury.classical.network import FlowNetwork
 
 CAPACITY_WORDS = frozenset({"capacity", "capacities", "cap"})
+COST_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        cost costs weight weights price prices value values score scores rank ranks
+        rating ratings preference preferences distance distances dist profit profits
+        utility utilities penalty penalties fee fees wage wages salary expense expenses
+        reward rewards benefit benefits similarity affinity
+        """,
+    )
+)
+"""Words in the names of columns whose values a matching of greatest cardinality would ignore."""
 HEADER_WORDS = CAPACITY_WORDS | frozenset(
     re.findall(
         r"\w+",
@@ -49,7 +64,9 @@ HEADER_WORDS = CAPACITY_WORDS | frozenset(
 def read_edge_list(
     file: IO[bytes], options: ReadOptions, separators: str = ",\t;"
 ) -> BipartiteGraph | FlowNetwork:
-    """Read an edge list; see the module's docstring."""
+    """Read an edge list, or a matrix with labels; see the module's docstring."""
+    if _is_matrix(file, options, separators):
+        return read_labelled_matrix(file, options, separators)
     lines = Lines(file, "#%")
     table = rows(lines, separators)
     first = next(table, None)
@@ -64,11 +81,46 @@ def read_edge_list(
         has_header = edges.starts_with_header()
         if has_header:
             edges.skip_first()
-        elif columns.width > 2:
-            raise LineError(first_line, _too_wide(columns.width, columns.is_flow))
+        else:
+            _refuse_width(columns.width, columns.is_flow, options, first_line)
     if columns.is_flow:
         return _network(edges, options)
     return _graph(edges, has_header and [w.casefold() for w in first[:2]] == ["left", "right"])
+
+
+def _is_matrix(file: IO[bytes], options: ReadOptions, separators: str) -> bool:
+    """Tell whether a table is a matrix with labels, not a list of edges.
+
+    Raises:
+        InputError: it may be both, and the answers would differ.
+    """
+    lines = Lines(file, "#%")
+    table = rows(lines, separators)
+    first = next(table, [])
+    if len(first) > 1 and not first[0]:
+        return options.header is not False
+    words = [word.casefold() for word in first]
+    speaks_of_edges = any(len(w) > 1 and (w in HEADER_WORDS or is_cost(w)) for w in words[1:])
+    if len(first) < 3 or options.header is not None or speaks_of_edges:
+        return False
+    if any(map(_is_number, words)):
+        return False
+    look = look_at(table, len(first))
+    if look.is_matrix and look.is_edges and (look.has_numbers or words[0] in HEADER_WORDS):
+        raise InputError(
+            "this may be a matrix with labels or edges below a header: leave the first cell empty "
+            "for a matrix, or use --header for edges"
+        )
+    return look.is_matrix
+
+
+def is_cost(name: str) -> bool:
+    """Tell whether a column's name speaks of costs.
+
+    >>> is_cost("Unit cost"), is_cost("day")
+    (True, False)
+    """
+    return not COST_WORDS.isdisjoint(re.split(r"[\W_]+", name.casefold()))
 
 
 @dataclass(frozen=True)
@@ -87,7 +139,8 @@ class _Columns:
 
 def _columns(first: list[str], options: ReadOptions, line: int) -> _Columns:
     words = [cell.casefold() for cell in first]
-    known = [word in HEADER_WORDS for word in words]
+    costs = [len(words) > 2 and is_cost(word) for word in words]
+    known = [word in HEADER_WORDS or cost for word, cost in zip(words, costs, strict=True)]
     # One letter alone may well be a node; a pair such as u, v is a header.
     has_word = all(known[:2]) or any(k and len(w) > 1 for k, w in zip(known, words, strict=True))
     has_header = _has_header(words, has_word, options)
@@ -97,10 +150,15 @@ def _columns(first: list[str], options: ReadOptions, line: int) -> _Columns:
         capacity = 2
     is_flow = options.flow or capacity is not None
     others = [i for i in range(len(words)) if i != capacity]
+    if has_header:
+        others.sort(key=costs.__getitem__)  # an end is no cost, whichever column comes first
     if len(others) < 2:
         raise LineError(line, "an edge needs two columns" + (" and a capacity" if is_flow else ""))
-    if has_header is False and len(words) > (3 if is_flow else 2):
-        raise LineError(line, _too_wide(len(words), is_flow))
+    cost = next((first[i] for i in others[2:] if costs[i] and has_header), None)
+    if cost is not None and not options.ignore_costs:
+        raise LineError(line, str(ignored_costs(f"the column {reprlib.repr(cost)}")))
+    if has_header is False:
+        _refuse_width(len(words), is_flow, options, line)
     return _Columns(len(words), (others[0], others[1]), capacity, is_flow, has_header, has_word)
 
 
@@ -116,10 +174,17 @@ def _has_header(words: list[str], has_word: bool, options: ReadOptions) -> bool 
     return None
 
 
-def _too_wide(width: int, is_flow: bool) -> str:
-    if is_flow:
-        return f"there are {width} columns without a header; tail, head and capacity are three"
-    return f"there are {width} columns without a header; use --flow to read the third as capacity"
+def _refuse_width(width: int, is_flow: bool, options: ReadOptions, line: int) -> None:
+    """Raise LineError for columns that nothing explains; with `ignore_costs` they are left out."""
+    if width <= (3 if is_flow else 2) or options.ignore_costs:
+        return
+    remedy = "tail, head and capacity are three"
+    if not is_flow:
+        remedy = (
+            "use --flow to read the third as capacity, or --ignore-costs to leave it out, "
+            "for a matching of greatest cardinality has no costs"
+        )
+    raise LineError(line, f"there are {width} columns without a header; {remedy}")
 
 
 def _is_number(text: str) -> bool:

@@ -1,14 +1,12 @@
-"""A file or standard input becomes lines, rows, numbers or JSON; text and bytes become a file.
+"""An open file becomes lines, rows, numbers or JSON; text and bytes become a file.
 
-What is read comes unpacked and seekable whatever it was. What is written appears under its name
-only once it is complete. Every complaint is one `InputError` of one sentence that starts with the
-file and, where there are lines, the line.
+What is written appears under its name only once it is complete. Every complaint is one `InputError`
+of one sentence that starts with the file and, where there are lines, the line.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import os
 import re
@@ -16,34 +14,24 @@ import reprlib
 import secrets
 import shutil
 import sys
-import tempfile
-import warnings
-import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
+from augury.classical.formats.opened import BYTE_ORDER_MARK
 from augury.classical.graph import InputError
 from augury.classical.network import capacity_fault
+from augury.classical.visible import visible
 
 FREE_NODES = 1_000_000
 """A header can claim any number of nodes in a few bytes. This many are believed without edges …"""
 NODES_PER_EDGE = 16
 """… and this many more for each edge that the file really holds."""
 
-SPOOL_BYTES = 2**24
-"""Up to here an unpacked or piped file is kept in memory, beyond it on disk."""
-
-FREE_TEXT = 2**24
-"""A few packed bytes can unpack to any number. So many bytes of text are let through …"""
-FREE_ARRAYS = 2**28
-"""… or of arrays, since a dense matrix, all but empty, packs a thousandfold …"""
-BYTES_PER_BYTE = 100
-"""… and so many more for each packed one."""
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LONGEST_LINE = 2**24
+"""A line beyond this is none: without a limit, a file of zeros would be one line."""
 
 
 class LineError(InputError):
@@ -63,6 +51,8 @@ def named(path: str | Path) -> Generator[None]:
     except InputError as error:
         where = f"{name}, line {error.line}" if isinstance(error, LineError) else name
         raise InputError(f"{where}: {error}") from None
+    except BrokenPipeError:  # the reader of what is written went away, which is no fault of ours
+        raise
     except OSError as error:
         raise InputError(f"{name}: {os_fault(error)}") from None
     except MemoryError:
@@ -81,91 +71,20 @@ def os_fault(error: OSError) -> str:
 
 
 @contextmanager
-def foreign(what: str) -> Generator[None]:
-    """Turn whatever a parser of other people's throws at damaged bytes into one sentence."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:
-        raise InputError(f"this is not {what}: {str(error) or type(error).__name__}") from None
-
-
-@contextmanager
-def open_input(path: str | Path) -> Generator[IO[bytes]]:
-    """Open a file or standard input for reading, unpacked and seekable whatever it was."""
-    with _opened(path) as file, _spool() as piped, _spool() as unpacked:
-        if file is sys.stdin.buffer or not file.seekable():
-            shutil.copyfileobj(file, piped)
-            file = piped
-        file.seek(0)
-        is_packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        if is_packed:
-            _unpack(file, unpacked)
-            file = unpacked
-        yield file
-
-
-@contextmanager
-def _opened(path: str | Path) -> Generator[IO[bytes]]:
-    if str(path) == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        file = Path(path).open("rb")  # noqa: SIM115  # closed below
-    except ValueError:
-        raise InputError("no path holds a zero byte") from None
-    with file:
-        yield file
-
-
-def _spool() -> IO[bytes]:
-    return cast("IO[bytes]", tempfile.SpooledTemporaryFile(SPOOL_BYTES))
-
-
-def _unpack(file: IO[bytes], target: IO[bytes]) -> None:
-    num_packed = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    try:
-        with gzip.GzipFile("", "rb", fileobj=file) as packed:
-            piece = packed.read(2**20)
-            free = FREE_ARRAYS if piece.startswith(b"PK") else FREE_TEXT
-            while piece:
-                target.write(piece)
-                refuse_bomb(target.tell(), num_packed, free)
-                piece = packed.read(2**20)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise InputError("the gzip data is damaged or cut short") from None
-    target.seek(0)
-
-
-def refuse_bomb(num_bytes: int, num_packed: int, free: int) -> None:
-    """Raise InputError if so few packed bytes become so many that they can only be an attack."""
-    most = free + BYTES_PER_BYTE * num_packed
-    if num_bytes > most:
-        raise InputError(f"{num_packed} packed bytes unpack to more than {most}: this is no graph")
-
-
-def start_of(file: IO[bytes]) -> bytes:
-    """Return how the file starts, without byte order mark and white space; refuse an empty one."""
-    file.seek(0)
-    start = file.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
-    if not start:
-        raise InputError("the file is empty")
-    return start
-
-
-@contextmanager
 def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
     """Open a file for writing that takes its name only once all of it is written."""
     target = Path(os.path.realpath(path))
+    number = _descriptor(path)
+    if number is not None:
+        sys.stdout.flush()  # what was printed before comes before
+        with os.fdopen(os.dup(number), "wb") as file:
+            yield file
+        return
     if target.is_dir():
         raise IsADirectoryError
-    if target.exists() and not target.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         # A pipe or a device has no name to take over.
-        with target.open("wb") as file:
+        with Path(path).open("wb") as file:
             yield file
         return
     # Not from tempfile, whose files only their owner may read.
@@ -178,6 +97,23 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _descriptor(path: str | Path) -> int | None:
+    """Return which of this process's open files the path names, as /dev/stdout and >(…) do.
+
+    Such a file is written where it stands: it may be a pipe, or already hold what the shell or
+    this process has written, and to put another in its place would lose that.
+    """
+    name = os.path.abspath(path)
+    for _ in range(40):  # as many links as the system follows
+        folder, last = os.path.realpath(os.path.dirname(name)), os.path.basename(name)
+        if folder == f"/proc/{os.getpid()}/fd" and last.isdecimal():
+            return int(last)
+        if not os.path.islink(name):
+            return None
+        name = os.path.join(folder, os.readlink(name))
+    return None
 
 
 @contextmanager
@@ -214,13 +150,31 @@ def locked(path: Path, what: Path) -> Generator[None]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text to a file, all of it or nothing; `-` is standard output."""
+    """Write text to a file, all of it or nothing; `-` is standard output.
+
+    What goes to a terminal is made `visible`; everything else is written as it is.
+    """
     if str(path) == "-":
-        sys.stdout.write(text)
+        sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         return
     with named(path), atomic_file(path) as file:
+        text = visible(text) if file.isatty() else text
         # Half a character from JSON's \ud800 has no UTF-8; it is shown, not lost.
         file.write(text.encode(errors="backslashreplace"))
+
+
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Return the lines from here on, once it is known that each of them ends.
+
+    Raises:
+        InputError: there is a line of `LONGEST_LINE` bytes, or somewhat more.
+    """
+    start = file.tell()
+    while len(piece := file.read(LONGEST_LINE)) == LONGEST_LINE:
+        if b"\n" not in piece:
+            raise InputError(f"a line is longer than {LONGEST_LINE:,} bytes: this is no graph")
+    file.seek(start)
+    return iter(file)
 
 
 class Lines(Iterator[str]):
@@ -229,7 +183,7 @@ class Lines(Iterator[str]):
     def __init__(self, file: IO[bytes], comments: str) -> None:
         file.seek(0)
         file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
-        self._lines = iter(file)
+        self._lines = lines_of(file)
         self._comments = comments
         self.number = 0
         self.ends = "\r\n"
@@ -301,9 +255,14 @@ def amount_of(text: str, line: int, what: str = "capacity") -> int:
 
 def parse_json(file: IO[bytes]) -> Any:
     """Return what a JSON file says; a broken one is an InputError with its line."""
+    data = bytearray()
     file.seek(0)
+    while piece := file.read(2**24):
+        if b"\0" in piece:  # also what a sparse file of any size reads as
+            raise InputError("this is not JSON: it holds a zero byte")
+        data += piece
     try:
-        return json.loads(file.read().decode("utf-8-sig"))
+        return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InputError("this is not text in UTF-8") from None
     except json.JSONDecodeError as error:

@@ -21,13 +21,15 @@ from typing import IO, Any, cast
 import numpy as np
 
 from augury.classical.formats.edge_list import written_arcs
-from augury.classical.formats.files import foreign, parse_json, refuse_claim
+from augury.classical.formats.files import parse_json, refuse_claim
+from augury.classical.formats.foreign import foreign_parser
 from augury.classical.formats.labels import (
     Numbering,
     ReadOptions,
     ascending,
     ends_by_label,
     ends_of,
+    ignored_costs,
     refuse_shared,
     without_lists,
 )
@@ -54,11 +56,11 @@ def read_json(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowNet
     if "edges" not in found or options.flow:
         needed = '"arcs"' if options.flow else '"edges" or "arcs"'
         raise InputError(f"the JSON object lacks {needed}")
-    return _graph(found)
+    return _graph(found, options)
 
 
-def _graph(data: dict[str, Any]) -> BipartiteGraph:
-    edges = _tuples(data, "edges", ("left", "right"))
+def _graph(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph:
+    edges = _tuples(data, "edges", ("left", "right"), options)
     sides = [_nodes(data.get(key), f"{key} nodes", len(edges)) for key in ("left", "right")]
     ends = array("i"), array("i")
     for position, edge in enumerate(edges):
@@ -74,7 +76,7 @@ def _graph(data: dict[str, Any]) -> BipartiteGraph:
 
 
 def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork:
-    arcs = _tuples(data, "arcs", ("tail", "head", "capacity"))
+    arcs = _tuples(data, "arcs", ("tail", "head", "capacity"), options)
     index = _nodes(data.get("nodes"), "nodes", len(arcs))
     tail, head, capacity = array("i"), array("i"), array("q")
     for position, (u, v, amount) in enumerate(arcs):
@@ -104,14 +106,22 @@ def _ordered(index: Numbering, *numbers: IntArray) -> tuple[list[Label], list[In
     return (labels, list(numbers)) if index.place else ascending(labels, *numbers)
 
 
-def _tuples(data: dict[str, Any], key: str, parts: tuple[str, ...]) -> list[list[Any]]:
+def _tuples(
+    data: dict[str, Any], key: str, parts: tuple[str, ...], options: ReadOptions
+) -> list[list[Any]]:
     entries = data[key]
     if not isinstance(entries, list):
         raise InputError(f'"{key}" must be a list')
+    num_parts = len(parts)
     for position, entry in enumerate(cast("list[list[Any]]", entries)):
-        if type(entry) is not list or len(entry) != len(parts):
-            form = ", ".join(parts)
-            raise InputError(f'"{key}" entry {position} is {reprlib.repr(entry)}, not [{form}]')
+        if type(entry) is list and len(entry) == num_parts:
+            continue
+        told = f'"{key}" entry {position} is {reprlib.repr(entry)}, not [{", ".join(parts)}]'
+        if type(entry) is not list or len(entry) != num_parts + 1:
+            raise InputError(told)
+        if not options.ignore_costs:
+            raise ignored_costs(f"{told}: a cost")
+        entries[position] = entry[:num_parts]
     return cast("list[list[Any]]", entries)
 
 
@@ -146,7 +156,7 @@ def _number(label: Any, index: Numbering, where: str) -> int:
 def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph | FlowNetwork:
     import networkx as nx
 
-    with foreign("NetworkX node-link data"):
+    with foreign_parser("NetworkX node-link data"):
         key = "links" if "links" in data else "edges"
         graph = cast("Any", nx).node_link_graph(data, edges=key)
         num_listed = len({without_lists(node["id"]) for node in data["nodes"]})
@@ -154,11 +164,21 @@ def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Bipartite
             raise InputError('a node stands twice in "nodes"')
         if num_listed < len(graph):
             raise InputError(f'"{key}" names a node that "nodes" does not list')
+        if not options.ignore_costs:
+            _refuse_attributes(graph)
         if not options.flow:
             return BipartiteGraph.from_networkx(graph)
         labels: list[Label] = list(graph)
         ends = ends_by_label(labels, options)
         return FlowNetwork.from_networkx(graph, labels[ends["source"]], labels[ends["sink"]])
+
+
+def _refuse_attributes(graph: Any) -> None:
+    """Raise InputError if weights or costs of the edges differ; none is 1, as in NetworkX."""
+    for name in ("weight", "cost"):
+        amounts = [amount for _, _, amount in graph.edges(data=name, default=1)]
+        if any(amount != amounts[0] for amount in amounts):
+            raise ignored_costs(f"the attribute {name!r} of the edges")
 
 
 def write_json(graph: BipartiteGraph | FlowNetwork, file: IO[bytes]) -> None:

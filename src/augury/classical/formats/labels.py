@@ -39,6 +39,16 @@ class ReadOptions:
     """The label of the source, as text; in matrices the node number from 0."""
     sink: str | None = None
     """The label of the sink, as text; in matrices the node number from 0."""
+    ignore_costs: bool = False
+    """Read the edges of a file that also has costs or weights; else such a file is refused."""
+
+
+def ignored_costs(what: str) -> InputError:
+    """Return the refusal of costs: `what` says which they are."""
+    return InputError(
+        f"{what} would be ignored, for matchings are of greatest cardinality and flows of greatest "
+        "value; --ignore-costs, in Python ReadOptions(ignore_costs=True), reads the edges alone"
+    )
 
 
 class Numbering(dict[Label, int]):

@@ -1,4 +1,4 @@
-"""A Matrix Market or `.npz` file becomes a `BipartiteGraph` or a `FlowNetwork`, and back.
+"""A Matrix Market, `.npz` or `.npy` file becomes a `BipartiteGraph` or a `FlowNetwork`, and back.
 
 A matrix is biadjacent: rows are left nodes, columns right ones, non-zeros edges. Where the options
 ask for a flow network it is square instead and holds the capacity of u → v at (u, v). A matrix has
@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 import reprlib
+import zipfile
 from array import array
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -21,15 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.formats.edge_list import arcs_of
-from augury.classical.formats.files import (
-    FREE_ARRAYS,
-    LineError,
-    Lines,
-    foreign,
-    refuse_bomb,
-    refuse_claim,
-)
-from augury.classical.formats.labels import ReadOptions, ends_of
+from augury.classical.formats.files import LineError, Lines, lines_of, refuse_claim
+from augury.classical.formats.foreign import foreign_parser, refuse_archive
+from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
+from augury.classical.formats.npy import Archive, read_array
+from augury.classical.formats.opened import FREE_ARRAYS, refuse_bomb
 from augury.classical.graph import BipartiteGraph, InputError, Label
 from augury.classical.network import FlowNetwork
 
@@ -37,20 +34,22 @@ Graph = BipartiteGraph | FlowNetwork
 
 
 def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
-    """Read a matrix in coordinate layout, or in array layout if integer or real, and general."""
+    """Read a matrix in coordinate layout, or in array layout if its entries are real numbers."""
     import scipy.io
 
     num_bytes = file.seek(0, os.SEEK_END)
     _refuse_all_but_numbers(file)
-    with foreign("a Matrix Market file"):
+    with foreign_parser("a Matrix Market file"):
         size = scipy.io.mminfo(_guarded(file))
         num_rows, num_columns, num_entries, layout, field, symmetry = size
+        if layout == "array":
+            num_entries = _num_dense(num_rows, num_columns, symmetry)
         # SciPy makes room for what the header claims before it reads on.
         if num_entries > num_bytes:
             raise InputError(f"{num_entries} entries do not fit into {num_bytes} bytes")
         refuse_claim(max(num_rows, num_columns), num_entries, "rows or columns")
         if layout == "array":
-            matrix = _dense_matrix_market(file, (num_rows, num_columns), f"{field} {symmetry}")
+            matrix = _dense_matrix_market(file, (num_rows, num_columns), field, symmetry)
         else:
             matrix = scipy.io.mmread(_guarded(file))
     return _graph_of_matrix(matrix, options)
@@ -59,9 +58,11 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
 def _refuse_all_but_numbers(file: IO[bytes]) -> None:
     """Raise LineError for a line that SciPy's compiled reader (1.17) might crash on, not refuse."""
     file.seek(0)
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(lines_of(file), 1):
         if line.translate(None, b"0123456789+-.eE \t\r\n") and not line.startswith(b"%"):
-            raise LineError(number, f"{reprlib.repr(line.strip())[1:]} is not a row of numbers")
+            raise LineError(
+                number, f"{reprlib.repr(line[:80].strip())[1:]} is not a row of numbers"
+            )
 
 
 def _guarded(file: IO[bytes]) -> Any:
@@ -75,23 +76,57 @@ def _guarded(file: IO[bytes]) -> Any:
     return SimpleNamespace(read=lambda size=-1: file.read(size) or next(last, b""))
 
 
+NUMBERS = {"integer": ("q", int), "unsigned-integer": ("q", int), "real": ("d", float)}
+"""How the entries of the layout `array` are kept and read."""
+
+FIRST_BELOW = {"general": None, "symmetric": 0, "skew-symmetric": 1}
+"""Where the entries of a column start: at the top, on the diagonal, below the diagonal."""
+
+
+def _num_dense(num_rows: int, num_columns: int, symmetry: str) -> int:
+    """Return how many entries the layout `array` has."""
+    first = FIRST_BELOW.get(symmetry)
+    if first is None:
+        return num_rows * num_columns
+    return num_rows * (num_rows + 1 - 2 * first) // 2
+
+
 def _dense_matrix_market(
-    file: IO[bytes], shape: tuple[int, int], kind: str
+    file: IO[bytes], shape: tuple[int, int], field: str, symmetry: str
 ) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
     """Read the layout `array`, on which SciPy's compiled reader corrupts memory."""
-    if kind not in ("integer general", "real general"):
-        raise InputError(f"a dense matrix must be integer or real, and general, not {kind}")
-    values, parse = (array("d"), float) if kind.startswith("real") else (array("q"), int)
+    if field not in NUMBERS or symmetry not in FIRST_BELOW:
+        raise InputError(
+            f"a dense matrix must be integer or real, and {', '.join(FIRST_BELOW)}, "
+            f"not {field} {symmetry}"
+        )
+    code, parse = NUMBERS[field]
+    values: Any = array(code)
     lines = Lines(file, "%")
     next(lines)
     for line in lines:
         try:
-            values.append(cast("Any", parse(line)))
+            values.append(parse(line))
         except (ValueError, OverflowError):
             raise LineError(lines.number, f"{reprlib.repr(line)} is not a number") from None
-    if len(values) != shape[0] * shape[1]:
-        raise InputError(f"{shape[0] * shape[1]} entries are announced, but {len(values)} follow")
-    return np.asarray(values).reshape(shape, order="F")
+    announced = _num_dense(*shape, symmetry)
+    if len(values) != announced:
+        raise InputError(f"{announced} entries are announced, but {len(values)} follow")
+    first = FIRST_BELOW[symmetry]
+    if first is None:
+        return np.asarray(values).reshape(shape, order="F")
+    return _from_triangle(np.asarray(values), shape, first)
+
+
+def _from_triangle(values: Any, shape: tuple[int, int], first: int) -> npt.NDArray[Any]:
+    """Return the whole matrix of which a file has the lower triangle, column by column."""
+    if shape[0] != shape[1]:
+        raise InputError(f"a symmetric matrix is square, not {shape[0]} x {shape[1]}")
+    matrix = np.zeros(shape, values.dtype)
+    column, row = np.triu_indices(shape[0], first)
+    matrix[column, row] = -values if first else values
+    matrix[row, column] = values
+    return matrix
 
 
 def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
@@ -101,9 +136,14 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
         raise InputError(f"a matrix has two dimensions, not {matrix.ndim}")
     if matrix.dtype.kind not in "biufc":
         raise InputError(f"a matrix holds numbers, not {matrix.dtype}")
+    if is_dense and not matrix.size:  # here bytes and edges say nothing of the size
+        refuse_claim(max(matrix.shape), 0, "rows or columns")
     if not options.flow:
         make = BipartiteGraph.from_dense if is_dense else BipartiteGraph.from_scipy
-        return make(matrix)
+        graph = make(matrix)
+        if not options.ignore_costs:
+            _refuse_costs(matrix)
+        return graph
     lacking = {
         end: f"a matrix does not say which node is the {end}: use --{end}"
         for end in ("source", "sink")
@@ -111,6 +151,16 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
     ends = ends_of(range(matrix.shape[0]), {}, options, lacking)
     make = FlowNetwork.from_dense if is_dense else FlowNetwork.from_scipy
     return make(matrix, **ends)
+
+
+def _refuse_costs(matrix: Any) -> None:
+    """Raise InputError if the entries that are not zero differ: then they mean something."""
+    # Before SciPy adds up those that stand twice, which are one edge.
+    values = matrix if isinstance(matrix, np.ndarray) else matrix.tocoo().data
+    values = values[values != 0]
+    if values.size and (values != values[0]).any():
+        other = values[values != values[0]][0]
+        raise ignored_costs(f"the entries of the matrix differ ({values[0]} and {other}): costs")
 
 
 def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
@@ -123,38 +173,72 @@ def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
 
 def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
     """Read the arrays of a graph or a network, or one matrix, sparse or dense."""
-    with foreign("an .npz file"):
-        arrays = np.load(file, allow_pickle=False)
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise InputError("this is not an .npz file: there is no archive in it")
-        _refuse_bomb(arrays, file)
+    with foreign_parser("an .npz file"), zipfile.ZipFile(file) as archive:
+        refuse_archive(archive.namelist())
+        num_bytes = sum(member.file_size for member in archive.infolist())
+        refuse_bomb(num_bytes, file.seek(0, os.SEEK_END), FREE_ARRAYS)
+        arrays = Archive(archive)
         keys = set(arrays.files)
         if "num_left" in keys:
             return _graph_of_arrays(arrays)
         if "num_nodes" in keys:
             return _network_of_arrays(arrays, options)
         if {"format", "shape"} <= keys:
-            return _graph_of_matrix(_sparse_of_archive(file), options)
+            return _graph_of_matrix(_sparse_of_arrays(arrays), options)
         if len(keys) == 1:
             return _graph_of_matrix(arrays[keys.pop()], options)
     held = ", ".join(sorted(keys))[:80] or "nothing"
     raise InputError(f"the .npz file holds neither one matrix nor a graph, but {held}")
 
 
-def _refuse_bomb(arrays: Any, file: IO[bytes]) -> None:
-    num_bytes = sum(member.file_size for member in arrays.zip.infolist())
-    refuse_bomb(num_bytes, file.seek(0, os.SEEK_END), FREE_ARRAYS)
+def read_npy(file: IO[bytes], options: ReadOptions) -> Graph:
+    """Read one dense matrix."""
+    num_bytes = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    with foreign_parser("a .npy file"):
+        return _graph_of_matrix(read_array(file, num_bytes), options)
 
 
-def _sparse_of_archive(file: IO[bytes]) -> Any:
+def _sparse_of_arrays(arrays: Archive) -> Any:
+    """Return the matrix that `scipy.sparse.save_npz` wrote."""
     import scipy.sparse
 
-    file.seek(0)
-    matrix: Any = scipy.sparse.load_npz(file)
-    refuse_claim(max(matrix.shape, default=0), matrix.nnz, "rows or columns")
-    if matrix.format in ("csr", "csc", "bsr"):
+    name = arrays["format"].item()
+    name = name.decode("ascii") if isinstance(name, bytes) else str(name)
+    kind: Any = getattr(scipy.sparse, f"{name}_array") if name in PARTS else None
+    if kind is None:
+        raise InputError(f"a sparse matrix of the format {name[:20]!r} is not read")
+    if name == "coo" and "coords" in arrays.files:
+        parts: Any = tuple(_integers(arrays, "coords"))
+    else:
+        parts = tuple(_integers(arrays, key) for key in PARTS[name])
+    places = parts if name in ("csr", "csc", "bsr") else (parts if name == "coo" else parts[0],)
+    shape = tuple(_integers(arrays, "shape").tolist())
+    refuse_claim(max(shape, default=0), arrays["data"].size, "rows or columns")
+    matrix = kind((arrays["data"], *places), shape=shape)
+    if name in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)  # compiled code would follow wrong indices anywhere
     return matrix
+
+
+PARTS = {
+    "csr": ("indices", "indptr"),
+    "csc": ("indices", "indptr"),
+    "bsr": ("indices", "indptr"),
+    "coo": ("row", "col"),
+    "dia": ("offsets",),
+}
+"""What says, in each of SciPy's formats, where the entries stand."""
+
+
+def _integers(arrays: Archive, key: str) -> npt.NDArray[np.int64]:
+    """Return an array of whole numbers; SciPy only warns of others, and rounds them."""
+    if key not in arrays.files:
+        raise InputError(f"the .npz file lacks the array {key!r}")
+    values = arrays[key]
+    if values.size and values.dtype.kind not in "iu":
+        raise InputError(f"the array {key!r} must hold whole numbers, not {values.dtype}")
+    return values.astype(np.int64)
 
 
 def _graph_of_arrays(arrays: Any) -> BipartiteGraph:

@@ -159,9 +159,13 @@ def push_flows(batch: Batch, *, network: CellNetwork | None = None) -> tuple[Wid
 
 
 def as_bytes(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Return bytes of 0 and 1, without a copy where the array is Boolean."""
-    is_edge = adjacency if adjacency.dtype == np.bool_ else adjacency != 0
-    return np.ascontiguousarray(is_edge).view(np.uint8)
+    """Return bytes of 0 and 1, without a copy where that is what they are.
+
+    A Boolean array may hold other bytes: `np.array([2], np.uint8).view(bool)` is True.
+    """
+    is_bytes = adjacency.dtype in (np.bool_, np.uint8)
+    octets = np.ascontiguousarray(adjacency if is_bytes else adjacency != 0).view(np.uint8)
+    return octets if octets.max(initial=0) <= 1 else (octets != 0).view(np.uint8)
 
 
 def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
@@ -268,7 +272,7 @@ def _match_evaluated(
     from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
     from augury.neural.engines.ties import turning_weights
-    from augury.neural.execute import threads_for
+    from augury.neural.isolation import threads_for
 
     count, num_left, num_right = adjacency.shape
     graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]

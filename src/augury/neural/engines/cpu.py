@@ -22,11 +22,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from augury.neural.compiled import compiled as on_disk
 from augury.neural.engines import ties
 
 WORD = 64
@@ -36,7 +36,7 @@ ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 MULTIPLIER, TWENTY, HALF = ties.MULTIPLIER, np.uint64(20), np.uint64(32)
 MAX_WEIGHT = np.uint64(ties.MAX_WEIGHT)
 
-compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")
+compiled: Any = on_disk(nogil=True, error_model="numpy")
 turn = compiled(ties.turn)
 
 

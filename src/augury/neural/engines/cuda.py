@@ -22,6 +22,7 @@ import torch
 
 from augury.cells.network import CellNetwork
 from augury.classical.graph import InputError
+from augury.neural.isolation import inference
 
 FOLDER = Path(__file__).parent
 WORDS = {
@@ -120,13 +121,12 @@ def on_device(adjacency: Any) -> Any:
         array = module.from_dlpack(adjacency)
     if array.ndim != 3:
         raise InputError(f"the adjacency has {array.ndim} axes, not (graph, left, right)")
-    if array.dtype == module.bool_:
-        return module.ascontiguousarray(array).view(module.uint8)
-    return module.ascontiguousarray(array != 0).view(module.uint8)
+    is_bytes = array.dtype in (module.bool_, module.uint8)
+    return module.ascontiguousarray(array if is_bytes else array != 0).view(module.uint8)
 
 
 def pack(adjacency: Any, size: int | None = None) -> Packed:
-    """(graph, left, right) bytes of 0 and 1 on the device → one word for each column.
+    """(graph, left, right) bytes on the device, 0 for no edge → one word for each column.
 
     Args:
         adjacency: the graphs.
@@ -168,7 +168,7 @@ def match_packed(packed: Packed, variant: tuple[int, int] | None = None) -> tupl
     return mates, rounds
 
 
-@torch.inference_mode()
+@inference()
 def network_parameters(network: CellNetwork) -> npt.NDArray[np.float32]:
     """Return what `network.cu` wants of a network, by the network's own layers, flat.
 

@@ -71,7 +71,7 @@ def is_available(network: PaperNetwork, device: torch.device | str) -> bool:
 
 def search_recipe(network: PaperNetwork) -> Recipe:
     """Take the weights of a Bellman-Ford search out of a network."""
-    codes = network.encode_integers(torch.arange(2**network.bits))
+    codes = network.encode_integers(torch.arange(2**network.bits, device="cpu"))
     inputs, of_latent = network.search_nodes.weight.split(network.hidden, dim=1)
     return _recipe(
         network, codes @ inputs.mT, of_latent, network.distance.weight, network.search_goes_on
@@ -119,7 +119,7 @@ def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: W
         wiring: who hears whom.
     """
     last_values = values.clone()
-    latent = torch.zeros(wiring.num_nodes, recipe.of_latent.shape[0])
+    latent = recipe.of_latent.new_zeros(wiring.num_nodes, recipe.of_latent.shape[0])
     encoded = torch.zeros_like(latent)
     *weights, delta = recipe
     steps = _loops().search(
@@ -139,7 +139,7 @@ def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: W
 
 def best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring) -> Tensor:
     """(node, 1), (row, 1) → (node,): the link with the highest score, the first among equals."""
-    best = torch.empty(wiring.num_nodes, dtype=torch.int64)
+    best = torch.empty(wiring.num_nodes, dtype=torch.int64, device="cpu")
     arrays = sent.numpy()[:, 0], along.numpy()[:, 0], row.numpy()
     _loops().best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
     return best

@@ -11,6 +11,8 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
+from augury.neural.compiled import compiled
+
 BLOCK = 64
 """Nodes that pass together: enough for a product to be quick, few enough to stay in the cache, and
 a product this small never wakes BLAS's threads."""
@@ -27,7 +29,7 @@ LOW, HIGH = np.float32(-87), np.float32(88)
 TAYLOR = tuple(np.float32(1 / n) for n in (5040, 720, 120, 24, 6, 2))
 """The coefficients of r^7 to r^2 in e^r."""
 
-_compiled = numba.njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+_compiled = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 """A product and a sum may become one operation; nothing else is reordered."""
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from augury.neural.compiled import compiled
 from augury.neural.engines.loops import BLOCK, ONE, REAL, SLOPE, TINY, ZERO, decode, exp, leaky
 
 FloatArray = npt.NDArray[np.float32]
 
-_compiled = numba.njit(cache=True, fastmath={"contract", "nsz"}, error_model="numpy")
+_compiled = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 class Kept(NamedTuple):

@@ -185,7 +185,14 @@ extern "C" __global__ void pack(
     columns[place] = bits;
 }
 
-// The same where the columns are a multiple of 4 and the bytes are 0 or 1: a thread makes four.
+// Each of four bytes becomes 1 unless it is 0: the bytes of a Boolean array need not be 0 or 1.
+__device__ inline unsigned int ones(unsigned int octets) {
+    octets = (octets | octets >> 4) & 0x0f0f0f0fu;
+    octets = (octets | octets >> 2) & 0x03030303u;
+    return (octets | octets >> 1) & 0x01010101u;
+}
+
+// The same where the columns are a multiple of 4: a thread makes four.
 extern "C" __global__ void pack_four(
     const unsigned int* adjacency, word* columns, long long num_graphs, int num_left, int num_right
 ) {
@@ -198,7 +205,7 @@ extern "C" __global__ void pack_four(
     for (int low = 0; low < num_left; low += 8) {
         unsigned int octets = 0;  // eight rows of four columns, a byte each
         for (int u = min(low + 8, num_left) - 1; u >= low; --u)
-            octets = octets + octets + cells[u * width];
+            octets = octets + octets + ones(cells[u * width]);
         for (int k = 0; k < 4; ++k) bits[k] |= (word)(octets >> (8 * k) & 255) << low;
     }
     for (int k = 0; k < 4; ++k) columns[4 * place + k] = bits[k];

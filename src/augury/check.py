@@ -1,0 +1,65 @@
+"""Anybody's answer to a graph in any form becomes a `Certificate`.
+
+Graphs are read as `solve` reads them (`inputs`), and answers are checked by `classical.certificate`
+alone, which knows neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from augury.classical import certificate
+from augury.classical.certificate import Certificate
+from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray
+from augury.classical.network import FlowNetwork
+from augury.inputs import as_graph
+
+
+def certify(graph: Any, matching: Iterable[tuple[Label, Label]]) -> Certificate:
+    """Check pairs of labels (numbers, where the graph has no labels) as a matching.
+
+    Args:
+        graph: whatever `solve` takes for a bipartite graph.
+        matching: the pairs (left, right).
+
+    Raises:
+        InputError: the graph cannot be read, or is a flow network.
+        TypeError: `graph` holds no graph that we know.
+
+    >>> certify([("ann", "cook"), ("bob", "cook"), ("bob", "sing")], [("bob", "cook")])
+    Certificate(legal, 1 short of the maximum 2)
+    """
+    read = as_graph(graph)
+    if not isinstance(read, BipartiteGraph):
+        raise InputError("this is a flow network: certify_flow checks its flows")
+    return certificate.certify(read, matching)
+
+
+def certify_flow(
+    network: Any,
+    flow: WideArray | Iterable[tuple[Label, Label, int]],
+    *,
+    source: Label = None,
+    sink: Label = None,
+) -> Certificate:
+    """Check a flow: (tail, head, amount) by label, or the net flow of each arc as an array.
+
+    Args:
+        network: whatever `solve` takes for a flow network.
+        flow: what arcs carry; each arc must keep to its own capacity, whatever its reverse carries.
+        source: as in `solve`.
+        sink: as in `solve`.
+
+    Raises:
+        InputError: the network cannot be read, or is a bipartite graph.
+        TypeError: `network` holds no graph that we know.
+
+    >>> arcs = [("s", "a", 3), ("a", "t", 2)]
+    >>> certify_flow(arcs, [("s", "a", 2), ("a", "t", 2)], source="s", sink="t")
+    Certificate(legal and maximum, 2)
+    """
+    read = as_graph(network, source, sink)
+    if not isinstance(read, FlowNetwork):
+        raise InputError("this is a bipartite graph: give source and sink, or use certify")
+    return certificate.certify_flow(read, flow)

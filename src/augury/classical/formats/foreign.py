@@ -1,0 +1,112 @@
+"""Files of other formats become one sentence that names the format and says what to do instead.
+
+A format is known by its first bytes, as `file` does it; by its ending only where the bytes of a
+text say nothing. Parsers of other libraries are called inside `foreign_parser`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from augury.classical.graph import InputError
+
+AS_CSV = "export the edges as CSV"
+AS_SPARSE = "save the matrix with scipy.sparse.save_npz or numpy.save"
+UNPACK = "unpack it first, only gzip is unpacked here"
+NO_GRAPH = "there is no graph to read in it"
+NO_PICKLE = "loading it could run any code; save the graph as JSON or its matrix as .npz"
+
+
+def _networkx(function: str) -> str:
+    return f"read it with networkx.{function} and solve that graph in Python"
+
+
+BINARY: list[tuple[bytes, str, str]] = [
+    (rb"\x80[\x02-\x05]|ccopy_reg\n|[]}]q\0\(", "a pickle", NO_PICKLE),
+    (rb"\x89HDF\r\n", "HDF5", AS_SPARSE),
+    (rb"CDF[\x01\x02\x05]", "NetCDF", AS_SPARSE),
+    (rb"MATLAB 5\.0", "a MATLAB file", AS_SPARSE),
+    (rb"RD[AX][23]\n|[XA]\n\0", "a file of R", "export it with write.csv"),
+    (rb"PAR1", "Parquet", AS_CSV),
+    (rb"ARROW1|FEA1", "Arrow or Feather", AS_CSV),
+    (rb"\xd0\xcf\x11\xe0", "an old Office document", f"in a spreadsheet, {AS_CSV}"),
+    (rb"SQLite format 3", "an SQLite database", AS_CSV),
+    (rb"BZh[1-9]1AY&SY", "bzip2", UNPACK),
+    (rb"\xfd7zXZ", "xz", UNPACK),
+    (rb"\x28\xb5\x2f\xfd", "Zstandard", UNPACK),
+    (rb"7z\xbc\xaf|Rar!\x1a", "an archive", UNPACK),
+    (rb".{257}ustar", "a tar archive", UNPACK),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8[79]a|BM....\0\0\0\0|II\*\0|MM\0\*", "an image", NO_GRAPH),
+    (rb"RIFF....WEBP", "an image", NO_GRAPH),
+    (rb"%PDF-", "a PDF", NO_GRAPH),
+    (rb"\x7fELF|MZ.{58}", "a program", NO_GRAPH),
+    (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "save it as UTF-8"),
+    (rb".{7}\0\s*\{", "a safetensors file", "a network goes to --model"),
+]
+"""(how it starts, what it is, what to do), tried where the start holds bytes that no text has."""
+
+TEXT: list[tuple[bytes, str, str]] = [
+    (rb"<(\?xml|!).*?<graphml\b|<graphml\b", "GraphML", _networkx("read_graphml")),
+    (rb"<(\?xml|!).*?<gexf\b|<gexf\b", "GEXF", _networkx("read_gexf")),
+    (rb"<(\?xml|!).*?<html\b|<html\b|<!doctype html", "a web page", NO_GRAPH),
+    (rb"<\?xml|<!doctype|<svg\b", "XML", AS_CSV),
+    (rb"((#|creator|version|comment)[^\n]*\n\s*)*graph\s*\[", "GML", _networkx("read_gml")),
+    (rb"(strict\s+)?(di)?graph\b[^\n,;{]*\{", "Graphviz DOT", _networkx("nx_pydot.read_dot")),
+    (rb"\*(vertices|network)\b", "Pajek", _networkx("read_pajek")),
+    (rb">>(graph|sparse|digraph)6<<", "graph6", _networkx("read_graph6 or read_sparse6")),
+    (rb"LEDA\.GRAPH", "LEDA", _networkx("read_leda")),
+    (rb"\([dl]p\d+\n|ccopy_reg\n|c(networkx|numpy)\S*\n", "a pickle", NO_PICKLE),
+]
+"""The same for text; no pattern may be slow on any bytes."""
+
+IN_ARCHIVES: list[tuple[str, str, str]] = [
+    ("xl/", "an Excel workbook", AS_CSV),
+    ("word/", "a Word document", NO_GRAPH),
+    ("content.xml", "an OpenDocument file", f"in a spreadsheet, {AS_CSV}"),
+    ("data.pkl", "a file of torch.save", NO_PICKLE),
+]
+"""What a member of a zip archive starts or ends with, what the archive is, what to do."""
+
+
+def refuse_foreign(start: bytes) -> None:
+    """Raise InputError if the first bytes of a file belong to a format that is not read."""
+    if _is_text(start):
+        table, start, flags = TEXT, start.lstrip(), re.IGNORECASE | re.DOTALL
+    else:
+        table, flags = BINARY, re.DOTALL
+    for pattern, name, remedy in table:
+        if re.match(pattern, start, flags):
+            raise InputError(f"this is {name}, which is not read: {remedy}")
+
+
+def _is_text(start: bytes) -> bool:
+    if re.search(rb"[\x00-\x08\x0e-\x1f]", start):
+        return False
+    try:
+        start.decode()
+    except UnicodeDecodeError as error:
+        return error.start > len(start) - 4  # a character that goes on behind the start
+    return True
+
+
+def refuse_archive(names: list[str]) -> None:
+    """Raise InputError for a zip archive in which no member is an array."""
+    if any(name.endswith(".npy") for name in names):
+        return
+    for part, what, remedy in IN_ARCHIVES:
+        if any(name.startswith(part) or name.endswith(part) for name in names):
+            raise InputError(f"this is {what}, which is not read: {remedy}")
+    raise InputError("this is a zip archive without arrays, which is not read: unpack it first")
+
+
+@contextmanager
+def foreign_parser(what: str) -> Generator[None]:
+    """Turn whatever a parser of another library throws at damaged bytes into one sentence."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"this is not {what}: {str(error) or type(error).__name__}") from None

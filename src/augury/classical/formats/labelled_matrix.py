@@ -1,0 +1,154 @@
+"""A table with labels of rows and columns becomes a `BipartiteGraph`, or with `flow` a network.
+
+            cook,drive,sing
+    ann,    1,   ,     1            blank and 0: no edge; the nodes keep the order of the table
+    bob,    0,   1,    0
+
+This is how spreadsheets and ecologists write bipartite graphs. The first cell is empty, or names
+the rows if nothing speaks for an edge list; where both readings are possible, both are named.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from array import array
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from augury.classical.formats.files import LineError, Lines, amount_of, rows
+from augury.classical.formats.labels import (
+    INTEGER,
+    Numbering,
+    ReadOptions,
+    ends_by_label,
+    ignored_costs,
+)
+from augury.classical.graph import BipartiteGraph, Label
+from augury.classical.network import FlowNetwork
+
+
+class Look(NamedTuple):
+    """What the rows below the first say about a table."""
+
+    is_matrix: bool
+    """Each is a new label, then numbers or blank cells."""
+    is_edges: bool
+    """Each starts with two labels."""
+    has_numbers: bool
+    """The labels of the rows are integers."""
+
+
+def look_at(table: Iterator[list[str]], width: int) -> Look:
+    """Look at the rows of a table, as far as the first that cannot be one of a matrix."""
+    seen: set[str] = set()
+    is_edges = has_numbers = True
+    for row in table:
+        if len(row) != width or row[0] in seen or not all(map(_is_entry, row[1:])):
+            return Look(False, True, False)
+        seen.add(row[0])
+        is_edges = is_edges and row[1] != ""
+        has_numbers = has_numbers and INTEGER.fullmatch(row[0]) is not None
+    return Look(bool(seen), is_edges, has_numbers)
+
+
+def _is_entry(cell: str) -> bool:
+    return not cell or _value(cell) is not None
+
+
+def _value(cell: str) -> int | float | None:
+    """Return the number in a cell, None if there is none; an integer exactly."""
+    if cell.isdecimal() and cell.isascii() and len(cell) <= 18:
+        return int(cell)
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in cell else None
+
+
+def read_labelled_matrix(
+    file: IO[bytes], options: ReadOptions, separators: str
+) -> BipartiteGraph | FlowNetwork:
+    """Read a table whose first row holds the labels of the columns behind one cell."""
+    lines = Lines(file, "#%")
+    table = rows(lines, separators)
+    entries = _Entries(next(table)[1:], options, lines.number)
+    for row in table:
+        entries.read(row, lines.number)
+    return entries.network() if options.flow else entries.graph()
+
+
+class _Entries:
+    """The entries of a table that are not zero, as numbers of rows and columns."""
+
+    def __init__(self, columns: list[str], options: ReadOptions, line: int) -> None:
+        self.options = options
+        self.rows, self.columns = Numbering(), Numbering()
+        self.row, self.column, self.capacity = array("i"), array("i"), array("q")
+        self.first: int | float = 0
+        for label in columns:
+            _add(label, self.columns, line, "columns")
+
+    def read(self, row: list[str], line: int) -> None:
+        """Take in one row."""
+        if len(row) != len(self.columns) + 1:
+            width = len(self.columns) + 1
+            raise LineError(line, f"{len(row)} columns where the first row has {width}")
+        number = _add(row[0], self.rows, line, "rows")
+        for position, cell in enumerate(row[1:]):
+            if not cell or cell == "0":
+                continue
+            value = _value(cell)
+            if value is None:
+                told = reprlib.repr(cell)
+                raise LineError(line, f"column {position + 2} holds {told}, which is not a number")
+            if value:
+                self.row.append(number)
+                self.column.append(position)
+                self._keep(value, cell, line)
+
+    def _keep(self, value: int | float, cell: str, line: int) -> None:
+        """Keep a capacity; of a bipartite graph, check that the entries say no more than edges."""
+        if self.options.flow:
+            self.capacity.append(amount_of(cell, line))
+        elif not self.options.ignore_costs:
+            self.first = self.first or value
+            if value != self.first:
+                told = f"the entries of the matrix differ ({self.first} and {value}): costs"
+                raise LineError(line, str(ignored_costs(told)))
+
+    def graph(self) -> BipartiteGraph:
+        """Return the rows as left nodes, the columns as right ones."""
+        labels = [_labels(list(side)) for side in (self.rows, self.columns)]
+        ends = np.asarray(self.row), np.asarray(self.column)
+        return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels)
+
+    def network(self) -> FlowNetwork:
+        """Return a network in which rows and columns of the same label are one node."""
+        nodes = Numbering(self.rows)
+        of_column = np.array([nodes[label] for label in self.columns], np.int32)
+        labels = _labels(list(nodes))
+        heads = of_column[np.asarray(self.column)] if len(self.column) else np.zeros(0, np.int32)
+        ends = ends_by_label(labels, self.options)
+        capacity = np.asarray(self.capacity)
+        tails = np.asarray(self.row)
+        return FlowNetwork.from_arcs(len(labels), tails, heads, capacity, **ends, labels=labels)
+
+
+def _add(label: str, index: Numbering, line: int, what: str) -> int:
+    """Return the number of the next row or column."""
+    number = len(index)
+    if not label:
+        raise LineError(line, f"the label of one of the {what} is empty")
+    if index[label] != number:
+        raise LineError(line, f"two {what} have the label {reprlib.repr(label)}")
+    return number
+
+
+def _labels(labels: list[Label]) -> list[Label]:
+    """Return integers if every label is written as one, as in edge lists."""
+    texts = [str(label) for label in labels]
+    return [int(text) for text in texts] if all(map(INTEGER.fullmatch, texts)) else labels

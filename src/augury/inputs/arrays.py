@@ -1,0 +1,137 @@
+"""Matrices become graphs: arrays, tensors and SciPy's sparse matrices.
+
+Rows are left nodes, columns right ones, and what is not 0 an edge; with source and sink an entry is
+the capacity of an arc. Entries that differ are costs, which would be ignored, and two rows or
+columns of whole numbers can be the ends of edges as well: both are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.graph import BipartiteGraph, InputError, refuse_text, unmasked
+from augury.classical.network import FlowNetwork
+from augury.inputs.costs import graphs_differ, ignored, numbers_differ
+from augury.inputs.ends import Ends, Graph, is_of
+
+
+def is_array(graph: Any) -> bool:
+    """Tell a NumPy array or a PyTorch tensor."""
+    return isinstance(graph, np.ndarray) or (is_of(graph, "torch") and hasattr(graph, "numpy"))
+
+
+def is_sparse(graph: Any) -> bool:
+    """Tell a SciPy sparse matrix or array, or a sparse PyTorch tensor of two dimensions."""
+    return (is_of(graph, "scipy") and hasattr(graph, "tocoo")) or (
+        _is_sparse_tensor(graph) and graph.ndim == 2 and graph.dense_dim() == 0
+    )
+
+
+def as_array(graph: Any, what: str = "tensor") -> npt.NDArray[Any]:
+    """Return an array or a tensor of any device, layout and type as an array."""
+    if isinstance(graph, np.ndarray):
+        return unmasked(graph, what)
+    try:
+        return _as_numpy(_widened(graph).to_dense() if _is_sparse_tensor(graph) else graph)
+    except (RuntimeError, TypeError) as error:  # no data behind it, or a type of its own
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"the {what} cannot be read as an array: {reason}") from None
+
+
+def from_array(graph: Any, ends: Ends | None) -> Graph:
+    """Read a dense matrix."""
+    array = as_array(graph, "matrix")
+    if ends is not None:
+        return FlowNetwork.from_dense(array, *ends)
+    if array.ndim == 2:
+        _refuse_labels(array)
+    read = BipartiteGraph.from_dense(array)
+    _refuse_two_readings(array)
+    if numbers_differ(array):
+        raise ignored("the entries of the matrix differ", "give `matrix != 0` for its edges alone")
+    return read
+
+
+def from_sparse(graph: Any, ends: Ends | None) -> Graph:
+    """Read a sparse matrix; duplicate entries are summed, but costs are what differs before."""
+    matrix = _tensor_as_scipy(graph) if _is_sparse_tensor(graph) else graph
+    if ends is not None:
+        return FlowNetwork.from_scipy(matrix, *ends)
+    read = BipartiteGraph.from_scipy(matrix)
+    if numbers_differ(matrix.tocoo(copy=False).data):
+        raise ignored("the entries of the matrix differ", "give `matrix != 0` for its edges alone")
+    return read
+
+
+def as_stack(graphs: Any) -> npt.NDArray[Any] | None:
+    """Return many graphs as one (graph, left, right) array of numbers, if that is their form."""
+    if not is_array(graphs):
+        return None
+    array = as_array(graphs, "stack of graphs")
+    if array.ndim != 3 or array.dtype.kind not in "biuf":
+        return None
+    if _has_two_readings(array) or graphs_differ(array):  # NaN differs too
+        return None  # to be refused with the graph's number
+    return array
+
+
+def _refuse_labels(array: npt.NDArray[Any]) -> None:
+    """Raise InputError for text and objects, with the way round where they can be pairs."""
+    try:
+        refuse_text(array, "the matrix")
+    except InputError as error:
+        if array.shape[1] != 2:
+            raise
+        raise InputError(f"{error}; pairs of nodes are a list, array.tolist()") from None
+
+
+def _refuse_two_readings(array: npt.NDArray[Any]) -> None:
+    """Raise InputError for what can be a matrix and the two ends of edges, as in PyG."""
+    if not _has_two_readings(array):
+        return
+    rows, columns = array.shape
+    way = "array.T.tolist()" if rows == 2 else "array.tolist()"
+    raise InputError(
+        f"an array of {rows} x {columns} whole numbers can be read in two ways: give `array != 0` "
+        f"if it is a matrix, or BipartiteGraph.from_edges({way}) if it holds the ends of edges"
+    )
+
+
+def _has_two_readings(array: npt.NDArray[Any]) -> bool:
+    """Tell two rows or columns of whole numbers that are not only 0 and 1."""
+    if 2 not in array.shape[-2:] or array.dtype.kind not in "iu" or not array.size:
+        return False
+    return bool(array.min() < 0 or array.max() > 1)
+
+
+def _is_sparse_tensor(graph: Any) -> bool:
+    return is_of(graph, "torch") and str(getattr(graph, "layout", "")).startswith("torch.sparse")
+
+
+def _tensor_as_scipy(tensor: Any) -> Any:
+    """Return a sparse tensor as SciPy's COO, entry by entry: PyTorch would sum duplicates here."""
+    import scipy.sparse
+
+    coo = tensor if str(tensor.layout) == "torch.sparse_coo" else tensor.to_sparse_coo()
+    places, values = coo._indices(), coo._values()
+    values = values.double() if values.is_floating_point() else values  # SciPy lacks narrow floats
+    entries = as_array(values), tuple(as_array(places))
+    return scipy.sparse.coo_array(entries, shape=tuple(tensor.shape))
+
+
+def _widened(tensor: Any) -> Any:
+    """Return a sparse tensor in 64 bits, in which duplicates may then be summed."""
+    if tensor.is_complex():
+        return tensor
+    return tensor.double() if tensor.is_floating_point() else tensor.long()
+
+
+def _as_numpy(tensor: Any) -> npt.NDArray[Any]:
+    tensor = tensor.detach().cpu()
+    try:
+        return tensor.resolve_conj().resolve_neg().numpy()
+    except TypeError:  # NumPy has no such type; bfloat16 and all smaller ones fit in float64
+        return tensor.double().numpy()

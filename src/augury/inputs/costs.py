@@ -1,0 +1,79 @@
+"""Values that would be ignored are refused: whoever gives costs wants more than cardinality.
+
+A matching here is of greatest cardinality and a flow of greatest value, whatever they cost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.graph import InputError
+
+COST_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        cost costs weight weights price prices distance distances score scores utility
+        utilities profit profits benefit benefits preference preferences rating ratings
+        penalty penalties
+        """,
+    )
+)
+"""Names of columns that hold costs; attributes of edges are called "weight" or "cost"."""
+
+BLOCK = 2**15
+"""Numbers that are compared while they are in the cache: all of them in one pass over memory."""
+
+
+def ignored(what: str, remedy: str, is_flow: bool = False) -> InputError:
+    """Return the refusal of costs that would be ignored, with the way round."""
+    answer = "a flow of greatest value" if is_flow else "a matching of greatest cardinality"
+    return InputError(f"{what}, but {answer} would ignore costs and weights: {remedy}")
+
+
+def numbers_differ(values: npt.NDArray[Any]) -> bool:
+    """Tell whether numbers other than 0 differ; those that do not are only marks of edges.
+
+    What is not a number (NaN) differs from all. Boolean arrays are not looked at.
+    """
+    if values.dtype.kind == "b":
+        return False
+    flat, mark = values.reshape(-1), 0
+    # As an unsigned number, what is negative is large.
+    if values.dtype.kind in "iu" and flat.view(f"u{flat.itemsize}").max(initial=0) <= 1:
+        return False
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
+        if mark == 0:
+            mark = block.max() or block.min()
+        if not ((block == 0) | (block == mark)).all():
+            return True
+    return False
+
+
+def values_differ(values: Iterable[Any]) -> bool:
+    """Tell whether values of the edges differ; None, for an edge without one, counts as 1."""
+    first: Any = None
+    for given in values:
+        value = 1 if given is None else given
+        first = value if first is None else first
+        try:
+            if value is not first and bool(value != first):
+                return True
+        except (TypeError, ValueError):  # an array, say, which is no number to begin with
+            return True
+    return False
+
+
+def graphs_differ(stack: npt.NDArray[Any]) -> bool:
+    """Tell whether the numbers of any graph in a (graph, left, right) array differ."""
+    if not numbers_differ(stack):  # of all graphs at once
+        return False
+    flat = stack.reshape(len(stack), -1)
+    low, high = flat.min(axis=1, keepdims=True), flat.max(axis=1, keepdims=True)
+    return bool(((flat != 0) & (flat != np.where(high != 0, high, low))).any())

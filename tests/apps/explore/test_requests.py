@@ -1,0 +1,62 @@
+"""Bodies are read up to their first fault, and the fault is one short line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from augury.apps.explore.requests import MOST_LETTERS, SolveRequest, TraceRequest, read
+from augury.classical.graph import InputError
+
+MANY = 20_000
+LONG = "x" * 100_000
+
+POISON: dict[str, Any] = {
+    "arcs": {"graph": {"arcs": [[]] * MANY}},
+    "edges": {"graph": {"edges": [[None, None]] * MANY}},
+    "left": {"graph": {"edges": [], "left": [[]] * MANY}},
+    "right": {"graph": {"edges": [], "right": [None] * MANY}},
+    "nodes": {"graph": {"arcs": [], "nodes": [{}] * MANY}},
+    "a long pair": {"graph": {"edges": [[[]] * MANY]}},
+    "unknown fields": {"graph": {"text": "a,b"}} | {f"k{i}": 0 for i in range(MANY)},
+    "of the graph": {"graph": {f"k{i}": 0 for i in range(MANY)}},
+    "of nothing": [[]] * MANY,
+}
+
+
+@pytest.mark.parametrize("name", POISON)
+def test_reading_stops_at_the_first_fault(name: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        TraceRequest.model_validate(POISON[name])
+    assert caught.value.error_count() < 10
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *POISON.values(),
+        {"graph": {"text": "a,b"}, LONG: 0},
+        {"graph": {"text": "a,b"}, "line\nend": 0},
+        {"graph": {"text": "a,b"}, "model": LONG},
+        {"graph": {"text": "a,b"}, "termination": LONG},
+        {"graph": {"text": "a,b", "name": LONG}},
+    ],
+    ids=[*POISON, "key", "line", "model", "termination", "name"],
+)
+def test_what_is_wrong_is_told_in_a_line(body: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        read(TraceRequest, json.dumps(body).encode())
+    told = str(caught.value)
+    assert told.startswith("body")
+    assert len(told) <= MOST_LETTERS
+    assert "\n" not in told
+
+
+def test_a_request_becomes_a_task() -> None:
+    body = {"graph": {"text": "1,2,3", "flow": True, "source": 1, "sink": 2}, "seed": 7}
+    task = read(SolveRequest, json.dumps(body).encode())
+    graph = {"text": "1,2,3", "flow": True, "source": "1", "sink": "2"}
+    assert task == {"graph": graph, "model": "discrete", "exact": True, "seed": 7}
