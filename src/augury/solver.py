@@ -400,15 +400,14 @@ def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Ru
         name, executor = path.stem, _executor(path, str(device or "cpu"))
     else:  # an executor, of a network that need not be ours
         name, executor = type(model).__name__, model
-    if engine == AUTO and hasattr(executor, "quickest"):
-        executor = executor.quickest()
-    elif engine != AUTO:
-        executor = _in_form(name, executor, engine)
+    executor = _in_form(name, executor, engine)
     return Runner(name, getattr(executor, "form", None), executor.subroutines())
 
 
 def _in_form(name: str, executor: Any, engine: str) -> Any:
-    """Return the executor with this engine, if it has that form."""
+    """Return the executor with this engine, if it has that form, or with its quickest."""
+    if engine == AUTO:
+        return executor.quickest() if hasattr(executor, "quickest") else executor
     if hasattr(executor, "form"):
         executor = replace(executor, engine=engine)
         if executor.form == engine:
