@@ -221,8 +221,10 @@ def certify(  # noqa: PLR0913  # one parameter for each option
         raise InputError("graph and answer cannot both come from standard input")
     graph = _read(file, flow, header, source, sink)
     claimed = read_answer(answer, graph)
-    is_matching = isinstance(graph, BipartiteGraph)
-    certificate = (certify_pairs if is_matching else certify_amounts)(graph, claimed)
+    if isinstance(graph, BipartiteGraph):
+        certificate = certify_pairs(graph, claimed)
+    else:
+        certificate = certify_amounts(graph, claimed)
     if json:
         told = certificate.to_dict() | {"file": file, "answer": answer, "version": __version__}
         sys.stdout.write(answer_text(told, "json"))
