@@ -246,8 +246,10 @@ def certify(  # noqa: PLR0913  # one parameter for each option
         raise InputError("graph and answer cannot both come from standard input")
     graph = _read(file, ReadOptions(flow, header, source, sink, ignore_costs))
     claimed = read_answer(answer, graph)
-    is_matching = isinstance(graph, BipartiteGraph)
-    certificate = (certify_pairs if is_matching else certify_amounts)(graph, claimed)
+    if isinstance(graph, BipartiteGraph):
+        certificate = certify_pairs(graph, claimed)
+    else:
+        certificate = certify_amounts(graph, claimed)
     if json:
         told = certificate.to_dict() | {"file": file, "answer": answer, "version": __version__}
         write_text("-", answer_text(told, "json"))
