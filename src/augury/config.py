@@ -148,25 +148,7 @@ def with_settings(config: Config, settings: Iterable[str]) -> Config:
 def with_file(config: Config, path: Path) -> Config:
     """Apply the settings of a TOML file with the tables data, network and training."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # a device might never end
-        if len(data) > MAX_BYTES:
-            raise ConfigError(f"{path}: more than {MAX_BYTES:,} bytes are no configuration")
-        tables = tomllib.loads(data.decode())
-    except OSError as error:
-        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: this is not text in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: this is not TOML: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: this TOML is nested too deeply") from None
-    except ValueError as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{path}: this TOML holds a number of thousands of digits") from None
-    try:
-        for part, values in tables.items():
+        for part, values in _tables(path).items():
             if not isinstance(values, dict):
                 raise ConfigError(
                     f"{part[:40]} must be one of the tables [data], [network], [training]"
@@ -176,6 +158,25 @@ def with_file(config: Config, path: Path) -> Config:
         return _coherent(config)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # a device might never end
+        if len(data) <= MAX_BYTES:
+            return tomllib.loads(data.decode())
+    except OSError as error:
+        raise ConfigError((error.strerror or str(error)).lower()) from None
+    except UnicodeDecodeError:
+        raise ConfigError("this is not text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"this is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError("this TOML is nested too deeply") from None
+    except ValueError:
+        raise ConfigError("this TOML holds a number of thousands of digits") from None
+    raise ConfigError(f"more than {MAX_BYTES:,} bytes are no configuration")
 
 
 def _with_value(config: Config, key: str, value: object) -> Config:
