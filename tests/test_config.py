@@ -167,11 +167,16 @@ def test_tables_of_another_version_are_refused() -> None:
         ("x = " + "[" * 100_000, "this TOML is nested too deeply"),
         ("x = " + "{a=" * 100_000, "this TOML is nested too deeply"),
         ("x = " + "9" * 5000, "this TOML holds a number of thousands of digits"),
+        (
+            "[network]\nhidden = " + "9" * 400,
+            "the setting network.hidden is 999999999999999999...99",
+        ),
+        ("[data]\np = " + "9" * 400, "the setting data.p is 999"),
         ("[data]\nseed = " + "[" * 50 + "]" * 50, "the setting data.seed is"),
         ('[data]\n"' + "x" * 9999 + '" = 1', "there is no setting"),
         ("#" * (2**20 + 1), "more than 1,048,576 bytes are no configuration"),
     ],
-    ids=["lists", "tables", "digits", "value", "name", "size"],
+    ids=["lists", "tables", "digits", "integer", "float", "value", "name", "size"],
 )
 def test_a_hostile_file_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.toml"

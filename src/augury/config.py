@@ -110,6 +110,9 @@ PRESETS: dict[str, Config] = {
 """The paper's networks, one more processor for comparison, and the discrete network."""
 
 
+LARGEST = 2**63
+"""No setting needs more, and PyTorch takes none."""
+
 MAX_BYTES = 2**20
 """A file of settings is a page; one that is larger than this holds something else."""
 
@@ -197,6 +200,8 @@ def _checked(key: str, section: type, name: str, value: object) -> object:
     """Return the value in the field's own type, or say what it should be."""
     kind = get_type_hints(section)[name]
     choices = get_args(kind)
+    if type(value) is int and abs(value) >= LARGEST:
+        raise ConfigError(f"the setting {key} is {reprlib.repr(value)}, but must be below 2^63")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if isinstance(value, list):
