@@ -389,12 +389,10 @@ def _files_in(files: list[str]) -> list[str]:
 
 def _answers_among(paths: list[Path]) -> set[Path]:
     """Return the files that are called as the answers to others are; see `_outputs`."""
+    endings = ANSWER_ENDINGS.values()
     return {
-        path
-        for graph in paths
-        for ending in ANSWER_ENDINGS.values()
-        if (path := _answer_path(graph.parent, graph, ending)) in paths
-    }
+        _answer_path(graph.parent, graph, ending) for graph in paths for ending in endings
+    } & set(paths)
 
 
 def _answer_path(folder: Path, graph: Path, ending: str) -> Path:
