@@ -18,6 +18,7 @@ from pathlib import Path
 from augury.config import Config
 from augury.experiments.evaluate import evaluate, load_models
 from augury.experiments.parts import Outcome, Part, outcome_of
+from augury.experiments.workers import lightning_quiet
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def _train(task: Training) -> Trained:
     from augury.neural.training import train
 
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="augury-") as name:
+    with tempfile.TemporaryDirectory(prefix="augury-") as name, lightning_quiet():
         folder = Path(name)
         if task.resume is not None:
             _put_back(task, folder)
