@@ -44,23 +44,28 @@ from fuzz_calls import (
     prepare_command,
     prepare_objects,
 )
-from fuzz_damage import DIMACS, EDGES, MATRICES, OBJECTS, Rng
+from fuzz_damage import DIMACS, EDGES, FOREIGN, MATRICES, OBJECTS, TABLES, Rng
 from fuzz_files import (
+    DEEP_CONFIGS,
     LARGE_GRAPHS,
-    WIDE,
+    SPECIAL_CHECKPOINTS,
     Case,
     Fault,
     attempt_answer,
     attempt_checkpoint,
+    attempt_config,
     attempt_graph,
     attempt_records,
+    deep_config,
     from_pool,
     large_graph,
     make_answer,
     make_archive,
+    make_array,
     make_checkpoint,
+    make_config,
     make_records,
-    wide_checkpoint,
+    special_checkpoint,
 )
 
 SECONDS = 5.0
@@ -111,7 +116,11 @@ TARGETS: dict[str, Target] = {
     "labels": Target(make_labels, attempt_labels),
     "records": Target(make_records, attempt_records, ("augury.experiments.records",)),
     "checkpoint": Target(
-        make_checkpoint, attempt_checkpoint, NEURAL, specials=list(WIDE), special=wide_checkpoint
+        make_checkpoint,
+        attempt_checkpoint,
+        NEURAL,
+        specials=SPECIAL_CHECKPOINTS,
+        special=special_checkpoint,
     ),
     "api": Target(
         make_objects,
@@ -124,6 +133,16 @@ TARGETS: dict[str, Target] = {
         attempt_command,
         ("augury.solver", "augury.apps.cli", "augury.verify", *NEURAL),
         prepare=prepare_command,
+    ),
+    "labelled matrix": Target(from_pool(TABLES, [".csv", ".tsv", ""]), attempt_graph),
+    "npy": Target(make_array, attempt_graph),
+    "foreign": Target(from_pool(FOREIGN, ["", ".csv", ".graphml", ".gz"]), attempt_graph),
+    "config": Target(
+        make_config,
+        attempt_config,
+        ("augury.config",),
+        specials=list(DEEP_CONFIGS),
+        special=deep_config,
     ),
 }
 
@@ -163,6 +182,8 @@ def watched(target: Target, case: Case, folder: Path, seconds: float) -> Seen:
 
     for name, data in case.files.items():
         (folder / name).write_bytes(data)
+        if case.length:
+            os.truncate(folder / name, case.length)
     signal.signal(signal.SIGPROF, over)
     can_measure = _forget_peak()
     before, started = _memory("VmRSS"), time.process_time()

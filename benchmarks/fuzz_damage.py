@@ -17,16 +17,54 @@ EDGES = [
     b"tail\thead\tcapacity\ns\ta\t3\ns\tb\t2\na\tt\t2\nb\tt\t9223372036854775806\n",
     b'worker;job\n"ann; the first";"say ""hi"""\nbob;cook\n',
     "links,rechts\nJürgen,Köchin\n李,歌\n".encode(),
+    b"worker,job,cost\nann,cook,3\nbob,cook,1\n",
+    b"ann,cook,3\nbob,cook,1.5\n",
+]
+TABLES = [
+    b",cook,drive,sing\nann,1,,1\nbob,0,1,0\n",
+    b'"","a","b"\n"x",1,0\n"y",1,1\n',
+    b"species\tbee\twasp\nrose\t1\t0\nmint\t1\t1\n",
+    b"worker;cook;sing\nann;1;0\nbob;1;1\n",
+    b",a,b\nx,3,0\ny,1,2.5\n",
+    b",s,a,t\ns,0,3,2\na,0,0,4\nt,,,\n",
+    b",2001,2002\n7,1,0\n9,0,1\n",
+]
+FOREIGN = [
+    b'<?xml version="1.0"?>\n<graphml>\n<graph edgedefault="undirected">\n<node id="a"/></graph>',
+    b'<gexf version="1.2"><graph><nodes/></graph></gexf>',
+    b'Creator "me"\ngraph [\n  node [ id 0 ]\n  edge [ source 0 target 0 ]\n]\n',
+    b"strict digraph G {\n  a -> b;\n}\n",
+    b'*Vertices 2\n1 "a"\n2 "b"\n*Edges\n1 2\n',
+    b">>graph6<<A_\n",
+    b"\x80\x04\x95\x0b\0\0\0\0\0\0\0]\x94(K\x01K\x02e.",
+    b"ccopy_reg\n_reconstructor\np0\n(cnetworkx.classes.graph\nGraph\np1\n",
+    b"PAR1\x15\x04\x15\x10\x15\x14L\x15\x02\0\0PAR1",
+    b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0",
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+    b"BZh91AY&SY\xd3\x01",
+    b"SQLite format 3\0\x10\0\x01\x01",
+    b"\x02\0\0\0\0\0\0\0{}",
+    b"PK\x03\x04\x14\0\0\0\x08\0xl/workbook.xml",
+]
+CONFIGS = [
+    b"[network]\nhidden = 64\n[training]\nlearning_rate = 1e-3\nexecution_scales = [1, 2]\n",
+    b'[data]\np = 0.5\nseed = 3\n[network]\nprocessor = "pna"\n',
+    b"network.hidden = 8\nnetwork.heads = 2\n",
 ]
 MATRICES = [
     b"%%MatrixMarket matrix coordinate pattern general\n% a comment\n3 4 4\n1 1\n2 1\n3 4\n2 2\n",
     b"%%MatrixMarket matrix coordinate integer general\n3 3 3\n1 2 5\n2 3 4\n1 3 1\n",
     b"%%MatrixMarket matrix array real general\n2 2\n1.0\n0\n0\n2.0\n",
     b"%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 1.5\n3 3 -1\n",
+    b"%%MatrixMarket matrix array integer symmetric\n3 3\n0\n1\n1\n0\n0\n1\n",
+    b"%%MatrixMarket matrix array integer skew-symmetric\n3 3\n4\n0\n4\n",
 ]
 DIMACS = [
     b"c a comment\np max 4 5\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 4 2\na 3 4 3\na 2 3 1\n",
     b"p max 2 1\nn 1 s\nn 2 t\na 1 2 9223372036854775807\n",
+    b"p asn 4 3\nn 1\nn 2\na 1 3 12\na 1 4 5\na 2 3 -7\n",
+    b"p min 2 1\nn 1 4\nn 2 -4\na 1 2 0 4 9\n",
 ]
 OBJECTS = [
     b'{"left": ["ann", "bob"], "right": 2, "edges": [["ann", 0], ["bob", 1]]}',
@@ -37,6 +75,9 @@ OBJECTS = [
     b' {"id": 2, "bipartite": 1}], "links": [{"source": 1, "target": 2}]}',
     b'{"directed": true, "multigraph": false, "graph": {}, "nodes": [{"id": "s"}, {"id": "t"}],'
     b' "edges": [{"source": "s", "target": "t", "capacity": 4}]}',
+    b'{"left": ["ann", "bob"], "edges": [["ann", "cook", 3], ["bob", "cook", 1.5]]}',
+    b'{"nodes": [{"id": 1, "bipartite": 0}, {"id": 2, "bipartite": 1}, {"id": 3, "bipartite": 1}],'
+    b' "links": [{"source": 1, "target": 2, "weight": 3}, {"source": 1, "target": 3, "cost": 1}]}',
 ]
 ANSWERS = [
     b'{"size": 2, "is_maximum": true, "matching": [["ann", "cook"], ["eve", "sing"]]}',
@@ -45,7 +86,7 @@ ANSWERS = [
     b"tail,head,flow\ns,a,2\na,t,2\n",
     b"0 0\n1 1\n",
 ]
-ENDINGS = [".csv", ".tsv", ".mtx", ".max", ".dimacs", ".npz", ".json", ".txt", "", ".GZ"]
+ENDINGS = [".csv", ".tsv", ".mtx", ".max", ".dimacs", ".npz", ".npy", ".json", ".txt", "", ".GZ"]
 
 NUMBERS = [
     b"0", b"-1", b"1", b"2", b"1e3", b"2.0", b"0.5", b"-0", b"+1", b"1e400", b"-1e400", b"nan",
@@ -63,7 +104,8 @@ TOKENS = [
     b"%%MatrixMarket matrix coordinate integer general\n", b"skew-symmetric", b"hermitian",
     b"complex", b"pattern", b"array", b"{", b"}", b"[", b"]", b":", b'"left"', b'"edges"',
     b'"arcs"',
-    b'"nodes"', b'"source"', b"\\ud800", b"\\u0000", b"NaN", b"Infinity", b"-Infinity", b"true",
+    b'"nodes"', b'"source"', b"\x1b[31m", b"\x1b]0;x\x07", "\u202e".encode(), b"\x93NUMPY", b"cost",
+    b"p asn 3 3", b"p min 3 3", b"\\ud800", b"\\u0000", b"NaN", b"Infinity", b"-Infinity", b"true",
 ]  # fmt: skip
 ENCODINGS = ["utf-16", "utf-16-le", "utf-32", "latin-1", "utf-8-sig", "cp1252", "utf-7"]
 
@@ -166,6 +208,8 @@ def pack(rng: Rng, data: bytes) -> bytes:
         return truncate(rng, packed)
     if chance < 0.5:
         return packed + rng.bytes(5)
+    if chance < 0.55:
+        return packed + gzip.compress(b"", mtime=0) * int(rng.integers(1, 3000))
     return gzip.compress(packed, mtime=0) if chance < 0.6 else packed
 
 

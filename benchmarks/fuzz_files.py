@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 
 from fuzz_damage import (
     ANSWERS,
+    CONFIGS,
     EDGES,
     ENDINGS,
     OBJECTS,
@@ -40,6 +42,8 @@ class Case(NamedTuple):
 
     files: dict[str, bytes]
     details: Any = None
+    length: int = 0
+    """Where this is more, the files are made so long by zeros that take no room on the disk."""
 
 
 class Fault(Exception):
@@ -127,6 +131,18 @@ def make_archive(rng: Rng) -> Case:
     )
 
 
+def make_array(rng: Rng) -> Case:
+    """Return a .npy file of an odd array, or a damaged one."""
+    file = io.BytesIO()
+    array = np.array(one_of(rng, [[[1, 0, 1], [0, 1, 0]], [[0, 5], [2, 0]], [[1.5, 2.0]]]))
+    array = _odd_array(rng, array) if rng.random() < 0.5 else array
+    np.save(file, np.asfortranarray(array) if rng.random() < 0.3 else array)
+    data = file.getvalue()
+    if rng.random() < 0.6:
+        data = edit_number(rng, data) if rng.random() < 0.4 else damaged(rng, data, 2)
+    return Case({f"graph{one_of(rng, ['.npy', '.npy', '.npy.gz', '.csv'])}": data}, options(rng))
+
+
 # ------------------------------------------------------------------ readers of graphs
 
 
@@ -142,6 +158,7 @@ def options(rng: Rng) -> dict[str, Any]:
         "header": one_of(rng, [None, None, None, True, False]),
         "source": one_of(rng, labels),
         "sink": one_of(rng, labels),
+        "ignore_costs": bool(rng.random() < 0.3),
     }
 
 
@@ -156,8 +173,12 @@ def from_pool(pool: list[bytes], endings: Sequence[str]) -> Callable[[Rng], Case
 
 
 def refused(error: Exception, name: str) -> str:
-    """Check that a refusal is one short line that names the file."""
+    """Check that a refusal is one short line that names the file, and safe on a terminal."""
+    from augury.classical.visible import visible
+
     message = str(error)
+    if message != visible(message):
+        raise Fault(f"a terminal would obey the message: {message[:200]!r}")
     if len(message.splitlines()) != 1 or len(message) > LONGEST_MESSAGE:
         raise Fault(f"the message is not one short line: {message[:200]!r}")
     if name not in message:
@@ -171,12 +192,16 @@ def attempt_graph(case: Case, folder: Path) -> str:
     from augury.classical.graph import InputError
 
     [name] = case.files
+    filters = list(warnings.filters)
     try:
         graph = read_graph(folder / name, ReadOptions(**case.details))
     except InputError as error:
         if type(error) is not InputError:
             raise Fault(f"{type(error).__name__} came out: {error}") from None
         return refused(error, name)
+    finally:
+        if list(warnings.filters) != filters:
+            raise Fault("the warnings filters of the process were changed")
     repr(graph)
     return "read"
 
@@ -197,6 +222,26 @@ def _dense_bomb() -> bytes:
         for _ in range(160):
             member.write(bytes(10**7))
     return file.getvalue()
+
+
+def _npy_header(shape: str) -> bytes:
+    """Return a .npy file without contents."""
+    text = f"{{'descr': '|b1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+
+
+STARTS = {
+    ".csv": b"ann,cook\n",
+    ".mtx": b"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1\n",
+    ".max": b"p max 2 1\nn 1 s\nn 2 t\na 1 2 3\n",
+    ".json": b'{"edges": []}',
+    ".npz": b"PK\x03\x04",
+    ".npy": _npy_header("(100000, 199999)"),
+}
+
+
+def _start_of(ending: str) -> Callable[[], bytes]:
+    return lambda: STARTS[ending]
 
 
 CLAIM = b"%%MatrixMarket matrix coordinate pattern general\n"
@@ -225,6 +270,14 @@ LARGE_GRAPHS: dict[str, Callable[[], bytes]] = {
     "10^9 nodes.max": lambda: b"p max 1000000000 0\nn 1 s\nn 2 t\n",
     "2^31 - 1 nodes.max": lambda: b"p max 2147483647 1\nn 1 s\nn 2 t\na 1 2 3\n",
     "dense bomb.npz": _dense_bomb,
+    "100,000 members.csv.gz": lambda: gzip.compress(b"a,b\n", mtime=0) * 100_000,
+    "100,000 empty members.csv.gz": lambda: gzip.compress(b"", mtime=0) * 100_000,
+    "a million columns.csv": lambda: b"," + b",".join(b"%d" % n for n in range(10**6)) + b"\n",
+    "a million rows.csv": lambda: b",a,b\n" + b"".join(b"%d,1,\n" % n for n in range(10**6)),
+    "a claim of 10^15 bytes.npy": lambda: _npy_header("(31622777, 31622777)"),
+    "a claim of 10^12 columns.npy": lambda: _npy_header("(0, 1000000000000)"),
+    **{f"20 GB of zeros{ending}": lambda: b"" for ending in (".csv", ".mtx", ".max", ".json")},
+    **{f"20 GB behind a start{ending}": _start_of(ending) for ending in STARTS},
 }
 """Inputs that are large by themselves, or claim to be."""
 
@@ -232,7 +285,8 @@ LARGE_GRAPHS: dict[str, Callable[[], bytes]] = {
 def large_graph(name: str) -> Case:
     """Return one of these inputs."""
     calm = {"flow": False, "header": None, "source": None, "sink": None}
-    return Case({name: LARGE_GRAPHS[name]()}, calm)
+    length = 20 * 10**9 if name.startswith("20 GB") else 0
+    return Case({name: LARGE_GRAPHS[name]()}, calm, length)
 
 
 # ------------------------------------------------------------------ answers and labels
@@ -356,7 +410,49 @@ def wide_checkpoint(name: str) -> Case:
     return Case({"net.safetensors": _closed(header, rest)})
 
 
+def many_tensors(name: str) -> Case:
+    """Return a safetensors file of very many tensors."""
+    entry = '{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    text = "{" + ",".join(f'"t{n}":{entry}' for n in range(500_000)) + "}"
+    return Case({"net.safetensors": struct.pack("<Q", len(text)) + text.encode()})
+
+
+def special_checkpoint(name: str) -> Case:
+    """Return a checkpoint that claims to be enormous, or is."""
+    return wide_checkpoint(name) if name in WIDE else many_tensors(name)
+
+
+SPECIAL_CHECKPOINTS = ("2^14 wide", "2^17 wide", "2^40 wide", "500,000 tensors")
 WIDE = {"2^14 wide": 2**14, "2^17 wide": 2**17, "2^40 wide": 2**40}
+
+
+# ------------------------------------------------------------------ configurations
+
+
+def make_config(rng: Rng) -> Case:
+    """Return a damaged file of settings."""
+    return Case({"some.toml": damaged(rng, one_of(rng, CONFIGS))})
+
+
+def attempt_config(case: Case, folder: Path) -> str:
+    """Apply a file of settings."""
+    from augury.config import ConfigError, preset, with_file
+
+    try:
+        with_file(preset("paper-mpnn"), folder / "some.toml")
+    except ConfigError as error:
+        if "some.toml" not in str(error) or len(str(error)) > 2000:
+            raise Fault(f"not one sentence about the file: {str(error)[:200]!r}") from None
+        return "refused"
+    return "read"
+
+
+def deep_config(name: str) -> Case:
+    """Return a file of settings that is nested very deeply."""
+    return Case({"some.toml": b"x = " + DEEP_CONFIGS[name] * 100_000})
+
+
+DEEP_CONFIGS = {"100,000 lists": b"[", "100,000 tables": b"{a=", "100,000 names": b"1\na."}
 
 
 # ------------------------------------------------------------------ records of evaluations

@@ -205,3 +205,41 @@ def test_what_is_no_preset_never_takes_the_name_of_one() -> None:
     assert Config(preset="", network=NetworkConfig(hidden=8)).name == "unnamed (hidden=8)"
     assert Config(preset="classical").name == "paper-mpnn"
     assert all(config.name == name for name, config in PRESETS.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = " + "[" * 100_000, "this TOML is nested too deeply"),
+        ("x = " + "{a=" * 100_000, "this TOML is nested too deeply"),
+        ("x = " + "9" * 5000, "this TOML holds a number of thousands of digits"),
+        (
+            "[network]\nhidden = " + "9" * 400,
+            "the setting network.hidden is 999999999999999999...99",
+        ),
+        ("[data]\np = " + "9" * 400, "the setting data.p is 999"),
+        ("[data]\nseed = " + "[" * 50 + "]" * 50, "the setting data.seed is"),
+        ('[data]\n"' + "x" * 9999 + '" = 1', "there is no setting"),
+        ("#" * (2**20 + 1), "more than 1,048,576 bytes are no configuration"),
+    ],
+    ids=["lists", "tables", "digits", "integer", "float", "value", "name", "size"],
+)
+def test_a_hostile_file_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        with_file(PAPER, path)
+    told = str(caught.value)
+    assert str(path) in told and message in told
+    assert "\n" not in told and len(told) < 1500
+
+
+def test_a_device_is_no_configuration() -> None:
+    with pytest.raises(ConfigError, match="/dev/zero: more than"):
+        with_file(PAPER, Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("value", ["[" * 9999, "-" * 99_999 + "1", "{[]: 1}", "(" * 500])
+def test_a_hostile_value_is_one_sentence(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"^the setting network.hidden is .*, but must be int$"):
+        with_settings(PAPER, [f"network.hidden={value}"])

@@ -31,7 +31,10 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize(
     "targets",
     [
-        ("edge list", "matrix market", "dimacs", "json", "npz", "answers", "labels"),
+        (
+            *("edge list", "labelled matrix", "matrix market", "dimacs", "json", "npz", "npy"),
+            *("foreign", "config", "answers", "labels"),
+        ),
         ("checkpoint", "command"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import numpy as np
@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "unknown node": (hetero(left=2), "an edge names node 2, but there are 2 nodes"),
     "no relation": (HeteroData(), "not none at all"),
     "no edges": (Data(), "edge_index must be two rows of node numbers, and there are none"),
-    "a list": (Data(**{"edge_index": [[0], [1]]}), "'edge_index' must be a tensor, not list"),
+    "a list": (Data(edge_index=cast("Any", [[0], [1]])), "'edge_index' must be a tensor, not list"),
     "beyond int32": (
         Data(edge_index=torch.tensor([[0], [2**40]]), num_nodes=2**40 + 1),
         f"edge_index must be numbers from 0 to {2**31 - 3}, not {2**40}",

@@ -54,9 +54,9 @@ def proof(page: Page) -> None:
 
 
 PICTURES = {
-    "explore-step.png": Picture(925, "light", step),
-    "explore-compare.png": Picture(1000, "light", compare),
-    "explore-proof.png": Picture(925, "dark", proof),
+    "explore-step.png": Picture(830, "light", step),
+    "explore-compare.png": Picture(890, "light", compare),
+    "explore-proof.png": Picture(830, "dark", proof),
 }
 
 

@@ -123,6 +123,9 @@ PRESETS: dict[str, Config] = {
 """The paper's networks, one more processor for comparison, and the discrete network."""
 
 
+LARGEST = 2**63
+"""No setting needs more, and PyTorch takes none."""
+
 MAX_BYTES = 2**20
 """A file of settings is a page; one that is larger than this holds something else."""
 
@@ -178,25 +181,7 @@ def with_settings(config: Config, settings: Iterable[str]) -> Config:
 def with_file(config: Config, path: Path) -> Config:
     """Apply the settings of a TOML file with the tables data, network and training."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # a device might never end
-        if len(data) > MAX_BYTES:
-            raise ConfigError(f"{path}: more than {MAX_BYTES:,} bytes are no configuration")
-        tables = tomllib.loads(data.decode())
-    except OSError as error:
-        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: this is not text in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: this is not TOML: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: this TOML is nested too deeply") from None
-    except ValueError as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{path}: this TOML holds a number of thousands of digits") from None
-    try:
-        for part, values in tables.items():
+        for part, values in _tables(path).items():
             if not isinstance(values, dict):
                 raise ConfigError(
                     f"{part[:40]} must be one of the tables [data], [network], [training]"
@@ -206,6 +191,25 @@ def with_file(config: Config, path: Path) -> Config:
         return _coherent(config)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # a device might never end
+        if len(data) <= MAX_BYTES:
+            return tomllib.loads(data.decode())
+    except OSError as error:
+        raise ConfigError((error.strerror or str(error)).lower()) from None
+    except UnicodeDecodeError:
+        raise ConfigError("this is not text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"this is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError("this TOML is nested too deeply") from None
+    except ValueError:
+        raise ConfigError("this TOML holds a number of thousands of digits") from None
+    raise ConfigError(f"more than {MAX_BYTES:,} bytes are no configuration")
 
 
 def _with_value(config: Config, key: str, value: object) -> Config:
@@ -226,6 +230,8 @@ def _checked(key: str, section: type, name: str, value: object) -> object:
     """Return the value in the field's own type, or say what it should be."""
     kind = get_type_hints(section)[name]
     choices = get_args(kind)
+    if type(value) is int and abs(value) >= LARGEST:
+        raise ConfigError(f"the setting {key} is {reprlib.repr(value)}, but must be below 2^63")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if isinstance(value, list):

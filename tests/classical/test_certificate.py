@@ -313,7 +313,8 @@ def test_a_flow_that_passes_lets_every_arc_keep_its_capacity(
 
 def test_amounts_are_whole_numbers_of_every_arc_and_not_negative() -> None:
     assert certify_amounts(BRIDGE, np.zeros(10, np.int64)).shortfall == 5
-    for wrong in (np.zeros(4, np.int64), np.zeros(10), np.array([0, -1] + [0] * 8)):
+    wrong_ones: list[Any] = [np.zeros(4, np.int64), np.zeros(10), np.array([0, -1] + [0] * 8)]
+    for wrong in wrong_ones:
         assert "a whole number of at least 0" in certify_amounts(BRIDGE, wrong).fault
 
 

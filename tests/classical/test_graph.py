@@ -231,7 +231,10 @@ def test_every_scipy_form_is_read(form: str) -> None:
         (np.zeros((0, 2), object), "the biadjacency matrix holds objects, not numbers"),
         (np.zeros((1, 2), "M8[s]"), "the biadjacency matrix holds datetime64.s., not numbers"),
         (np.zeros((1, 2), [("a", int)]), "not numbers"),
-        (np.ma.masked_array([[1, 1]], mask=[[0, 1]]), "masked entries .* biadjacency matrix"),
+        (
+            np.ma.masked_array([[1, 1]], mask=[[False, True]]),
+            "masked entries .* biadjacency matrix",
+        ),
     ],
 )
 def test_wrong_dense_matrices_are_refused(matrix: Any, message: str) -> None:
@@ -254,7 +257,7 @@ def test_wrong_sparse_matrices_are_refused(matrix: Any, message: str) -> None:
 
 def test_a_masked_array_is_read_if_nothing_is_masked() -> None:
     assert BipartiteGraph.from_dense(np.ma.masked_array([[1, 0]])).num_edges == 1
-    ends = np.ma.masked_array([0, 1], mask=[0, 1])
+    ends = np.ma.masked_array([0, 1], mask=[False, True])
     for left, right in ((ends, [0, 1]), ([0, 1], ends)):
         with pytest.raises(InputError, match="masked entries"):
             BipartiteGraph(2, 2, cast("Any", left), cast("Any", right))

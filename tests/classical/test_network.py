@@ -204,9 +204,11 @@ def test_wrong_matrices_are_refused() -> None:
     with pytest.raises(InputError, match="the capacity matrix holds text, not numbers"):
         FlowNetwork.from_dense([["", "3"], ["", ""]], 0, 1)
     with pytest.raises(InputError, match="masked entries in the capacity matrix"):
-        FlowNetwork.from_dense(np.ma.masked_array([[0, 3], [0, 0]], mask=[[0, 1], [0, 0]]), 0, 1)
+        FlowNetwork.from_dense(
+            np.ma.masked_array([[0, 3], [0, 0]], mask=[[False, True], [False, False]]), 0, 1
+        )
     with pytest.raises(InputError, match="masked entries in the capacities"):
-        FlowNetwork.from_arcs(2, [0], [1], np.ma.masked_array([3], [1]), source=0, sink=1)
+        FlowNetwork.from_arcs(2, [0], [1], np.ma.masked_array([3], [True]), source=0, sink=1)
 
 
 def test_scipy_duplicates_are_summed_and_zeros_are_no_arcs() -> None:

@@ -242,3 +242,18 @@ def test_the_papers_network_takes_the_paper_number_of_bytes(tmp_path: Path) -> N
     config = preset("paper-mpnn")
     checkpoint.save(path, PaperNetwork(NetworkConfig(), 1.0).state_dict(), config, {})
     assert 4 * 40_641 < path.stat().st_size < 4 * 40_641 + 8000
+
+
+def test_a_file_of_very_many_tensors_is_refused_before_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(data: bytes) -> dict[str, Any]:
+        raise AssertionError("the library was asked")
+
+    entry = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    header = json.dumps({f"t{n}": entry for n in range(20_000)}).encode()
+    path = tmp_path / "many.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    monkeypatch.setattr(safetensors.torch, "load", load)
+    with pytest.raises(InputError, match="this is not a whole safetensors file"):
+        checkpoint.load(path)

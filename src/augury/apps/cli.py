@@ -123,18 +123,10 @@ def main() -> None:
     except BrokenPipeError:
         _close_quietly()
     except (MemoryError, RuntimeError, ImportError, OSError) as error:
-        from augury.neural.memory import SENTENCE, is_out_of_memory
-
-        if is_out_of_memory(error):
-            print(f"augury: {SENTENCE}", file=sys.stderr)
-            sys.exit(2)
-        if not isinstance(error, OSError):
+        sentence = _refusal(error)
+        if sentence is None:
             raise
-        # A folder that cannot be looked into, a full disk behind a pipe.
-        from augury.classical.formats import os_fault
-
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"augury: {visible(place + os_fault(error))}", file=sys.stderr)
+        print(f"augury: {visible(sentence)}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
         # Typer turns both of these into an exit code, and says nothing.
@@ -143,6 +135,18 @@ def main() -> None:
         if end.code == INTERRUPTED:
             print("augury: interrupted", file=sys.stderr)
         raise
+
+
+def _refusal(error: Exception) -> str | None:
+    """Say what the system refused: memory, a folder, a full disk; None if it is none of these."""
+    from augury.classical.formats import os_fault
+    from augury.neural.memory import SENTENCE, is_out_of_memory
+
+    if is_out_of_memory(error):
+        return SENTENCE
+    if not isinstance(error, OSError):
+        return None
+    return f"{error.filename}: {os_fault(error)}" if error.filename else os_fault(error)
 
 
 def _close_quietly() -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from augury.config import Config
 from augury.experiments.evaluate import evaluate, load_models
 from augury.experiments.parts import Outcome, Part, outcome_of
+from augury.experiments.workers import lightning_quiet
 
 
 @dataclass(frozen=True)
@@ -85,15 +86,16 @@ def _train(task: Training, folder: Path) -> Trained:
     started = time.perf_counter()
     if task.resume is not None:
         _put_back(task, folder)
-    progress, *_ = train(
-        task.config,
-        [task.seed],
-        folder,
-        task.device,
-        resume=task.resume is not None,
-        say=lambda line: None,
-        pause=lambda: time.perf_counter() - started >= task.seconds,
-    )
+    with lightning_quiet():
+        progress, *_ = train(
+            task.config,
+            [task.seed],
+            folder,
+            task.device,
+            resume=task.resume is not None,
+            say=lambda line: None,
+            pause=lambda: time.perf_counter() - started >= task.seconds,
+        )
     made = [*(folder / f"seed-{task.seed}").iterdir(), folder / "resume.safetensors"]
     files = {path.name: path.read_bytes() for path in sorted(made)}
     epochs = sum(name.startswith("epoch-") for name in files)

@@ -8,6 +8,7 @@ other is an error. The third form is in `cluster`.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.resource_tracker
@@ -15,6 +16,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -209,6 +211,19 @@ def _end_with_parent() -> None:
     assert parent is not None
     multiprocessing.connection.wait([parent.sentinel])
     os._exit(1)
+
+
+@contextmanager
+def lightning_quiet() -> Generator[None]:
+    """Keep Lightning's advice off the terminal: for a command, whose process is its own."""
+    logger = logging.getLogger("lightning.pytorch")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logger.setLevel(before)
 
 
 def use_one_thread() -> None:

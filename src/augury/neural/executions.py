@@ -150,7 +150,7 @@ class Executions:
         arguments = replace(self.exam), self.lifeline[0]
         self.pool = ProcessPoolExecutor(num_processes, context, _begin, arguments)
         try:
-            with _inheritance():
+            with _STARTING, _inheritance():
                 for _ in range(num_processes):  # each finds none idle, so that another is started
                     self.pool.submit(_nothing)
         except OSError:  # no room for so many: this one has to do
@@ -177,6 +177,10 @@ PROCESSES_PER_NETWORK = 4
 
 LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """How libraries are told their number of threads; they read it when they are loaded."""
+
+
+_STARTING = threading.Lock()
+"""The environment is the whole process's: whoever changes it does so alone."""
 
 
 @contextmanager

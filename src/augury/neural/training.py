@@ -18,11 +18,9 @@ import csv
 import ctypes
 import io
 import json
-import logging
 import signal
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,7 +33,6 @@ import lightning.pytorch as pl
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 
 from augury.classical.formats.files import locked
 from augury.classical.graph import InputError
@@ -86,8 +83,11 @@ class Progress:
         return is_best
 
 
-class Epoch(Dataset[Any]):
-    """The batches of one epoch; which rounds and which walks follows from seed, epoch and place."""
+class Epoch:
+    """The batches of one epoch; which rounds and which walks follows from seed, epoch and place.
+
+    A `DataLoader` around it would add nothing, and draw from PyTorch's own random numbers.
+    """
 
     def __init__(self, data: TrainingData, config: Config, number: int) -> None:
         self.data, self.key = data, (config.data.seed, number)
@@ -98,6 +98,9 @@ class Epoch(Dataset[Any]):
 
     def __len__(self) -> int:
         return -(-len(self.order) // self.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
 
     def __getitem__(self, place: int) -> Any:
         chosen = self.order[place * self.size : (place + 1) * self.size].tolist()
@@ -144,11 +147,10 @@ class Ensemble(pl.LightningModule):
         self.tally = Tally()
         self.validation: list[tuple[SearchBatch, ReachBatch]] = []
 
-    def train_dataloader(self) -> DataLoader[Any]:
+    def train_dataloader(self) -> Epoch:
         """Return the batches of the coming epoch."""
         kind = PaddedEpoch if self.is_recorded else Epoch
-        epoch = kind(self.data, self.config, self.current_epoch)
-        return DataLoader(epoch, batch_size=None, shuffle=False)
+        return kind(self.data, self.config, self.current_epoch)
 
     def transfer_batch_to_device(
         self, batch: Any, device: torch.device, dataloader_idx: int
@@ -520,7 +522,8 @@ def train(  # noqa: PLR0913  # what, where, and three ways to look on
 
     `pause` is asked after each epoch; where it says so the call ends, and `resume` goes on.
     `timeline` gets for each epoch the seconds that its updates, its figures, the waiting for its
-    executions and its keeping took.
+    executions and its keeping took. Lightning writes its advice to standard error and to the
+    warnings; commands do without, see `experiments.workers.lightning_quiet`.
     On a GPU the updates of the paper's networks are recorded as CUDA graphs (see `recorded`), and
     the next epochs' updates go on while the validation graphs of the last ones are executed.
 
@@ -600,9 +603,7 @@ MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
 def _fit(trainer: pl.Trainer, module: Ensemble) -> None:
     """Fit; Ctrl-C stays what it is, though Lightning turns it into an exit of the process."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Lightning advises on workers and logging intervals
-            trainer.fit(module)
+        trainer.fit(module)
     except SystemExit as error:
         if not isinstance(error.__context__, KeyboardInterrupt):
             raise
@@ -610,23 +611,20 @@ def _fit(trainer: pl.Trainer, module: Ensemble) -> None:
 
 
 def _trainer(config: Config, device: str, callbacks: list[pl.Callback]) -> pl.Trainer:
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     kind, _, number = device.partition(":")
-    with warnings.catch_warnings():
-        # Lightning advises against the CPU wherever there is a GPU; it is a choice here.
-        warnings.filterwarnings("ignore", "GPU available but not used")
-        return pl.Trainer(
-            accelerator="gpu" if kind == "cuda" else kind,
-            devices=[int(number)] if number else 1,
-            max_epochs=config.training.max_epochs,
-            reload_dataloaders_every_n_epochs=1,
-            enable_checkpointing=False,
-            enable_model_summary=False,
-            enable_progress_bar=False,
-            logger=False,
-            callbacks=callbacks,
-            num_sanity_val_steps=0,
-        )
+    return pl.Trainer(
+        accelerator="gpu" if kind == "cuda" else kind,
+        devices=[int(number)] if number else 1,
+        max_epochs=config.training.max_epochs,
+        reload_dataloaders_every_n_epochs=1,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=False,
+        log_every_n_steps=1,  # or Lightning advises to; we log epochs
+        logger=False,
+        callbacks=callbacks,
+        num_sanity_val_steps=0,
+    )
 
 
 def _prepare_folder(

@@ -456,6 +456,11 @@ def test_the_limits_in_the_document_are_the_limits() -> None:
         f"{LIMITS.nodes:,} nodes, {LIMITS.edges:,} edges",
         f"{LIMITS.trace_nodes:,} nodes, {LIMITS.trace_edges:,} edges",
         f"{LIMITS.seconds:g} seconds; then",
+        f"head | {LIMITS.head_seconds:g} seconds",
+        f"{LIMITS.arriving_bytes >> 20} MiB; beyond",
+        f"connections | {LIMITS.connections};",
+        f"answer | {LIMITS.answer_seconds:g} seconds",
+        f"log | {LIMITS.log_messages} a minute",
         f"{LIMITS.runs}, and {LIMITS.waiting} requests",
         f"{LIMITS.memory_bytes >> 30} GiB",
     ]

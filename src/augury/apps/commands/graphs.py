@@ -247,8 +247,10 @@ def certify(  # noqa: PLR0913  # one parameter for each option
         raise InputError("graph and answer cannot both come from standard input")
     graph = _read(file, ReadOptions(flow, header, source, sink, ignore_costs))
     claimed = read_answer(answer, graph)
-    is_matching = isinstance(graph, BipartiteGraph)
-    certificate = (certify_pairs if is_matching else certify_amounts)(graph, claimed)
+    if isinstance(graph, BipartiteGraph):
+        certificate = certify_pairs(graph, claimed)
+    else:
+        certificate = certify_amounts(graph, claimed)
     if json:
         told = certificate.to_dict() | {"file": file, "answer": answer, "version": __version__}
         write_text("-", answer_text(told, "json"))
@@ -388,12 +390,10 @@ def _files_in(files: list[str]) -> list[str]:
 
 def _answers_among(paths: list[Path]) -> set[Path]:
     """Return the files that are called as the answers to others are; see `_outputs`."""
+    endings = ANSWER_ENDINGS.values()
     return {
-        path
-        for graph in paths
-        for ending in ANSWER_ENDINGS.values()
-        if (path := _answer_path(graph.parent, graph, ending)) in paths
-    }
+        _answer_path(graph.parent, graph, ending) for graph in paths for ending in endings
+    } & set(paths)
 
 
 def _answer_path(folder: Path, graph: Path, ending: str) -> Path:

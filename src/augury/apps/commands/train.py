@@ -122,6 +122,7 @@ def _train(
 ) -> None:
     from augury.classical.formats import os_fault
     from augury.classical.graph import InputError
+    from augury.experiments.workers import lightning_quiet
     from augury.neural.training import train as train_networks
 
     def pause() -> bool:
@@ -129,7 +130,8 @@ def _train(
         return False
 
     try:
-        train_networks(config, seeds, folder, device, resume, say, pause)
+        with lightning_quiet():
+            train_networks(config, seeds, folder, device, resume, say, pause)
         raise_lost()
     except OSError as error:
         raise InputError(f"{folder}: {os_fault(error)}") from None

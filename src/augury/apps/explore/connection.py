@@ -82,8 +82,9 @@ class Connection(H11Protocol):
 
     def _make_room(self) -> None:
         """Close the connection that has kept us waiting longest, or this one if none has."""
-        others: list[Any] = [other for other in self.connections if not other.is_answered()]
-        longest = min(others, key=lambda other: other.since, default=self)
+        all_of_ours = (other for other in self.connections if isinstance(other, Connection))
+        waiting = [other for other in all_of_ours if not other.is_answered()]
+        longest = min(waiting, key=lambda other: other.since, default=self)
         self.connections.discard(longest)
         longest.transport.abort()
 

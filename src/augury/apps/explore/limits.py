@@ -38,7 +38,7 @@ class Limits:
     """That the head of a request may take to arrive."""
     body_seconds: float = 20.0
     """That its body may take to arrive."""
-    arriving_bytes: int = 64 * 2**20
+    arriving_bytes: int = 32 * 2**20
     """Of all bodies that are arriving; beyond it the oldest of them is given up."""
     answer_seconds: float = 60.0
     """That a client may take to fetch its answer."""

@@ -21,7 +21,7 @@ from typing import IO
 import numpy as np
 
 from augury.classical.formats.edge_list import arcs_of, written_arcs
-from augury.classical.formats.files import LineError, Lines, amount_of, lines_of, refuse_claim
+from augury.classical.formats.files import LONGEST_LINE, LineError, Lines, amount_of, refuse_claim
 from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
 from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
@@ -35,7 +35,7 @@ LACKING = {
 def is_dimacs(file: IO[bytes]) -> bool:
     """Tell whether comments lead to a problem line: `c` and `p` may also be labels of edges."""
     file.seek(0)
-    for line in lines_of(file):
+    while line := file.readline(LONGEST_LINE):
         if line.strip() and line.split()[0] != b"c":
             return re.match(rb"\s*p\s+[a-z]+\s+\d+\s+\d+\s*$", line) is not None
     return False

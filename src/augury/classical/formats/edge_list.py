@@ -96,7 +96,7 @@ def _is_matrix(file: IO[bytes], options: ReadOptions, separators: str) -> bool:
     """
     lines = Lines(file, "#%")
     table = rows(lines, separators)
-    first = next(table, [])
+    first = next(table, list[str]())
     if len(first) > 1 and not first[0]:
         return options.header is not False
     words = [word.casefold() for word in first]

@@ -53,6 +53,8 @@ def read_json(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowNet
         return _graph_of_node_link(found, options)
     if "arcs" in found:
         return _network(found, options)
+    if "edges" not in found and not found.keys().isdisjoint(("matching", "flow")):
+        raise InputError('this is an answer, not a graph: a graph has "edges" or "arcs"')
     if "edges" not in found or options.flow:
         needed = '"arcs"' if options.flow else '"edges" or "arcs"'
         raise InputError(f"the JSON object lacks {needed}")

@@ -101,7 +101,7 @@ def _dense_matrix_market(
             f"not {field} {symmetry}"
         )
     code, parse = NUMBERS[field]
-    values: Any = array(code)
+    values = cast("Any", array)(code)
     lines = Lines(file, "%")
     next(lines)
     for line in lines:
@@ -131,7 +131,7 @@ def _from_triangle(values: Any, shape: tuple[int, int], first: int) -> npt.NDArr
 
 def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
     """Read a biadjacency matrix, or with `options.flow` a capacity matrix; dense or sparse."""
-    is_dense = isinstance(matrix, np.ndarray)
+    is_dense = not hasattr(matrix, "tocoo")
     if matrix.ndim != 2:
         raise InputError(f"a matrix has two dimensions, not {matrix.ndim}")
     if matrix.dtype.kind not in "biufc":
@@ -156,8 +156,8 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
 def _refuse_costs(matrix: Any) -> None:
     """Raise InputError if the entries that are not zero differ: then they mean something."""
     # Before SciPy adds up those that stand twice, which are one edge.
-    values = matrix if isinstance(matrix, np.ndarray) else matrix.tocoo().data
-    values = values[values != 0]
+    entries: Any = matrix.tocoo().data if hasattr(matrix, "tocoo") else matrix
+    values = entries[entries != 0]
     if values.size and (values != values[0]).any():
         other = values[values != values[0]][0]
         raise ignored_costs(f"the entries of the matrix differ ({values[0]} and {other}): costs")
