@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -199,7 +200,7 @@ class LookedUp(OnCells):
     def __init__(self, table: Table, bits: int = 63) -> None:
         self.table, self.width = table, bits
 
-    @property
+    @cached_property
     def decider(self) -> Table:
         return self.table
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -19,7 +21,7 @@ MAJORITY = Cell(name="majority", own="a b c", output="most", rule=lambda own: (s
 def test_a_gathering_module_is_message_passing_with_the_maximum() -> None:
     """One message a link, as a graph network is usually written; the module sends one a kind."""
     network, rng = untrained(3), np.random.default_rng(0)
-    module = network["least"]
+    module: Any = network["least"]
     for _ in range(20):
         kinds = torch.from_numpy(rng.integers(0, 4, int(rng.integers(1, 30))))
         own = kinds[0]

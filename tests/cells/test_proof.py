@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -123,8 +124,9 @@ def test_numbers_that_are_none_prove_nothing(value: float) -> None:
 
 
 @pytest.mark.parametrize("make", [proven, untrained])
-def test_the_type_of_the_weights_and_pytorchs_default_make_no_difference(make: object) -> None:
-    assert callable(make)
+def test_the_type_of_the_weights_and_pytorchs_default_make_no_difference(
+    make: Callable[[], CellNetwork],
+) -> None:
     network = make()
     single, double = prove(network), prove(copy.deepcopy(network).double())
     torch.set_default_dtype(torch.float64)
@@ -162,15 +164,15 @@ def reordered(network: CellNetwork, seed: int) -> CellNetwork:
 
     with torch.no_grad():
         for cell in CELLS:
-            module: object = network[cell.name]
+            module: Any = network[cell.name]
             if cell.joins == "none":
-                turn(module.own, (module.head, 0))  # type: ignore[attr-defined]
+                turn(module.own, (module.head, 0))
             elif cell.joins == "choice":
-                turn(module.kind, (module.hidden, 0))  # type: ignore[attr-defined]
-                turn(module.hidden, (module.score, 0))  # type: ignore[attr-defined]
+                turn(module.kind, (module.hidden, 0))
+                turn(module.hidden, (module.score, 0))
             else:
                 own, kind, message, join, last = (
-                    module.get_submodule(name)  # type: ignore[attr-defined]
+                    module.get_submodule(name)
                     for name in ("own", "kind", "message", "join", "head")
                 )
                 turn(own, (message, 0), (join, 0), (last, 0))

@@ -23,7 +23,7 @@ from augury.classical.ford_fulkerson import (
 from augury.classical.graph import InputError, WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, simulate
-from augury.neural.execute import NeuralExecutor, _Run, beliefs
+from augury.neural.execute import NeuralExecutor, _Run
 from augury.neural.features import from_bits
 from augury.neural.losses import Tally
 from augury.neural.networks import PaperNetwork
@@ -246,15 +246,3 @@ def test_a_capacity_beyond_the_range_is_refused() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 def test_a_gpu_decides_as_the_cpu_does(overfitted: Overfitted) -> None:
     check_same(decisions(overfitted[0]), decisions(overfitted[0], "cuda"))
-
-
-def test_beliefs_are_a_softmax_over_the_links_into_each_node() -> None:
-    batch = Batch.of(GRAPHS)
-    wiring = Wiring.of(batch)
-    scores = torch.randn(wiring.num_links, generator=torch.Generator().manual_seed(0))
-    found = beliefs(scores, wiring)
-    assert found.shape == (batch.num_arcs,)
-    for node in range(batch.num_nodes):
-        links = slice(int(wiring.start[node]), int(wiring.start[node + 1]))
-        expected = scores[links].softmax(0)[:-1]  # the last one is the self loop
-        torch.testing.assert_close(found[wiring.arc[links][:-1]], expected)

@@ -5,6 +5,8 @@ Nothing here names a processor but the tests of one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -169,7 +171,7 @@ def test_the_weight_of_a_link_is_heard_by_its_receiver(name: str) -> None:
 
 
 def test_pna_aggregates_and_scales_as_pyg_does() -> None:
-    processor = neural("pna").processor
+    processor: Any = neural("pna").processor
     wiring = Wiring.of(Batch.of(GRAPHS))
     generator = torch.Generator().manual_seed(0)
     nodes = torch.randn(wiring.num_nodes, HIDDEN, generator=generator)

@@ -11,6 +11,7 @@ in a subtraction. The rounds belong to `classical.ford_fulkerson`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -63,7 +64,7 @@ class OnCells(ABC):
 
     observer: Observer | None = None
 
-    @property
+    @cached_property
     @abstractmethod
     def decider(self) -> Decider:
         """Who decides the cases."""
