@@ -217,12 +217,25 @@ def test_what_is_no_preset_never_takes_the_name_of_one() -> None:
             "[network]\nhidden = " + "9" * 400,
             "the setting network.hidden is 999999999999999999...99",
         ),
+        ("[data]\nseed = 0x" + "f" * 9999, "the setting data.seed is a number of thousands of dig"),
+        ("[data]\nseed = [0x" + "f" * 9999 + "]", "the setting data.seed is a number of thousan"),
         ("[data]\np = " + "9" * 400, "the setting data.p is 999"),
         ("[data]\nseed = " + "[" * 50 + "]" * 50, "the setting data.seed is"),
         ('[data]\n"' + "x" * 9999 + '" = 1', "there is no setting"),
         ("#" * (2**20 + 1), "more than 1,048,576 bytes are no configuration"),
     ],
-    ids=["lists", "tables", "digits", "integer", "float", "value", "name", "size"],
+    ids=[
+        "lists",
+        "tables",
+        "digits",
+        "integer",
+        "hexadecimal",
+        "in a list",
+        "float",
+        "value",
+        "name",
+        "size",
+    ],
 )
 def test_a_hostile_file_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.toml"

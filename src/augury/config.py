@@ -231,7 +231,7 @@ def _checked(key: str, section: type, name: str, value: object) -> object:
     kind = get_type_hints(section)[name]
     choices = get_args(kind)
     if type(value) is int and abs(value) >= LARGEST:
-        raise ConfigError(f"the setting {key} is {reprlib.repr(value)}, but must be below 2^63")
+        raise ConfigError(f"the setting {key} is {_told(value)}, but must be below 2^63")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if isinstance(value, list):
@@ -244,12 +244,21 @@ def _checked(key: str, section: type, name: str, value: object) -> object:
     else:
         fits, wanted = value in choices, " or ".join(map(str, choices))
     if not fits:
-        raise ConfigError(f"the setting {key} is {reprlib.repr(value)}, but must be {wanted}")
+        raise ConfigError(f"the setting {key} is {_told(value)}, but must be {wanted}")
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"the setting {key} is {value}, but must be finite")
     if isinstance(value, int | float) and (value < 0 or (value == 0 and name not in MAY_BE_ZERO)):
         raise ConfigError(f"the setting {key} is {value}, but must be positive")
     return value
+
+
+def _told(value: object) -> str:
+    try:
+        return reprlib.repr(value)
+    except (
+        ValueError
+    ):  # Python writes no more than 4,300 digits, though it reads more in TOML's hex
+        return "a number of thousands of digits"
 
 
 def _coherent(config: Config) -> Config:

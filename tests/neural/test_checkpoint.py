@@ -244,12 +244,17 @@ def test_the_papers_network_takes_the_paper_number_of_bytes(tmp_path: Path) -> N
     assert 4 * 40_641 < path.stat().st_size < 4 * 40_641 + 8000
 
 
-def test_a_file_of_very_many_tensors_is_refused_before_they_are_made(
+def test_a_header_that_is_none_or_too_long_is_refused_before_tensors_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(data: bytes) -> dict[str, Any]:
         raise AssertionError("the library was asked")
 
+    for text in (b"3", b"null", b"[]"):  # a header that is no object
+        path = tmp_path / "odd.safetensors"
+        path.write_bytes(len(text).to_bytes(8, "little") + text)
+        with pytest.raises(InputError, match="this is not a whole safetensors file"):
+            checkpoint.load(path)
     entry = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
     header = json.dumps({f"t{n}": entry for n in range(20_000)}).encode()
     path = tmp_path / "many.safetensors"

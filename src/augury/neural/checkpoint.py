@@ -140,10 +140,11 @@ def parse_tensors(path: Path, data: bytes) -> tuple[dict[str, Tensor], dict[str,
 def _header(data: bytes) -> dict[str, Any]:
     """Return the header of a safetensors file; refuse one that would keep the library busy."""
     (length,) = struct.unpack("<Q", data[:8])
-    header = data[8 : 8 + length]
-    if header.count(b"data_offsets") > MAX_TENSORS:
+    text = data[8 : 8 + length]
+    header = json.loads(text) if text.count(b"data_offsets") <= MAX_TENSORS else None
+    if not isinstance(header, dict):
         raise ValueError
-    return dict(json.loads(header))
+    return header
 
 
 MODELS = Path(__file__).parents[1] / "models"

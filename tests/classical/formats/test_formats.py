@@ -106,6 +106,7 @@ def test_the_examples_of_the_page_on_formats_are_read(tmp_path):
     assert found == {
         "people.csv": (2, 2, 3),
         "pipes.csv": (3, 2),
+        "plants.csv": (2, 3, 4),
         "graph.mtx": (2, 3, 2),
         "network.max": (3, 2),
         "people.json": (3, 2, 2),

@@ -10,6 +10,7 @@ BAD = [
     # name, content, options, what the message must say
     ("costs.csv", ",a,b\nx,3,5\n", AS_FOUND, "line 2: the entries of the matrix differ (3 and 5)"),
     ("cardinality.csv", ",a,b\nx,1,0\ny,0,2\n", AS_FOUND, "greatest cardinality"),
+    ("falling.csv", ",a,b\nx,5,3\n", AS_FOUND, "differ (5 and 3)"),
     ("halves.csv", ",a,b\nx,0.5,1\n", AS_FOUND, "differ (0.5 and 1)"),
     ("fine.csv", f",a,b\nx,{2**53},{2**53 + 1}\n", AS_FOUND, "differ"),
     (
@@ -61,6 +62,7 @@ ODD = [
     ("comment.csv", "# sites\n,a,b\n\nx,1,0\n", AS_FOUND, (1, 2, 1)),
     ("years.csv", ",2001,2002\n1,1,0\n2,0,1\n", AS_FOUND, (2, 2, 2)),
     ("header.csv", "worker,cook,sing\nann,1,0\nbob,1,1\n", ReadOptions(header=True), (2, 1, 2)),
+    ("twice.csv", "worker,slot,hours\nann,1,8\nann,2,8\n", AS_FOUND, (1, 2, 2)),
     ("edges.csv", "worker,job,day\nann,1,0\nbob,1,1\n", AS_FOUND, (2, 1, 2)),
     ("flow.csv", ",s,a,t\ns,0,3,\na,0,0,2\nt,,,\n", FLOW, (3, 2)),
     ("oblong.csv", ",a,t\ns,3,0\na,0,2\n", FLOW, (3, 2)),

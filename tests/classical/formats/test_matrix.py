@@ -289,3 +289,10 @@ def test_reading_in_eight_threads_leaves_the_warnings_of_the_host_alone(tmp_path
         thread.join()
     assert touched == []
     assert list(warnings.filters) == before and warnings.showwarning is shown
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_dense_array_is_read_in_its_own_order(tmp_path, order):
+    values = np.array([[0, 1, 1], [0, 0, 1]], order=order)
+    graph = read_graph(file_with(tmp_path / "graph.npy", npy(values)))
+    assert isinstance(graph, BipartiteGraph) and (graph.to_dense() == (values != 0)).all()
