@@ -5,7 +5,6 @@ A matching here is of greatest cardinality and a flow of greatest value, whateve
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,18 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.graph import InputError
-
-COST_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        cost costs weight weights price prices distance distances score scores utility
-        utilities profit profits benefit benefits preference preferences rating ratings
-        penalty penalties
-        """,
-    )
-)
-"""Names of columns that hold costs; attributes of edges are called "weight" or "cost"."""
 
 BLOCK = 2**15
 """Numbers that are compared while they are in the cache: all of them in one pass over memory."""

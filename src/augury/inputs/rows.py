@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from augury.classical.formats.edge_list import CAPACITY_WORDS, HEADER_WORDS
+from augury.classical.formats.edge_list import CAPACITY_WORDS, HEADER_WORDS, is_cost
 from augury.classical.graph import BipartiteGraph, InputError
 from augury.classical.network import FlowNetwork
-from augury.inputs.costs import COST_WORDS, ignored
+from augury.inputs.costs import ignored
 from augury.inputs.ends import Ends, Graph
 
 SHAPES = {2: "pairs (left, right)", 3: "triples (tail, head, capacity)"}
@@ -82,7 +82,7 @@ def from_frame(frame: Any, ends: Ends | None) -> Graph:
     """
     words = [str(name).strip().casefold() for name in frame.columns]
     for name, word in zip(frame.columns, words, strict=True):
-        if word in COST_WORDS:
+        if is_cost(word):
             way = "leave the column out, as frame[[left, right]] does"
             raise ignored(f"there is a column {name!r}", way, ends is not None)
     capacity = next((k for k, word in enumerate(words) if word in CAPACITY_WORDS), None)
