@@ -96,7 +96,7 @@ def test_costs_in_a_stack_are_refused_with_the_number_of_the_graph() -> None:
     stack = np.ones((4, 3, 3), np.float32)
     stack[1] *= 7  # marks of its own, but all alike
     stack[2, 0] = 0
-    for engine in ("table", "fast"):
+    for engine in ("table", "lookup"):
         assert [s.size for s in solve_batch(stack, engine=engine)] == [3, 3, 2, 3]
         wrong = stack.copy()
         wrong[3, 1, 1] = -1
