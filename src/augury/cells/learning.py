@@ -83,7 +83,7 @@ def _counts(seen: Seen) -> Tensor:
 @lru_cache(maxsize=64)
 def _case_numbers(cell: Cell) -> Tensor:
     """(own, set): the number of each case; −1, which nothing that was seen may be, for no case."""
-    numbers = torch.full(cell.shape[:2], -1)
+    numbers = torch.full(cell.shape[:2], -1, dtype=torch.int64, device="cpu")
     for number, case in enumerate(cell.cases):
         numbers[case.own, mask_of(case.kinds)] = number
     return numbers
