@@ -188,7 +188,7 @@ def with_margin(name: str, factor: float) -> DiscreteNetwork:
 
 
 def exact(network: DiscreteNetwork, name: str) -> Cases:
-    with torch.no_grad(), module._in_double():
+    with torch.no_grad():
         return PARTS[name](copy.deepcopy(network).double())
 
 
