@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from augury.neural.discrete import DiscreteExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +31,7 @@ from augury.classical.ford_fulkerson import ford_fulkerson as run
 from augury.classical.graph import WideArray
 from augury.inputs import Graph
 from augury.neural.checkpoint import find
+from augury.neural.execute import NeuralExecutor
 from augury.solver import CLASSICAL, Progress, solve_batch
 from graphs import (
     BRIDGE,
@@ -226,6 +230,62 @@ def test_a_checkpoint_is_loaded_anew_when_its_file_has_changed(tmp_path: Path) -
     path.write_bytes(b"no checkpoint")
     with pytest.raises(InputError, match="not a whole safetensors file"):
         solve(JOBS, model=path)
+
+
+def test_a_checkpoint_is_known_by_its_content_not_by_name_and_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, name in (("one", "discrete"), ("other", "paper-mpnn")):
+        path = tmp_path / folder / "mine.safetensors"
+        path.parent.mkdir()
+        path.write_bytes(find(name).read_bytes())
+        os.utime(path, ns=(1, 1))
+    kinds: list[type] = []
+    for folder in ("one", "other", "one"):
+        monkeypatch.chdir(tmp_path / folder)
+        subroutines = solver.runner_of("mine.safetensors").subroutines
+        assert subroutines is not None
+        kinds.append(type(subroutines.search.__self__))  # type: ignore[reportFunctionMemberAccess]
+    assert kinds == [DiscreteExecutor, NeuralExecutor, DiscreteExecutor]
+    solve(JOBS, model="mine.safetensors", engine="table")
+    monkeypatch.chdir(tmp_path / "other")
+    with pytest.raises(InputError, match="'mine' is none"):
+        solve(JOBS, model="mine.safetensors", engine="table")
+    [again, once] = (solver.runner_of("mine.safetensors").subroutines for _ in range(2))
+    assert again == once  # the same network, loaded once
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+@pytest.mark.parametrize("exact", [False, True])
+def test_an_executor_that_writes_into_its_arguments_is_given_no_wrong_maximum(exact: bool) -> None:
+    """Once, doubling the residual doubled the capacities that the certificate was made from."""
+    network = FlowNetwork.from_arcs(3, [0, 1], [1, 2], [4, 9], source=0, sink=2)
+
+    def vandal(name: str) -> Any:
+        def subroutine(batch: Batch, residual: Any, *rest: Any) -> Any:
+            answer = getattr(BREADTH_FIRST, name)(batch, residual, *rest)
+            torch.as_tensor(residual).mul_(2)
+            torch.as_tensor(batch.capacity).mul_(2)
+            return answer
+
+        return subroutine
+
+    for name in BREADTH_FIRST._fields:
+        own = BREADTH_FIRST._replace(**{name: vandal(name)})
+        for graph, size in ((network, 4), (JOBS, solve(JOBS).size)):
+            solved = solve(graph, model=own, exact=exact)
+            assert solved.certificate.is_legal and solved.size <= size
+            assert solved.is_maximum == (solved.size == size)
+            assert solved.is_maximum or not exact
+    assert network.capacity.tolist() == [4, 0, 9, 0]
+
+
+def test_an_executor_may_not_write_into_its_arguments() -> None:
+    def search(batch: Batch, residual: Any, weights: Any, /) -> Any:
+        residual *= 2
+
+    with pytest.raises(ValueError, match="read-only"):
+        solve(JOBS, model=BREADTH_FIRST._replace(search=search))
 
 
 def test_every_public_name_can_be_used_and_no_other() -> None:

@@ -67,7 +67,9 @@ async function ask(path, body, signal) {
 
 /** @param {string} [text] @returns {string|undefined} a sentence for the command, for the page */
 function onPage(text) {
-  return text?.replace("use --flow", "tick the checkbox “a flow network”");
+  return text
+    ?.replace("use --flow", "tick the checkbox “a flow network”")
+    .replace(/--ignore-costs, in Python [^,]*,/, "the checkbox “ignore costs”");
 }
 
 /** @param {string} text @param {boolean} [isBusy] */
@@ -328,7 +330,9 @@ class Desk {
 
   /** @returns {GraphRequest} what the fields beside file and text say */
   readOptions() {
-    const options = /** @type {GraphRequest} */ ({ flow: input("as-flow").checked });
+    const options = /** @type {GraphRequest} */ ({
+      flow: input("as-flow").checked, ignore_costs: input("ignore-costs").checked,
+    });
     for (const end of ["source", "sink"]) {
       if (input(end).value) options[end] = input(end).value;
     }

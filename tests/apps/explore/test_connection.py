@@ -98,7 +98,8 @@ def test_those_who_wait_longest_make_room(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_bodies_that_arrive_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 200_000
-    with server(monkeypatch, arriving_bytes=5 * size // 2) as url, ExitStack() as stack:
+    limits = {"arriving_bytes": 5 * size // 2, "body_seconds": 10 * PATIENCE}
+    with server(monkeypatch, **limits) as url, ExitStack() as stack:
         plains = []
         for _ in range(6):
             plains.append(stack.enter_context(opened(url, stalled(size))))

@@ -84,6 +84,7 @@ class Graph(Body):
     name: str | None = Field(None, max_length=200, description="File name; its ending is a hint.")
     flow: bool = Field(False, description="Read a flow network where it could be either.")
     header: bool | None = Field(None, description="Whether an edge list starts with a header.")
+    ignore_costs: bool = Field(False, description="Read edges and ignore costs or weights.")
     left: int | Labels | None = Field(None, description="Left nodes, listed or counted.")
     right: int | Labels | None = Field(None, description="Right nodes, listed or counted.")
     edges: Annotated[list[tuple[Label, Label]], Field(fail_fast=True)] | None = Field(

@@ -142,6 +142,7 @@ def graph_of(given: dict[str, Any], limits: Limits) -> Graph:
         header=given.get("header"),
         source=given.get("source"),
         sink=given.get("sink"),
+        ignore_costs=bool(given.get("ignore_costs")),
     )
     if given.get("text") is not None:
         data = given["text"].encode(errors="surrogatepass")
