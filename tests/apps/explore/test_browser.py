@@ -357,6 +357,17 @@ def test_a_broken_file_is_explained_and_a_good_one_shown(
     expect(page.locator("#message")).to_contain_text(
         "tick the checkbox “a flow network” to read the third as capacity", timeout=PATIENCE_MS
     )
+    page.fill("#paste", "worker,job,cost\nann,cook,3\nbob,sing,2\n")
+    page.click("#open-paste")
+    expect(page.locator("#message")).to_contain_text(
+        "the checkbox “ignore costs” reads the edges alone", timeout=PATIENCE_MS
+    )
+    page.check("#ignore-costs")
+    page.click("#open-paste")
+    expect(page.locator("#stage .node")).to_have_count(6, timeout=PATIENCE_MS)
+    settled(page)
+    page.uncheck("#ignore-costs")
+    page.fill("#paste", "s,a,3\na,t,2\n")
     page.check("#as-flow")
     page.click("#open-paste")
     expect(page.locator("#stage .node")).to_have_count(3, timeout=PATIENCE_MS)
