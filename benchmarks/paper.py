@@ -22,7 +22,7 @@ import torch
 
 from augury.classical.simulate import Run, maximum_values, simulate
 from augury.config import preset
-from augury.experiments.evaluate import Cell, load_models
+from augury.experiments.evaluate import Condition, load_models
 from augury.neural import reduce
 from augury.neural.batch import training_data
 from augury.neural.checkpoint import MODELS
@@ -101,14 +101,14 @@ def measure_training(name: str, num_batches: int) -> None:
 
 def measure_simulation(model: str, scale: int, plain_graphs: int) -> None:
     """Execute the test graphs once, all subroutines neural; the plain form may do fewer of them."""
-    cell = Cell(scale)
-    subroutines = load_models([model], "cpu")[0].subroutines(cell)
-    graphs = cell.graphs(GRAPHS, 0)
+    condition = Condition(scale)
+    subroutines = load_models([model], "cpu")[0].subroutines(condition)
+    graphs = condition.graphs(GRAPHS, 0)
     maxima = maximum_values(graphs)
 
     def run(count: int) -> list[Run]:
         rngs = [np.random.default_rng([scale, graph]) for graph in range(count)]
-        return simulate(graphs[:count], subroutines, rngs, cell.settings, maxima[:count])
+        return simulate(graphs[:count], subroutines, rngs, condition.settings, maxima[:count])
 
     found: dict[str, list[Run]] = {}
     fast = cpu_seconds(lambda: found.update(fast=run(GRAPHS)))

@@ -19,7 +19,7 @@ warnings.simplefilter("ignore")
 sys.path.insert(0, "tests")
 from augury import generate, solve_batch, record
 from augury.classical.formats import write_graph
-from augury.experiments.evaluate import Cell, evaluate, load_models
+from augury.experiments.evaluate import Condition, evaluate, load_models
 from augury.experiments.records import Extent
 from augury.neural.training import train
 from tiny import tiny_config
@@ -33,7 +33,7 @@ print("data", hashlib.sha256(b"".join(p.read_bytes() for p in sorted(place.iterd
 for model in ("discrete", "paper-mpnn", "classical", "bellman-ford"):
     print("solve", model, [s.to_dict() for s in solve_batch(graphs, model=model, seed=3)])
 for model in load_models(["paper-mpnn", "discrete"], "cpu"):
-    print("evaluate", list(evaluate(model, Cell(1, "1/4", "bfs"), Extent(3, 1))))
+    print("evaluate", list(evaluate(model, Condition(1, "1/4", "bfs"), Extent(3, 1))))
 config = tiny_config(sys.argv[2], "training.max_epochs=2")
 train(config, [0, 1], place / "run", say=lambda line: None)
 for path in sorted((place / "run").rglob("seed-*/*.safetensors")):

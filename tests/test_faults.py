@@ -15,7 +15,7 @@ import pytest
 
 from augury.classical.formats.files import atomic_file, locked, write_text
 from augury.classical.graph import InputError
-from augury.experiments.evaluate import Cell, evaluate_all, load_models
+from augury.experiments.evaluate import Condition, evaluate_all, load_models
 from augury.experiments.records import Extent
 from augury.neural.training import train
 from tiny import tiny_config
@@ -92,14 +92,14 @@ def test_a_second_training_in_the_same_folder_refuses(tmp_path: Path) -> None:
 
 def test_a_second_evaluation_into_the_same_file_refuses(tmp_path: Path) -> None:
     out = tmp_path / "records.jsonl"
-    cells, models = [Cell(1, "1/4", "bfs")], load_models(["classical"], "cpu")
+    conditions, models = [Condition(1, "1/4", "bfs")], load_models(["classical"], "cpu")
     with (
         locked(tmp_path / ".records.jsonl.lock", out),
         pytest.raises(InputError, match=r"records\.jsonl: another process is at work here"),
     ):
-        evaluate_all(models, cells, Extent(1, 1), out)
+        evaluate_all(models, conditions, Extent(1, 1), out)
     assert not out.exists()
-    assert len(evaluate_all(models, cells, Extent(1, 1), out)) == 1
+    assert len(evaluate_all(models, conditions, Extent(1, 1), out)) == 1
 
 
 WRITE = """

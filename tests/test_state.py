@@ -34,7 +34,7 @@ import torch
 import augury
 from augury.config import NetworkConfig
 from augury.datasets import Traces
-from augury.experiments.evaluate import Cell, evaluate, load_models
+from augury.experiments.evaluate import Condition, evaluate, load_models
 from augury.experiments.records import Extent
 from augury.neural.checkpoint import find, load
 from augury.neural.engines import match_dense
@@ -199,7 +199,7 @@ PUBLIC: dict[str, Callable[[Path], Any]] = {
 
 def evaluated(folder: Path) -> None:
     [model] = load_models(["paper-mpnn"], "cpu")
-    assert list(evaluate(model, Cell(p="3/n"), Extent(graphs=2, runs=1)))
+    assert list(evaluate(model, Condition(p="3/n"), Extent(graphs=2, runs=1)))
 
 
 def trained(folder: Path) -> None:

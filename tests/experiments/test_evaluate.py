@@ -28,7 +28,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS
 from augury.config import Config, DataConfig, NetworkConfig
 from augury.experiments import evaluate as module
-from augury.experiments.evaluate import Cell, Model, evaluate, evaluate_all, load_models
+from augury.experiments.evaluate import Condition, Model, evaluate, evaluate_all, load_models
 from augury.experiments.records import Extent, read_records, summarise, table_rows
 from augury.neural.batch import training_data
 from augury.neural.checkpoint import save
@@ -68,14 +68,14 @@ def test_the_classical_executor_is_always_right(augury: Augury) -> None:
     )
     assert (code, err) == (0, "")
     told = [json.loads(line) for line in out.splitlines()]
-    assert [(cell["scale"], cell["p"], cell["termination"]) for cell in told] == [
-        (scale, p, end) for p in ("1/4", "3/n") for end in ("bfs", "3") for scale in (1, 2)
-    ]
-    for cell in told:
-        assert (cell["accuracy"], cell["std"], cell["flow_error"]) == (1.0, 0.0, 0.0)
-        assert (cell["graphs"], cell["runs"], cell["seeds"]) == (3, 2, 1)
-        assert cell["search_asked"] > 0 == cell["search_wrong"]
-        assert cell["endings"] == {"done": 6}
+    assert [
+        (condition["scale"], condition["p"], condition["termination"]) for condition in told
+    ] == [(scale, p, end) for p in ("1/4", "3/n") for end in ("bfs", "3") for scale in (1, 2)]
+    for condition in told:
+        assert (condition["accuracy"], condition["std"], condition["flow_error"]) == (1.0, 0.0, 0.0)
+        assert (condition["graphs"], condition["runs"], condition["seeds"]) == (3, 2, 1)
+        assert condition["search_asked"] > 0 == condition["search_wrong"]
+        assert condition["endings"] == {"done": 6}
 
 
 def test_a_table_made_from_records_is_that_of_the_run(augury: Augury) -> None:
@@ -142,10 +142,10 @@ def test_unfinished_parts_are_left_out_of_a_table_and_said(augury: Augury) -> No
 def test_an_interrupt_keeps_the_finished_parts(
     augury: Augury, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(model: Any, cell: Cell, extent: Extent) -> Any:
-        if cell.scale == 2:
+    def interrupted(model: Any, condition: Condition, extent: Extent) -> Any:
+        if condition.scale == 2:
             raise KeyboardInterrupt
-        return evaluate(model, cell, extent)
+        return evaluate(model, condition, extent)
 
     monkeypatch.setattr(module, "evaluate", interrupted)
     code, out, err = augury("run", *SMALL, "--out", "records.jsonl")
@@ -191,7 +191,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 ) -> None:
     Path("text.txt").write_text("hello\n")
     Path("empty.jsonl").write_text("")
-    evaluate_all(load_models(["run"], "cpu"), [Cell()], EXTENT, Path("old.jsonl"))
+    evaluate_all(load_models(["run"], "cpu"), [Condition()], EXTENT, Path("old.jsonl"))
     head = Path("old.jsonl").read_text().splitlines(keepends=True)[0]
     Path("head.jsonl").write_text(head)
     Path("wrong.jsonl").write_text(head + "{}\n")
@@ -250,34 +250,34 @@ def test_a_shipped_network_stands_beside_the_papers_figures(augury: Augury) -> N
 def test_a_threshold_leaves_only_the_search_to_the_network(augury: Augury) -> None:
     (model, _) = load_models(["run"], "cpu")
 
-    def neural(cell: Cell) -> list[str]:
-        named = model.subroutines(cell)._asdict().items()
+    def neural(condition: Condition) -> list[str]:
+        named = model.subroutines(condition)._asdict().items()
         return [name for name, part in named if isinstance(part, MethodType)]
 
-    assert neural(Cell()) == ["search", "bottleneck", "augment", "is_done"]
-    assert neural(Cell(neural_bottleneck=False)) == ["search", "augment", "is_done"]
-    assert neural(Cell(neural_augmentation=False)) == ["search", "bottleneck", "is_done"]
-    assert neural(Cell(termination="3")) == ["search"]
-    assert Cell(termination="3").settings.max_failures == 3
-    assert Cell().settings.max_failures == 10
+    assert neural(Condition()) == ["search", "bottleneck", "augment", "is_done"]
+    assert neural(Condition(neural_bottleneck=False)) == ["search", "augment", "is_done"]
+    assert neural(Condition(neural_augmentation=False)) == ["search", "bottleneck", "is_done"]
+    assert neural(Condition(termination="3")) == ["search"]
+    assert Condition(termination="3").settings.max_failures == 3
+    assert Condition().settings.max_failures == 10
 
 
 def test_the_same_seed_gives_the_same_records(augury: Augury) -> None:
     (model, _) = load_models(["run"], "cpu")
     one, again, other = (
-        list(evaluate(model, Cell(), Extent(3, 2, seed))) for seed in (0, 0, 1)
+        list(evaluate(model, Condition(), Extent(3, 2, seed))) for seed in (0, 0, 1)
     )  # fmt: skip
     assert one == again
     assert one != other
-    few = list(evaluate(model, Cell(), Extent(3, 1, 0)))
+    few = list(evaluate(model, Condition(), Extent(3, 1, 0)))
     assert few == one[:3]  # further runs change nothing before them
 
 
 def test_chunks_change_nothing(augury: Augury, monkeypatch: pytest.MonkeyPatch) -> None:
     (model, _) = load_models(["run"], "cpu")
-    together = list(evaluate(model, Cell(), EXTENT))
+    together = list(evaluate(model, Condition(), EXTENT))
     monkeypatch.setattr(module, "MAX_ARCS", 1)
-    assert list(evaluate(model, Cell(), EXTENT)) == together
+    assert list(evaluate(model, Condition(), EXTENT)) == together
 
 
 def arcs(graphs: list[FlowNetwork]) -> list[list[tuple[int, int]]]:
@@ -287,19 +287,19 @@ def arcs(graphs: list[FlowNetwork]) -> list[list[tuple[int, int]]]:
 
 
 def test_the_sparse_track_has_three_edges_a_node() -> None:
-    cell = Cell(8, "3/n")
-    graphs = cell.graphs(40, 0)
-    edges = np.mean([graph.num_arcs / 2 - 2 * cell.side for graph in graphs])
+    condition = Condition(8, "3/n")
+    graphs = condition.graphs(40, 0)
+    edges = np.mean([graph.num_arcs / 2 - 2 * condition.side for graph in graphs])
     assert all(graph.num_nodes == 2 * 64 + 2 for graph in graphs)
     assert edges == pytest.approx(3 * 64, rel=0.05)
-    assert arcs(graphs[:2]) != arcs(Cell(8, "3/64").graphs(2, 0))
+    assert arcs(graphs[:2]) != arcs(Condition(8, "3/64").graphs(2, 0))
 
 
 def test_equal_probabilities_are_one_cell() -> None:
-    assert Cell(p="0.25") == Cell(p="2/8") == Cell()
-    assert Cell(p="6/2/n") == Cell(p="3/n")
+    assert Condition(p="0.25") == Condition(p="2/8") == Condition()
+    assert Condition(p="6/2/n") == Condition(p="3/n")
     with pytest.raises(InputError):
-        Cell(p="n")
+        Condition(p="n")
 
 
 def test_test_graphs_are_none_of_the_training_graphs() -> None:
@@ -309,12 +309,12 @@ def test_test_graphs_are_none_of_the_training_graphs() -> None:
         rng = np.random.default_rng(seed).spawn(4)[0]
         known += arcs([FlowNetwork.from_bipartite(uniform(rng, 8, p=0.25)) for _ in range(20)])
         for scale in (1, 2):
-            assert not any(graph in known for graph in arcs(Cell(scale).graphs(20, seed)))
+            assert not any(graph in known for graph in arcs(Condition(scale).graphs(20, seed)))
 
 
 def record(run: int, graph: int, value: int, **changes: Any) -> dict[str, Any]:
     decisions = dict.fromkeys(DECISIONS, 0)
-    base = {"model": "m", "model_seed": 0, "weights": "", **asdict(Cell()), "run": run}
+    base = {"model": "m", "model_seed": 0, "weights": "", **asdict(Condition()), "run": run}
     base |= {"graph": graph, "value": value, "maximum": 4, "ending": "done", "rounds": 5}
     return base | {"asked": decisions | {"search": 5}, "wrong": decisions | {"search": 1}} | changes
 
@@ -362,8 +362,8 @@ def test_cells_are_sorted_whatever_the_order_of_the_records() -> None:
 
 def test_a_subroutine_that_is_not_the_networks_is_a_dash() -> None:
     empty = {"asked": dict.fromkeys(DECISIONS, 8), "wrong": dict.fromkeys(DECISIONS, 2)}
-    ends = [Cell(), Cell(neural_bottleneck=False), Cell(termination="5")]
-    rows = [record(0, 0, 4, **asdict(cell), **empty) for cell in ends]
+    ends = [Condition(), Condition(neural_bottleneck=False), Condition(termination="5")]
+    rows = [record(0, 0, 4, **asdict(condition), **empty) for condition in ends]
     shown = [row[3:4] + row[8:] for row in table_rows(summarise(rows))]
     assert shown == [
         ["bfs", "2/8", "2/8", "2/8", "75.0% of 8", "2/8"],
@@ -373,7 +373,7 @@ def test_a_subroutine_that_is_not_the_networks_is_a_dash() -> None:
 
 
 def test_every_run_on_every_graph_draws_weights_of_its_own() -> None:
-    def drawn(seed: int, cell: Cell) -> list[bytes]:
+    def drawn(seed: int, condition: Condition) -> list[bytes]:
         seen: list[bytes] = []
 
         def search(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
@@ -383,11 +383,11 @@ def test_every_run_on_every_graph_draws_weights_of_its_own() -> None:
             return bellman_ford_search(batch, residual, weights)
 
         executor = BELLMAN_FORD._replace(search=search)
-        list(evaluate(Model("spy", 0, executor), cell, Extent(3, 2, seed)))
+        list(evaluate(Model("spy", 0, executor), condition, Extent(3, 2, seed)))
         return seen
 
-    first = drawn(0, Cell())
+    first = drawn(0, Condition())
     assert len(set(first)) == len(first) == 6
-    assert drawn(0, Cell()) == first
-    assert not set(first) & set(drawn(1, Cell()))
-    assert not set(first) & set(drawn(0, Cell(2)))
+    assert drawn(0, Condition()) == first
+    assert not set(first) & set(drawn(1, Condition()))
+    assert not set(first) & set(drawn(0, Condition(2)))

@@ -1,4 +1,4 @@
-"""The paper's figures stand beside the right cells."""
+"""The paper's figures stand beside the right conditions."""
 
 from __future__ import annotations
 

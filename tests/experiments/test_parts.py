@@ -11,13 +11,13 @@ import pytest
 
 from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS
-from augury.experiments.evaluate import Cell
+from augury.experiments.evaluate import Condition
 from augury.experiments.parts import Outcome, Part, PartsFile, outcome_of, pooled
 from augury.experiments.records import Extent
 
 
 def a_part(seed: int = 0, **more: Any) -> Part:
-    return replace(Part("paper-mpnn", seed, 3, Cell(), Extent(3, 2)), **more)
+    return replace(Part("paper-mpnn", seed, 3, Condition(), Extent(3, 2)), **more)
 
 
 def an_outcome(lost: int = 1) -> Outcome:
@@ -84,7 +84,7 @@ def test_the_order_of_work_leaves_no_trace(tmp_path: Path) -> None:
         a_part(0),
         a_part(10),
         a_part(0, epoch=1),
-        a_part(0, cell=Cell(2)),
+        a_part(0, condition=Condition(2)),
         a_part(0, extent=Extent(3, 2, seed=1)),
     ]
     texts = set()

@@ -22,7 +22,7 @@ KNOWN = sections(FULL)
 EVERYTHING = Plan(tuple(KNOWN.values()))
 
 
-def cells(name: str) -> dict[tuple[str, str], str]:
+def conditions(name: str) -> dict[tuple[str, str], str]:
     """Return the paper's figure of each entry of a table."""
     section = KNOWN[name]
     return {
@@ -31,8 +31,8 @@ def cells(name: str) -> dict[tuple[str, str], str]:
             column.scale,
             column.p,
             row.termination,
-            want_of(row, column).cell.neural_bottleneck,
-            want_of(row, column).cell.neural_augmentation,
+            want_of(row, column).condition.neural_bottleneck,
+            want_of(row, column).condition.neural_augmentation,
         )
         for row in section.rows
         for column in section.columns
@@ -65,17 +65,17 @@ def test_the_tables_have_the_rows_of_the_paper() -> None:
 @pytest.mark.parametrize(("name", "count"), [("table-1", 24), ("table-2", 44), ("table-3", 18)])
 def test_every_figure_of_the_paper_has_its_place(name: str, count: int) -> None:
     """Five, ten and two rows of the paper, and beside the discrete network the paper's best."""
-    figures = cells(name)
+    figures = conditions(name)
     assert sum(figure != "–" for figure in figures.values()) == count
     missing = {row for (row, _), figure in figures.items() if figure == "–"}
     assert all(row.startswith("PNA−STD (BFS), −") for row in missing)
 
 
 def test_single_figures_stand_where_the_paper_has_them() -> None:
-    assert cells("table-1")["MPNN (t = 1)", "2x 1/4"] == "90 ± 3.46"
-    assert cells("table-2")["PNA (BFS), −bottle, −augment", "2x 1/4"] == "53.8 ± 4.69"
-    assert cells("table-2")["PNA−STD (BFS), −BFS variety", "4x 1/4"] == "0 ± 0"
-    assert cells("table-3")["MPNN (BFS)", "2x 1/5"] == "96.8 ± 2.03"
+    assert conditions("table-1")["MPNN (t = 1)", "2x 1/4"] == "90 ± 3.46"
+    assert conditions("table-2")["PNA (BFS), −bottle, −augment", "2x 1/4"] == "53.8 ± 4.69"
+    assert conditions("table-2")["PNA−STD (BFS), −BFS variety", "4x 1/4"] == "0 ± 0"
+    assert conditions("table-3")["MPNN (BFS)", "2x 1/5"] == "96.8 ± 2.03"
 
 
 def test_what_two_tables_share_is_wanted_once() -> None:
@@ -114,7 +114,7 @@ def test_larger_sizes_than_the_papers_are_run_by_one_network_on_fewer_graphs() -
 def test_figures_want_every_epoch() -> None:
     assert {want.rule for want in KNOWN["figure-2"].wants()} == {"every"}
     assert [want.network for want in KNOWN["figure-2"].wants()] == ["paper-pna-nostd", "paper-mpnn"]
-    assert [(want.network, want.cell.scale) for want in KNOWN["figure-3"].wants()] == [
+    assert [(want.network, want.condition.scale) for want in KNOWN["figure-3"].wants()] == [
         ("paper-pna", 2)
     ]
 

@@ -44,9 +44,14 @@ def history(seed: int) -> list[dict[str, float]]:
 
 def outcome(part: Part, want: Want) -> Outcome:
     runs, graphs = part.extent.runs, part.extent.graphs
-    rng = np.random.default_rng([part.seed, part.epoch, part.cell.scale, len(part.network)])
+    rng = np.random.default_rng([part.seed, part.epoch, part.condition.scale, len(part.network)])
     miss = 0.02 * (3 - part.seed) + 0.3 * np.exp(-part.epoch / 6) * (want.rule == "every")
-    miss += 0.1 * (part.cell.p == "3/n") * np.log2(part.cell.scale) * (part.network != "discrete")
+    miss += (
+        0.1
+        * (part.condition.p == "3/n")
+        * np.log2(part.condition.scale)
+        * (part.network != "discrete")
+    )
     if part.network == "discrete":
         miss = 0.0
     maximum = np.full((runs, graphs), 7)
@@ -92,9 +97,9 @@ def test_differences_beyond_noise_are_named(tmp_path: Path) -> None:
     plan = plan_of("table-1", "table-2", size=Size(50, 2))
     results = made_up(plan, tmp_path)
     for part, made in results.parts.items():
-        is_low = part.network == "paper-mpnn" and part.cell.scale == 4
-        is_low &= part.cell.termination == "bfs" and part.cell.neural_bottleneck
-        is_low &= part.cell.neural_augmentation
+        is_low = part.network == "paper-mpnn" and part.condition.scale == 4
+        is_low &= part.condition.termination == "bfs" and part.condition.neural_bottleneck
+        is_low &= part.condition.neural_augmentation
         lost = np.arange(50) < (20 if is_low else 0)
         results.parts[part] = replace(made, value=made.maximum - lost)
     text = Report(tmp_path, plan, results).text()
@@ -129,7 +134,7 @@ def test_an_exam_chooses_among_seeds_before_their_score_does(tmp_path: Path) -> 
     size = Size(50, 4, max_scale=32)
     plan = replace(plan_of("table-1", "large", "rule", size=size), exam=exam(size))
     wants = plan.exams("paper-mpnn")
-    assert [(want.cell.scale, want.extent) for want in wants] == [
+    assert [(want.condition.scale, want.extent) for want in wants] == [
         (scale, Extent(50, 1, EXAM_SEED)) for scale in (1, 2, 4, 8)
     ]
     results = made_up(plan, tmp_path)

@@ -19,7 +19,7 @@ from safetensors.torch import load
 
 from augury.apps import cli
 from augury.experiments import reproduce, run_folder, tasks
-from augury.experiments.evaluate import Cell
+from augury.experiments.evaluate import Condition
 from augury.experiments.parts import EXAM_SEED, Part
 from augury.experiments.plan import Plan
 from augury.experiments.records import Extent
@@ -295,12 +295,12 @@ def test_the_epoch_that_a_rule_chooses() -> None:
 
 
 def test_the_clock_goes_by_what_similar_tasks_took() -> None:
-    part = Part("paper-mpnn", 0, 0, Cell(2), Extent(1, 1))
+    part = Part("paper-mpnn", 0, 0, Condition(2), Extent(1, 1))
     told = {"what": "part", "network": "paper-mpnn", "scale": 2, "seconds": 6.0, "cost": part.cost}
     clock = Clock([told, told | {"seconds": 2.0}])
     assert clock.part(part) == pytest.approx(4)
-    assert clock.part(Part("paper-mpnn", 0, 0, Cell(2), Extent(5, 2))) == pytest.approx(40)
-    other = Part("discrete", 0, 0, Cell(1), Extent(1, 1))
+    assert clock.part(Part("paper-mpnn", 0, 0, Condition(2), Extent(5, 2))) == pytest.approx(40)
+    other = Part("discrete", 0, 0, Condition(1), Extent(1, 1))
     assert clock.part(other) == pytest.approx(4 * other.cost / part.cost)
     training = {"what": "training", "network": "discrete", "seconds": 6.0, "epochs": 2}
     clock.add(training)

@@ -122,11 +122,11 @@ def test_one_thread_is_kept_to_before_and_after_pytorch_is_imported() -> None:
 EVALUATES = """
 import sys
 from augury.experiments import tasks
-from augury.experiments.evaluate import Cell
+from augury.experiments.evaluate import Condition
 from augury.experiments.parts import Part
 from augury.experiments.records import Extent
 from augury.neural.checkpoint import find
-part = Part("discrete", 0, 0, Cell(1), Extent(1, 1))
+part = Part("discrete", 0, 0, Condition(1), Extent(1, 1))
 tasks.perform(tasks.Evaluation(part, find("discrete").read_bytes(), "cpu"))
 heavy = ("lightning", "tensorboard", "torch_geometric", "torch._dynamo", "matplotlib", "networkx")
 print([name for name in heavy if name in sys.modules])

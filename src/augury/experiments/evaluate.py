@@ -32,7 +32,7 @@ MAX_FAILURES = 10
 
 
 @dataclass(frozen=True)
-class Cell:
+class Condition:
     """One entry of a table: which graphs, and which decisions are the network's."""
 
     scale: int = 1
@@ -84,7 +84,7 @@ class Cell:
         return (edges + 2 * self.side) * self.side
 
     def graphs(self, count: int, seed: int) -> list[FlowNetwork]:
-        """Make the test graphs of this cell."""
+        """Make the test graphs of this condition."""
         value, is_sparse = self._probability()
         key = [TEST_STREAM, seed, self.scale, value.numerator, value.denominator, int(is_sparse)]
         rng = np.random.default_rng(key)
@@ -125,15 +125,15 @@ class Model:
     """Which weights: the start of their digest; nothing for the classical executor."""
     path: Path = Path()
 
-    def subroutines(self, cell: Cell) -> Subroutines:
-        """Return the subroutines as this cell wants them."""
+    def subroutines(self, condition: Condition) -> Subroutines:
+        """Return the subroutines as this condition wants them."""
         if isinstance(self.executor, Subroutines):
             return self.executor
         return replace(
             self.executor,
-            asks_reachability=cell.termination == "bfs",
-            neural_bottleneck=cell.neural_bottleneck,
-            neural_augmentation=cell.neural_augmentation,
+            asks_reachability=condition.termination == "bfs",
+            neural_bottleneck=condition.neural_bottleneck,
+            neural_augmentation=condition.neural_augmentation,
         ).subroutines()
 
 
@@ -194,21 +194,23 @@ def _model(path: Path, device: str) -> Model:
     return Model(loaded.config.name, seed, executor, loaded.weights, path)
 
 
-def evaluate(model: Model, cell: Cell, extent: Extent) -> Iterator[Record]:
+def evaluate(model: Model, condition: Condition, extent: Extent) -> Iterator[Record]:
     """Yield a record for each graph and run, runs in order."""
-    graphs = cell.graphs(extent.graphs, extent.seed)
+    graphs = condition.graphs(extent.graphs, extent.seed)
     maxima = maximum_values(graphs)
-    subroutines = model.subroutines(cell)
+    subroutines = model.subroutines(condition)
     size = max(1, MAX_ARCS // max(graph.num_arcs for graph in graphs))
     work = [(run, graph) for run in range(extent.runs) for graph in range(extent.graphs)]
-    part = {"model": model.name, "model_seed": model.seed, "weights": model.weights} | asdict(cell)
+    part = {"model": model.name, "model_seed": model.seed, "weights": model.weights} | asdict(
+        condition
+    )
     for first in range(0, len(work), size):
         chunk = work[first : first + size]
-        key = [TEST_STREAM, extent.seed, cell.scale]
+        key = [TEST_STREAM, extent.seed, condition.scale]
         rngs = [np.random.default_rng([*key, *place]) for place in chunk]
         networks = [graphs[graph] for _, graph in chunk]
         known = [maxima[graph] for _, graph in chunk]
-        results = simulate(networks, subroutines, rngs, cell.settings, known)
+        results = simulate(networks, subroutines, rngs, condition.settings, known)
         for (run, graph), result in zip(chunk, results, strict=True):
             yield part | {
                 "run": run,
@@ -217,43 +219,43 @@ def evaluate(model: Model, cell: Cell, extent: Extent) -> Iterator[Record]:
                 "maximum": result.maximum,
                 "ending": result.ending.name.lower(),
                 "rounds": result.rounds,
-                "asked": cell.of_network(result.asked),
-                "wrong": cell.of_network(result.wrong),
+                "asked": condition.of_network(result.asked),
+                "wrong": condition.of_network(result.wrong),
             }
 
 
 def evaluate_all(
     models: Sequence[Model],
-    cells: Sequence[Cell],
+    conditions: Sequence[Condition],
     extent: Extent,
     out: Path | None = None,
     progress: Callable[[float, str], None] = lambda share, doing: None,
 ) -> list[Record]:
-    """Run every model in every cell; with a file, only what is not yet in it.
+    """Run every model in every condition; with a file, only what is not yet in it.
 
     Args:
         models: networks of different names or seeds.
-        cells: run in order for each model.
+        conditions: run in order for each model.
         extent: graphs and runs of each.
         out: the file that takes the records of each part when it is done.
         progress: is told the share of the work that is done, and what is next.
 
     Returns:
-        The records of these models and cells, and of nothing else that the file holds.
+        The records of these models and conditions, and of nothing else that the file holds.
 
     Raises:
         InputError: the file is of another extent, knows other weights by the same name, or another
             process is writing it.
     """
     if out is None:
-        return _evaluate_all(models, cells, extent, None, progress)
+        return _evaluate_all(models, conditions, extent, None, progress)
     with locked(out.parent / f".{out.name}.lock", out):
-        return _evaluate_all(models, cells, extent, out, progress)
+        return _evaluate_all(models, conditions, extent, out, progress)
 
 
 def _evaluate_all(
     models: Sequence[Model],
-    cells: Sequence[Cell],
+    conditions: Sequence[Condition],
     extent: Extent,
     out: Path | None,
     progress: Callable[[float, str], None],
@@ -264,21 +266,23 @@ def _evaluate_all(
     by_part: dict[tuple[Any, ...], list[Record]] = {}
     for record in known:
         by_part.setdefault(part_of(record), []).append(record)
-    work = {_part(model, cell): (model, cell) for model in models for cell in cells}
+    work = {
+        _part(model, condition): (model, condition) for model in models for condition in conditions
+    }
     missing = {part: pair for part, pair in work.items() if part not in by_part}
-    total, done = sum(cell.cost for _, cell in missing.values()), 0.0
-    for part, (model, cell) in missing.items():
-        progress(done / total, f"{model.name}, seed {model.seed}, {cell.scale}x")
-        by_part[part] = list(evaluate(model, cell, extent))
+    total, done = sum(condition.cost for _, condition in missing.values()), 0.0
+    for part, (model, condition) in missing.items():
+        progress(done / total, f"{model.name}, seed {model.seed}, {condition.scale}x")
+        by_part[part] = list(evaluate(model, condition, extent))
         if out:
             append(out, by_part[part])
-        done += cell.cost
+        done += condition.cost
     progress(1.0, "")
     return [record for part in work for record in by_part[part]]
 
 
-def _part(model: Model, cell: Cell) -> tuple[Any, ...]:
-    return (model.name, model.seed, model.weights, *asdict(cell).values())
+def _part(model: Model, condition: Condition) -> tuple[Any, ...]:
+    return (model.name, model.seed, model.weights, *asdict(condition).values())
 
 
 def _refuse_other_weights(model: Model, known: Sequence[Record], out: Path | None) -> None:

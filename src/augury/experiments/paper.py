@@ -51,10 +51,10 @@ AUGMENTATION_ACCURACY = 0.9995
 PAPERS_RULE = " (select=paper)"
 """Where this alone was changed, the epoch was chosen as the paper chooses it."""
 GRAPHS = 50
-"""Test graphs of each cell; runs on each are 10."""
+"""Test graphs of each condition; runs on each are 10."""
 
 
-def papers_figure(  # the fields of a cell
+def papers_figure(  # the fields of a condition
     model: str,
     scale: int,
     p: str,
@@ -62,11 +62,11 @@ def papers_figure(  # the fields of a cell
     neural_bottleneck: bool = True,
     neural_augmentation: bool = True,
 ) -> str:
-    """Return the paper's figure for a cell, "–" where it has none: a variant is another network.
+    """Return the paper's figure for a condition, "–" where it has none: a variant is another network.
 
     Args:
         model: `Config.name`.
-        scale: this and the rest are the fields of the cell.
+        scale: this and the rest are the fields of the condition.
         p: the density.
         termination: what ends a run.
         neural_bottleneck: whether the bottleneck is the network's.

@@ -1,6 +1,6 @@
-"""What one network did in one cell becomes a line of a file, and lines become arrays.
+"""What one network did in one condition becomes a line of a file, and lines become arrays.
 
-A part is graphs × runs runs of one epoch of one network in one cell. Its line is written whole, in
+A part is graphs × runs runs of one epoch of one network in one condition. Its line is written whole, in
 one go; a line that a killed process left half written has no newline, is no part, and is cut off
 before the next one is written. So no part is ever counted that is not complete, and a part that is
 there twice counts once.
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from augury.classical.formats import named, write_text
 from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS
-from augury.experiments.evaluate import Cell
+from augury.experiments.evaluate import Condition
 from augury.experiments.records import Extent, Record
 
 EXAM_SEED = 1
@@ -38,13 +38,13 @@ class Part:
     seed: int
     """Of the network's initial weights."""
     epoch: int
-    cell: Cell
+    condition: Condition
     extent: Extent
 
     @cached_property
     def cost(self) -> float:
-        """Roughly how long it takes, in the unit of `Cell.cost`."""
-        return self.cell.cost * self.extent.graphs * self.extent.runs
+        """Roughly how long it takes, in the unit of `Condition.cost`."""
+        return self.condition.cost * self.extent.graphs * self.extent.runs
 
     @property
     def is_exam(self) -> bool:
@@ -54,17 +54,23 @@ class Part:
     @property
     def place(self) -> tuple[Any, ...]:
         """Where it stands in a file in order."""
-        return (self.network, self.seed, self.epoch, *_numbers(self.cell), *_numbers(self.extent))
+        return (
+            self.network,
+            self.seed,
+            self.epoch,
+            *_numbers(self.condition),
+            *_numbers(self.extent),
+        )
 
     def __str__(self) -> str:
-        end = "bfs" if self.cell.termination == "bfs" else f"t = {self.cell.termination}"
+        end = "bfs" if self.condition.termination == "bfs" else f"t = {self.condition.termination}"
         return (
-            f"{self.network}, seed {self.seed}, epoch {self.epoch}, {self.cell.scale}x, "
-            f"p = {self.cell.p}, {end}"
+            f"{self.network}, seed {self.seed}, epoch {self.epoch}, {self.condition.scale}x, "
+            f"p = {self.condition.p}, {end}"
         )
 
 
-def _numbers(fields: Cell | Extent) -> tuple[Any, ...]:
+def _numbers(fields: Condition | Extent) -> tuple[Any, ...]:
     return tuple(asdict(fields).values())
 
 
@@ -128,7 +134,7 @@ def line_of(part: Part, outcome: Outcome) -> str:
         "epoch": part.epoch,
         "name": outcome.name,
         "weights": outcome.weights,
-        "cell": asdict(part.cell),
+        "cell": asdict(part.condition),
         "extent": asdict(part.extent),
         "value": outcome.value.tolist(),
         "maximum": outcome.maximum[0].tolist(),
@@ -143,7 +149,7 @@ def line_of(part: Part, outcome: Outcome) -> str:
 def _read_line(line: str) -> tuple[Part, Outcome]:
     told = json.loads(line)
     extent = Extent(**told["extent"])
-    part = Part(told["network"], told["seed"], told["epoch"], Cell(**told["cell"]), extent)
+    part = Part(told["network"], told["seed"], told["epoch"], Condition(**told["cell"]), extent)
     shape = (extent.runs, extent.graphs)
     outcome = Outcome(
         told.get("name", ""),  # parts of older versions have none

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from augury.config import Config, changes, preset, with_settings
-from augury.experiments.evaluate import Cell
+from augury.experiments.evaluate import Condition
 from augury.experiments.parts import EXAM_SEED
 from augury.experiments.records import Extent
 
@@ -97,15 +97,15 @@ class Want:
     network: str
     rule: Rule
     who: Who
-    cell: Cell
+    condition: Condition
     extent: Extent
 
 
 def want_of(row: Row, column: Column) -> Want:
     """Return what an entry of a table is made of."""
     neural = row.neural_bottleneck, row.neural_augmentation
-    cell = Cell(column.scale, column.p, row.termination, *neural)
-    return Want(row.network, row.rule, column.who, cell, column.extent)
+    condition = Condition(column.scale, column.p, row.termination, *neural)
+    return Want(row.network, row.rule, column.who, condition, column.extent)
 
 
 @dataclass(frozen=True)

@@ -96,14 +96,14 @@ def papers_mean(figure: str) -> float:
 def entry(results: Results, row: Row, column: Column) -> Entry:
     """Collect an entry of a table."""
     want = want_of(row, column)
-    cell = want.cell
+    condition = want.condition
     figure = papers_figure(
         results.config(row.network).name,
-        cell.scale,
-        cell.p,
-        cell.termination,
-        cell.neural_bottleneck,
-        cell.neural_augmentation,
+        condition.scale,
+        condition.p,
+        condition.termination,
+        condition.neural_bottleneck,
+        condition.neural_augmentation,
     )
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
     return Entry(row, column, figure, by_seed, results.best(row.network, row.rule).seed)

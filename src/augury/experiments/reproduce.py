@@ -94,7 +94,7 @@ class Clock:
 
     def part(self, part: Part) -> float:
         """Return about how many seconds a part takes."""
-        kind = ("part", part.network, part.cell.scale)
+        kind = ("part", part.network, part.condition.scale)
         rate = self._rate(*kind) or self._rate(*kind[:2]) or self._rate(*kind[:1]) or GUESSED_RATE
         return rate * part.cost
 
@@ -251,8 +251,8 @@ class Driver:
             network=part.network,
             seed=part.seed,
             epoch=part.epoch,
-            scale=part.cell.scale,
-            p=part.cell.p,
+            scale=part.condition.scale,
+            p=part.condition.p,
             cost=part.cost,
             seconds=round(result.seconds, 3),
             machine=result.machine,

@@ -3,7 +3,7 @@
     DIR/train/NETWORK/seed-K/   best.safetensors, history.csv, epoch-NNN.safetensors, just as
                                 `augury train` leaves them; until the training is finished,
                                 resume.safetensors
-    DIR/records.jsonl           what each network did in each cell, a line for each part
+    DIR/records.jsonl           what each network did in each condition, a line for each part
     DIR/times.jsonl             how long each task took, and where
     DIR/report.md               tables made of the above
     DIR/reproduction/           plots, and times.md
@@ -133,7 +133,7 @@ class Results:
 
     def _exam_parts(self, network: str, seeds: Sequence[Seed]) -> list[Part]:
         return [
-            Part(network, seed.seed, seed.epoch(want.rule), want.cell, want.extent)
+            Part(network, seed.seed, seed.epoch(want.rule), want.condition, want.extent)
             for want in self.exams.get(network, [])
             for seed in seeds
         ]
@@ -148,12 +148,12 @@ class Results:
             seeds = [self.best(want.network, want.rule)] if is_known else []
         if want.rule != "every":
             return [
-                Part(want.network, seed.seed, seed.epoch(want.rule), want.cell, want.extent)
+                Part(want.network, seed.seed, seed.epoch(want.rule), want.condition, want.extent)
                 for seed in seeds
                 if seed.is_finished
             ]
         return [
-            Part(want.network, seed.seed, epoch, want.cell, want.extent)
+            Part(want.network, seed.seed, epoch, want.condition, want.extent)
             for seed in seeds
             for epoch in range(len(seed.history))
         ]

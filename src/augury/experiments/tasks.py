@@ -123,7 +123,7 @@ def _evaluate(task: Evaluation, folder: Path) -> Evaluated:
     (model,) = load_models([str(path)], task.device)
     part = task.part
     model = replace(model, seed=part.seed)
-    records = list(evaluate(model, part.cell, part.extent))
+    records = list(evaluate(model, part.condition, part.extent))
     seconds = time.perf_counter() - started
     return Evaluated(outcome_of(records, part.extent), seconds, machine(task.device))
 

@@ -16,7 +16,7 @@ from augury.apps.commands.terminal import chosen_device, print_table
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from augury.experiments.evaluate import Cell
+    from augury.experiments.evaluate import Condition
     from augury.experiments.records import Extent
 
 EXAMPLES = (
@@ -61,7 +61,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
         ),
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON object for each cell.")
+        bool, typer.Option("--json", help="Print a JSON object for each condition.")
     ] = False,
     source: Annotated[
         Path | None, typer.Option("--from", help="Make the table of these records; run nothing.")
@@ -79,13 +79,13 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
         return
     from augury.experiments.records import Extent
 
-    cells = chosen_cells(scales, p, termination, classical)
+    conditions = chosen_conditions(scales, p, termination, classical)
     extent = Extent(graphs, runs, seed)
-    _print_summaries(_run(models or [], cells, extent, out, chosen_device(device)), json)
+    _print_summaries(_run(models or [], conditions, extent, out, chosen_device(device)), json)
 
 
 def _run(
-    models: list[str], cells: list[Cell], extent: Extent, out: Path | None, device: str
+    models: list[str], conditions: list[Condition], extent: Extent, out: Path | None, device: str
 ) -> list[dict[str, Any]]:
     from augury.experiments.evaluate import evaluate_all, load_models
 
@@ -97,16 +97,16 @@ def _run(
             progress(share, doing)
 
         try:
-            return evaluate_all(loaded, cells, extent, out, next_part)
+            return evaluate_all(loaded, conditions, extent, out, next_part)
         except KeyboardInterrupt:
             how = f"goes on with {out}" if out else "and --out FILE can be continued"
             raise Interrupted(f"interrupted; the same command {how}") from None
 
 
-def chosen_cells(scales: str, p: str, termination: str, classical: str) -> list[Cell]:
+def chosen_conditions(scales: str, p: str, termination: str, classical: str) -> list[Condition]:
     """Return every combination of the lists on the command line."""
     from augury.classical.graph import InputError
-    from augury.experiments.evaluate import Cell
+    from augury.experiments.evaluate import Condition
 
     ours = _entries(classical)
     for name in ours:
@@ -116,15 +116,15 @@ def chosen_cells(scales: str, p: str, termination: str, classical: str) -> list[
     for size in sizes:
         if not (size.isascii() and size.isdigit()):
             raise InputError(f"--scales is {scales!r}, not a list of numbers such as 1,2,4,8")
-    cells = [
-        Cell(int(size), share, end, SUBROUTINES[0] not in ours, SUBROUTINES[1] not in ours)
+    conditions = [
+        Condition(int(size), share, end, SUBROUTINES[0] not in ours, SUBROUTINES[1] not in ours)
         for end in _entries(termination)
         for share in _entries(p)
         for size in sizes
     ]
-    if not cells:
+    if not conditions:
         raise InputError("--scales, --p and --termination each need at least one entry")
-    return list(dict.fromkeys(cells))
+    return list(dict.fromkeys(conditions))
 
 
 def _entries(text: str) -> list[str]:

@@ -71,7 +71,7 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
         ),
     ] = None,
     graphs: Annotated[
-        int | None, typer.Option(min=1, help="Test graphs of each cell.", show_default="50")
+        int | None, typer.Option(min=1, help="Test graphs of each condition.", show_default="50")
     ] = None,
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs on each graph.", show_default="10")
