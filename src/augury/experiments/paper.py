@@ -62,7 +62,7 @@ def papers_figure(  # the fields of a condition
     neural_bottleneck: bool = True,
     neural_augmentation: bool = True,
 ) -> str:
-    """Return the paper's figure for a condition, "–" where it has none: a variant is another network.
+    """Return the paper's figure, "–" where it has none: a variant is another network.
 
     Args:
         model: `Config.name`.

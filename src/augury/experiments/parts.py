@@ -1,8 +1,8 @@
-"""What one network did in one condition becomes a line of a file, and lines become arrays.
+"""What one network did under one condition becomes a line of a file, and lines become arrays.
 
-A part is graphs × runs runs of one epoch of one network in one condition. Its line is written whole, in
-one go; a line that a killed process left half written has no newline, is no part, and is cut off
-before the next one is written. So no part is ever counted that is not complete, and a part that is
+A part is graphs × runs runs of one epoch of one network under one condition. Its line is written
+whole, in one go; a line that a killed process left half written has no newline, is no part, and is
+cut off before the next one is written. So no part is ever counted that is not complete, and a part that is
 there twice counts once.
 """
 

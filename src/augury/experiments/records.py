@@ -1,9 +1,10 @@
 """Runs become lines of a file, and lines become a summary of each condition of a table.
 
 A file of records is JSON lines: a header that says what was run and by which version, then one
-record for each run on each graph. A *part* is what one network (model, seed, weights) did in one
-condition: graphs × runs records. The file grows part by part, and a part that a killed process left half
-written is dropped when the file is read, so every file can be continued and none is ever wrong.
+record for each run on each graph. A *part* is what one network (model, seed, weights) did under one
+condition: graphs × runs records. The file grows part by part, and a part that a killed process left
+half written is dropped when the file is read, so every file can be continued and none is ever
+wrong.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def _lines(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def summarise(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return one object per model name and condition: accuracy over runs, and over seeds if several.
+    """Return one object per model name and condition: accuracy over runs, and over seeds.
 
     `std` is over runs, of the accuracy of all networks together, as the paper has it for its one
     network (the numbers' own deviation, divided by their count). `seed_mean`, `seed_std` and
