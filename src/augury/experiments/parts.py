@@ -2,8 +2,8 @@
 
 A part is graphs × runs runs of one epoch of one network under one condition. Its line is written
 whole, in one go; a line that a killed process left half written has no newline, is no part, and is
-cut off before the next one is written. So no part is ever counted that is not complete, and a part that is
-there twice counts once.
+cut off before the next one is written. So no part is ever counted that is not complete, and a part
+that is there twice counts once.
 """
 
 from __future__ import annotations
