@@ -118,6 +118,7 @@ ODD = [
     ("min.csv", "tail,head,capacity,cost\ns,t,3,1\n", PATTERN, (2, 1)),
     ("quads.csv", "s,t,3,1\n", ReadOptions(flow=True, ignore_costs=True), (2, 1)),
     ("weight.csv", "from,to,weight\ns,t,3\n", FLOW, (2, 1)),
+    ("between.csv", "from,weight,to\ns,3,t\n", FLOW, (2, 1)),
     ("price.csv", "price,a\nfee,b\n", AS_FOUND, (2, 2, 2)),
 ]
 
