@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from augury.neural.discrete import DiscreteExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, certify_flow, solve, solver
+from augury.algorithms.executor import CellExecutor
 from augury.classical import generate
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
@@ -29,10 +29,13 @@ from augury.classical.ford_fulkerson import (
 )
 from augury.classical.ford_fulkerson import ford_fulkerson as run
 from augury.classical.graph import WideArray
+from augury.config import preset, with_settings
 from augury.inputs import Graph
-from augury.neural.checkpoint import find
+from augury.neural.checkpoint import find, save
 from augury.neural.execute import NeuralExecutor
+from augury.neural.kinds import make_network
 from augury.solver import CLASSICAL, Progress, solve_batch
+from augury.watch import watch
 from graphs import (
     BRIDGE,
     JOBS,
@@ -246,10 +249,10 @@ def test_a_checkpoint_is_known_by_its_content_not_by_name_and_time(
         subroutines = solver.runner_of("mine.safetensors").subroutines
         assert subroutines is not None
         kinds.append(type(subroutines.search.__self__))  # type: ignore[reportFunctionMemberAccess]
-    assert kinds == [DiscreteExecutor, NeuralExecutor, DiscreteExecutor]
+    assert kinds == [CellExecutor, NeuralExecutor, CellExecutor]
     solve(JOBS, model="mine.safetensors", engine="table")
     monkeypatch.chdir(tmp_path / "other")
-    with pytest.raises(InputError, match="'mine' is none"):
+    with pytest.raises(InputError, match="'paper-mpnn' is none"):
         solve(JOBS, model="mine.safetensors", engine="table")
     [again, once] = (solver.runner_of("mine.safetensors").subroutines for _ in range(2))
     assert again == once  # the same network, loaded once
@@ -326,3 +329,18 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
     for engine in ("auto", "table"):
         with pytest.raises(InputError, match=r"^the model is .*, not a name, a path or an exec"):
             solve(JOBS, model=model, engine=engine)
+
+
+def test_a_variant_is_called_by_what_was_changed_wherever_its_file_lies(tmp_path: Path) -> None:
+    config = with_settings(preset("paper-mpnn"), ["network.hidden=8"])
+    network = make_network(config.network, generator=torch.Generator().manual_seed(0))
+    path = tmp_path / "paper-mpnn.safetensors"
+    save(path, network.state_dict(), config, {})
+    solution = solve(JOBS, model=path)
+    assert solution.executor == "paper-mpnn (hidden=8)"
+    assert solution.story()["model"]["name"] == watch(JOBS, model=path)["model"]["name"]
+    assert solution.story()["model"]["name"] == "paper-mpnn (hidden=8)"
+    copied = tmp_path / "best.safetensors"
+    copied.write_bytes(find("discrete").read_bytes())
+    for engine in ("lookup", "table"):
+        assert solve(JOBS, model=copied, engine=engine).executor == "discrete"

@@ -61,8 +61,8 @@ class Direct(NamedTuple):
         if isinstance(model, str | Path):
             from augury.neural.checkpoint import find, load_once
 
-            path = find(str(model))
-            name, network = path.stem, load_once(path).network
+            checkpoint = load_once(find(str(model)))
+            name, network = checkpoint.config.name, checkpoint.network
         else:
             name, network = type(model).__name__, getattr(model, "network", None)
         if not _is_discrete(network):

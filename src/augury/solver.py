@@ -394,10 +394,10 @@ def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Ru
     if isinstance(name, str) and name in CLASSICAL:
         return Runner(name, None, CLASSICAL[name])
     if isinstance(model, str | Path | None):
-        from augury.neural.checkpoint import find
+        from augury.neural.checkpoint import find, load_once
 
-        path = find(str(name))
-        name, executor = path.stem, _executor(path, str(device or "cpu"))
+        checkpoint = load_once(find(str(name)))
+        name, executor = checkpoint.config.name, _executor(checkpoint, str(device or "cpu"))
     else:  # an executor, of a network that need not be ours
         name, executor = type(model).__name__, model
     executor = _in_form(name, executor, engine)
@@ -441,15 +441,9 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
     return _matched_pairs(graph, maximum_residual(FlowNetwork.from_bipartite(graph)))
 
 
-def _executor(path: Path, device: str) -> Executor:
-    """Load a checkpoint, once for each content and device."""
-    from augury.neural.checkpoint import load_once
-
-    return _on_device(load_once(path), device)
-
-
 @lru_cache(maxsize=8)
-def _on_device(checkpoint: Checkpoint, device: str) -> Executor:
+def _executor(checkpoint: Checkpoint, device: str) -> Executor:
+    """Make the executor of a checkpoint, once for each content and device."""
     import torch
 
     from augury.neural.kinds import executor_of

@@ -175,8 +175,7 @@ def _actor(
     from augury.neural.checkpoint import find, load
     from augury.neural.kinds import executor_of
 
-    path = find(name)
-    checkpoint = load(path)
+    checkpoint = load(find(name))
     executor = replace(
         executor_of(checkpoint.network.to(device), device),
         asks_reachability=owns[0],
@@ -188,7 +187,7 @@ def _actor(
     is_paper = kind == "paper"
     infinity = 2**checkpoint.network.bits - 1 if is_paper else None
     state = "distance" if is_paper else "reached"
-    return _Actor(path.stem, kind, state, executor.subroutines(), infinity)
+    return _Actor(checkpoint.config.name, kind, state, executor.subroutines(), infinity)
 
 
 def _termination(text: str) -> tuple[bool, int]:

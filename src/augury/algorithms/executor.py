@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
 
 from augury.algorithms.cells import CELLS
 from augury.algorithms.subroutines import OnCells
@@ -30,8 +29,12 @@ class CellExecutor(OnCells, Executor):
     network: CellNetwork
     engine: str = "plain"
 
-    def quickest(self) -> Self:
-        """See `Executor`."""
+    def quickest(self) -> CellExecutor:
+        """See `Executor`; the table is made once."""
+        return self._looked_up
+
+    @cached_property
+    def _looked_up(self) -> CellExecutor:
         return replace(self, engine="lookup")
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -75,7 +75,7 @@ class Executor(ABC):
     def form(self) -> str:
         """The engine that runs."""
 
-    def quickest(self) -> Self:
+    def quickest(self) -> Executor:
         """Return the same with the quickest engine that runs any network of this kind."""
         return self
 
