@@ -119,7 +119,7 @@ def test_a_solution_becomes_json() -> None:
     assert list(answer) == keys
     assert list(solve(BRIDGE).to_dict()) == [key.replace("matching", "flow") for key in keys]
     assert repr(solve(BRIDGE)).startswith("Solution(flow of 5, maximum, ")
-    assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 2 rounds, discrete (fast))"
+    assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 2 rounds, discrete (lookup))"
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -229,7 +229,7 @@ def test_a_run_that_cannot_be_told_is_shown_as_text() -> None:
 def test_a_checkpoint_is_loaded_anew_when_its_file_has_changed(tmp_path: Path) -> None:
     path = tmp_path / "mine.safetensors"
     path.write_bytes(find("discrete").read_bytes())
-    assert solve(JOBS, model=path).executor == "mine"
+    assert solve(JOBS, model=path).executor == "discrete"
     path.write_bytes(b"no checkpoint")
     with pytest.raises(InputError, match="not a whole safetensors file"):
         solve(JOBS, model=path)
