@@ -436,6 +436,26 @@ def test_one_wrong_path_keeps_the_others_from_being_applied(
     assert story["solution"]["ending"] == "wrong augmentation"
 
 
+@pytest.mark.parametrize("engine", ["auto", "plain", "table"])
+@pytest.mark.parametrize("model", ["discrete", "paper-mpnn", "classical"])
+def test_one_graph_one_seed_one_story(model: str, engine: str) -> None:
+    """What `solve` says of a run is what its story, page and file tell of it."""
+    if engine != "auto" and model != "discrete":
+        pytest.skip("a form of the discrete network")
+    for name, seed in (("dense", 0), ("dense", 5), ("paper fails", 1)):
+        solved = solve(GRAPHS[name], model=model, engine=engine, seed=seed)
+        story = solved.story()
+        own, said = story["solution"], json.loads(json.dumps(solved.to_dict()))
+        assert own == said
+        fruitful = [
+            round_
+            for round_ in story["rounds"]
+            if any(path["verdict"] == "applied" for path in round_["paths"])
+        ]
+        assert len(fruitful) == solved.rounds
+        assert story["model"]["many_paths"] and story["model"]["seed"] == seed
+
+
 def test_the_solution_is_the_solvers() -> None:
     for name, graph in GRAPHS.items():
         own, solved = told(name, None, many_paths=True)["solution"], solve(graph).to_dict()

@@ -74,7 +74,9 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
         exact: finish a run that ended early by classical search.
         seed: of the random weights.
         device: where the network computes.
-        many_paths: take all shortest disjoint paths of a search, not only the sink's own.
+        many_paths: take all shortest disjoint paths of a search, as `solve` does, not only the
+            sink's own, as the paper does. With it the story is that of `solve`: the same rounds
+            and the same answer for the same graph, seed, model and engine.
         termination: "bfs", or the number t of invalid paths in a row that end a run; then only the
             search is the network's, as in the paper.
         neural_bottleneck: whether the network finds the bottleneck.

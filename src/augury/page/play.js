@@ -124,13 +124,14 @@ class Player {
     const told = byId("difference", HTMLElement);
     told.hidden = stories.length < 2;
     byId("difference-text", HTMLElement).textContent = difference
-      ? `They first differ in round ${difference.round + 1}` +
+      ? `They first differ in search ${difference.round + 1}` +
         (difference.step === null || difference.step === undefined ? "" : `, step ${difference.step}`) +
         `: ${DIFFERENCES[difference.what] || difference.what}.`
       : "Both networks decide the same from beginning to end.";
     byId("to-difference", HTMLButtonElement).hidden = !difference;
     byId("parting-text", HTMLElement).textContent = parting
-      ? `Their results part in round ${parting.round + 1}: ${parting.what}.` : "";
+      ? `Their results part in search ${parting.round + 1}: ${parting.what}.` : "";
+    byId("manner", HTMLElement).textContent = [...new Set(stories.map(mannerSentence))].join(" ");
     byId("to-parting", HTMLButtonElement).hidden = !parting || this.partingRow === this.differenceRow;
     showLegend(stories[0], this.drawings.some(Boolean));
     this.showTimeline();
@@ -405,7 +406,9 @@ function factsOf(story, frame) {
   const judge = judgeOf(round, frame, path);
   const size = story.graph.kind === "matching" ? "Matched pairs" : "Flow";
   return [
-    ["Round", `${frame.round + 1} of ${story.rounds.length}`],
+    ["Round", isFruitful(round)
+      ? `${roundName(story, frame.round).slice(6)} of ${story.rounds.filter(isFruitful).length}`
+      : roundName(story, frame.round).toLowerCase()],
     [frame.kind === "step" ? "Step" : "Steps", step],
     ["Searched by", round.by],
     ["Bottleneck", path ? `${path.proposed}${limit}` : "–"],
@@ -491,7 +494,7 @@ function summaryElement(story) {
     const row = htmlElement("tr");
     row.dataset.round = String(number);
     const paths = round.paths.filter((path) => path.verdict === "applied").length;
-    const values = [number + 1, Math.max(round.steps.length - 1, 0),
+    const values = [isFruitful(round) ? roundName(story, number).slice(6) : "–", Math.max(round.steps.length - 1, 0),
       lastStep(round)?.reached ?? "", paths, round.value, round.by];
     for (const value of values) row.append(htmlElement("td", String(value)));
     table.append(row);

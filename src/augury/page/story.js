@@ -298,10 +298,34 @@ function proofOf(story) {
   return { cover, side };
 }
 
+/** @param {Round} round @returns {boolean} whether its search led to a path: others do not count */
+function isFruitful(round) {
+  return round.paths.some((path) => path.verdict === "applied");
+}
+
+/**
+ * Name a search as `augury solve` counts: a round is a search with the augmentation that follows it.
+ * @param {Story} story @param {number} number @returns {string}
+ */
+function roundName(story, number) {
+  const round = story.rounds[number];
+  if (!isFruitful(round)) return round.says_done ? "Last search" : "Failed search";
+  return `Round ${story.rounds.slice(0, number + 1).filter(isFruitful).length}`;
+}
+
+/** @param {Story} story @returns {string} how many paths a round takes, and how solve does it */
+function mannerSentence(story) {
+  const rounds = counted(story.rounds.filter(isFruitful).length, "round");
+  return story.model.many_paths
+    ? `${rounds}: each takes all shortest paths of its search that share no node, as augury solve does.`
+    : `${rounds}: each takes one path, as in the paper. Many paths a round, as augury solve takes ` +
+      "them, need fewer and may end with another answer of the same size.";
+}
+
 /** @param {Story} story @param {Frame} frame @returns {string} the frame in words */
 function sentenceOf(story, frame) {
   const round = story.rounds[frame.round];
-  const where = `Round ${frame.round + 1}`;
+  const where = roundName(story, frame.round);
   const who = round.by === "classical" && story.model.kind !== "classical"
     ? "Classical code finishes the run. " : "";
   if (story.summary && frame.kind === "answer") return summarySentence(story, frame);
@@ -453,5 +477,5 @@ function summarySentence(story, frame) {
   const steps = counted(Math.max(round.steps.length - 1, 0), "step");
   const told = round.says_done ? answerSentence(round)
     : `${steps},${seen} ${counted(paths, "path")} applied; the ${what} is ${round.value}.`;
-  return `Round ${frame.round + 1}: ${told}`;
+  return `${roundName(story, frame.round)}: ${told}`;
 }

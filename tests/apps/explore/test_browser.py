@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from augury import Solution, solve
 from augury.classical.formats import read_graph
 from augury.classical.graph import BipartiteGraph
 from augury.page import frame_of, page_of
@@ -295,17 +296,57 @@ def test_the_keyboard_alone_can_draw(page: Page) -> None:
     expect(page.locator(".sentence")).to_contain_text("a flow of 7")
 
 
+def round_names(page: Page) -> list[str]:
+    """Step through the whole run, from its end; what each search is called, once."""
+    page.click("#last")
+    names = [sentence(page)]
+    for _ in range(place(page)):
+        page.click("#back")
+        names.append(sentence(page))
+    return list(dict.fromkeys(re.split("[:,]", name)[0] for name in reversed(names)))
+
+
+def rounds_of(solution: Solution) -> list[str]:
+    return [f"Round {number + 1}" for number in range(solution.rounds)]
+
+
+def test_a_page_in_a_file_counts_the_rounds_that_solve_says(
+    watched: Watched, tmp_path: Path
+) -> None:
+    solution = solve(ROOT / "examples" / "jobs.csv")
+    path = tmp_path / "run.html"
+    path.write_text(page_of(solution.story()), encoding="utf-8")
+    watched.page.goto(path.as_uri())
+    assert round_names(watched.page) == [*rounds_of(solution), "Last search", "The end"]
+    assert f"{solution.rounds} rounds: " in watched.page.locator("#manner").inner_text()
+    watched.page.keyboard.press("Home")
+    assert f"1 of {solution.rounds}" in watched.page.locator("#facts").inner_text()
+    watched.requests = []
+
+
+def test_the_page_says_that_it_takes_one_path_a_round_and_offers_solves_way(page: Page) -> None:
+    solution = solve(ROOT / "examples" / "jobs.csv")
+    told = page.locator("#manner")
+    expect(told).to_contain_text(f"{solution.size} rounds: each takes one path, as in the paper")
+    expect(told).to_contain_text("augury solve")
+    page.click("details summary")
+    page.check("#many-paths")
+    expect(told).to_contain_text("as augury solve does", timeout=PATIENCE_MS)
+    assert round_names(page) == [*rounds_of(solution), "Last search", "The end"]
+
+
 def test_two_networks_are_compared_in_step(page: Page) -> None:
     page.select_option("#other", "paper-mpnn")
     expect(page.locator("#stage figure")).to_have_count(2, timeout=PATIENCE_MS)
     settled(page)
-    expect(page.locator("#difference-text")).to_contain_text("They first differ in round 1")
+    expect(page.locator("#difference-text")).to_contain_text("They first differ in search 1")
     page.click("#to-difference")
     assert page.locator(".sentence.different").count() == 2
     assert page.locator("#stage .node.different, #stage path.difference").count() > 0
     for _ in range(int(page.locator("#slider").get_attribute("max") or 0)):
         page.keyboard.press("ArrowRight")
-        rounds = [re.match(r"Round (\d+)|The end", sentence(page, number)) for number in (0, 1)]
+        told = r"Round (\d+)|Last search|Failed search|The end"
+        rounds = [re.match(told, sentence(page, number)) for number in (0, 1)]
         assert all(rounds)
         numbers = {found.group(1) for found in rounds if found and found.group(1)}
         assert len(numbers) < 2, "they are not in the same round"
