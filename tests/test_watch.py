@@ -366,9 +366,9 @@ def test_untrained_networks_are_told_with_all_their_mistakes(
             for name in ("bridge", "dense", "straight"):
                 for many_paths in (False, True):
                     story = watch(GRAPHS[name], model=path, many_paths=many_paths)
-                    assert story["model"]["name"] == "made"
+                    assert story["model"]["name"] == its_own.name
                     assert story["solution"]["is_maximum"]
-                    assert story["rounds"][-1]["by"] in ("classical", "made")
+                    assert story["rounds"][-1]["by"] in ("classical", its_own.name)
                     for before, after in pairwise(story["rounds"]):
                         assert before["after"] == after["residual"]
                     for round_ in story["rounds"]:

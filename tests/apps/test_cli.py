@@ -60,7 +60,7 @@ def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
     assert (code, err) == (0, "")
     assert out == (
         "matching of 2 in a bipartite graph of 2 + 2 nodes and 3 edges\n"
-        "discrete executor (fast engine), 2 rounds, done\n"
+        "discrete executor (lookup engine), 2 rounds, done\n"
         "certified maximum: 2 nodes cover every edge: ann, bob\n"
         "\nleft  right\nann   cook\nbob   sing\n"
     )

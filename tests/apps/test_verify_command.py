@@ -16,11 +16,12 @@ from proven import DISCRETE, proven, untrained
 from tiny import neural, tiny_config
 
 COUNTS = {
-    "search": 32,
-    "termination": 32,
-    "predecessor": 62,
-    "bottleneck": 64,
-    "augmentation": 16,
+    "flood reached": 16,
+    "flood changed": 16,
+    "nearest": 60,
+    "least candidate": 32,
+    "subtract digit": 8,
+    "subtract borrow": 8,
 }
 
 
@@ -44,13 +45,13 @@ def test_a_proven_network_gets_a_table_and_exit_code_0(augury: Augury) -> None:
     code, out, err = augury("verify", written("good.safetensors", proven()))
     assert (code, err) == (0, "")
     head, *rows, table, conclusion = out.splitlines()
-    assert table == "table: 208 cases, complete, equal to Edmonds-Karp's"
-    assert head.split() == ["subroutine", "cases", "right", "margin", "rounding", "seconds"]
-    assert [row.split()[:3] for row in rows] == [
-        [name, str(cases), str(cases)] for name, cases in COUNTS.items()
+    assert table == "table: 140 decisions, equal to the rules"
+    assert head.split() == ["cell", "cases", "right", "margin", "rounding", "seconds"]
+    assert [row.split()[:-3] for row in rows] == [
+        [*name.split(), str(cases), str(cases)] for name, cases in COUNTS.items()
     ]
-    assert all(float(row.split()[3]) > float(row.split()[4]) > 0 for row in rows)
-    assert conclusion.startswith("Proven: ")
+    assert all(float(row.split()[-3]) > float(row.split()[-2]) > 0 for row in rows)
+    assert conclusion.startswith("Proven in all 140 cases: ")
 
 
 def test_json_holds_the_verdict_and_every_part(augury: Augury) -> None:
@@ -70,7 +71,7 @@ def test_a_wrong_network_is_shown_its_case_and_a_run_with_exit_code_1(augury: Au
     code, out, err = augury("verify", model)
     assert (code, err) == (1, "")
     assert "\nNot proven: " in out
-    assert "\nwrong in search: a node that is " in out
+    assert "\nwrong in flood reached: reached=" in out
     assert "\nseen in a run from 0 to " in out
     code, out, err = augury("verify", model, "--json")
     told = json.loads(out)

@@ -123,6 +123,7 @@ def _matrix(edges: int) -> Any:
     row, column = np.random.default_rng(edges).integers(0, n, (2, edges))
     matrix = csr_array((np.ones(edges, np.int8), (row, column)), shape=(n, n))
     matrix.sum_duplicates()
+    matrix.data[:] = 1  # not how often an edge was drawn, which would be its weight
     return matrix
 
 

@@ -58,5 +58,5 @@ def test_what_is_wrong_is_told_in_a_line(body: Any) -> None:
 def test_a_request_becomes_a_task() -> None:
     body = {"graph": {"text": "1,2,3", "flow": True, "source": 1, "sink": 2}, "seed": 7}
     task = read(SolveRequest, json.dumps(body).encode())
-    graph = {"text": "1,2,3", "flow": True, "source": "1", "sink": "2"}
+    graph = {"text": "1,2,3", "flow": True, "ignore_costs": False, "source": "1", "sink": "2"}
     assert task == {"graph": graph, "model": "discrete", "exact": True, "seed": 7}

@@ -177,14 +177,23 @@ def _problem(status: int, text: str) -> Answer:
 
 def _interrupt(process: Process) -> None:
     if os.name == "posix":  # elsewhere it could only be killed, which comes next
+        _signal(process, signal.SIGINT)
+
+
+def _signal(process: Process, number: int) -> None:
+    """Send a signal; a process that has just ended is left to asyncio, which waits for it.
+
+    `Process.send_signal` would look first whether it has ended, and so take its end from asyncio,
+    which then logs that it does not know this process.
+    """
+    if process.returncode is None:
         with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
+            os.kill(process.pid, number)
 
 
 async def _killed(process: Process) -> None:
     """Kill a process and wait for its end."""
-    with suppress(ProcessLookupError):
-        process.kill()
+    _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
     assert process.stdout is not None
     with suppress(*BROKEN):
         await process.stdout.read()  # what it left in the pipe would keep its end from being seen
