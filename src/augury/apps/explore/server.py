@@ -139,7 +139,9 @@ class TraceRequest(SolveRequest):
     """A graph, who solves it, and which decisions are the network's own."""
 
     other: Model | None = Field(None, description="A second network, to compare.")
-    many_paths: bool = Field(False, description="Take all shortest disjoint paths of a search, as solve does.")
+    many_paths: bool = Field(
+        False, description="Take all shortest disjoint paths of a search, as solve does."
+    )
     termination: Literal["bfs", "1", "3", "5", "10"] = Field(
         "bfs", description="The network says when it is done, or so many failures end a run."
     )
