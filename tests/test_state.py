@@ -32,6 +32,7 @@ import pytest
 import torch
 
 import augury
+from augury.classical.generate import flow, sparse
 from augury.config import NetworkConfig
 from augury.datasets import Traces
 from augury.experiments.evaluate import Condition, evaluate, load_models
@@ -118,8 +119,8 @@ def three_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-GRAPH = augury.generate("sparse", np.random.default_rng(0), n=6)
-NETWORK = augury.generate("flow", np.random.default_rng(1), nodes=8, arcs=20, high=9)
+GRAPH = sparse(np.random.default_rng(0), 6)
+NETWORK = flow(np.random.default_rng(1), 8, 20, 1, 9)
 EDGES = [("ann", "cook"), ("bob", "cook"), ("bob", "sing")]
 
 
@@ -155,9 +156,8 @@ def write_and_read(folder: Path) -> None:
 
 
 def told(folder: Path) -> None:
-    story = solution().story()
-    assert solution()._repr_html_()
-    solution().to_dict(), repr(solution()), page_of(story)
+    assert page_of(solution().story()) and solution()._repr_html_()
+    assert solution().to_dict() and repr(solution())
 
 
 def refused(folder: Path) -> None:

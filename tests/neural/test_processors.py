@@ -5,8 +5,6 @@ Nothing here names a processor but the tests of one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -18,7 +16,7 @@ from augury.classical.network import FlowNetwork
 from augury.neural.layers import stack
 from augury.neural.losses import Tally, reach_losses, search_losses
 from augury.neural.networks import PaperNetwork
-from augury.neural.processors import PROCESSORS
+from augury.neural.processors import PNA, PROCESSORS
 from augury.neural.wiring import Wiring
 from tiny import HIDDEN, UNEQUAL, bipartite, neural, random_arcs, samples
 
@@ -171,7 +169,8 @@ def test_the_weight_of_a_link_is_heard_by_its_receiver(name: str) -> None:
 
 
 def test_pna_aggregates_and_scales_as_pyg_does() -> None:
-    processor: Any = neural("pna").processor
+    processor = neural("pna").processor
+    assert isinstance(processor, PNA)
     wiring = Wiring.of(Batch.of(GRAPHS))
     generator = torch.Generator().manual_seed(0)
     nodes = torch.randn(wiring.num_nodes, HIDDEN, generator=generator)

@@ -191,9 +191,9 @@ def ford_fulkerson(
     number = 0
     while batch.num_graphs:
         weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
-        shown = handed_out(residual), handed_out(weights)
-        tree = subroutines.search(own, *shown)
-        is_done = subroutines.is_done(own, *shown, tree)
+        shown, drawn = handed_out(residual), handed_out(weights)
+        tree = subroutines.search(own, shown, drawn)
+        is_done = subroutines.is_done(own, shown, drawn, tree)
         pointers = _pointers(batch, tree)
         entries = _entries(batch, residual, pointers, settings.many_paths)
         tried = follow(batch, pointers, entries[~is_done[batch.arc_graph[entries]]])
@@ -201,14 +201,14 @@ def ford_fulkerson(
             tried = _shortest(batch, tried)
         verdict = np.where(is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
 
-        proposed = np.array(subroutines.bottleneck(own, shown[0], tried.handed_out(), tree))
+        proposed = np.array(subroutines.bottleneck(own, shown, tried.handed_out(), tree))
         truth = tried.smallest(residual)
         verdict[tried.graph[proposed != truth]] = Verdict.WRONG_BOTTLENECK
         legal = (truth > 0) & (verdict[tried.graph] == Verdict.GOES_ON)
         paths, bottleneck = tried.select(legal), truth[legal]
 
-        told = paths.handed_out(), handed_out(bottleneck)
-        kept = subroutines.augment(own, shown[0], *told, tree)
+        amounts = handed_out(bottleneck)
+        kept = subroutines.augment(own, shown, paths.handed_out(), amounts, tree)
         true_kept = residual[paths.arcs] - paths.spread(bottleneck)
         verdict[paths.spread(paths.graph)[kept != true_kept]] = Verdict.WRONG_AUGMENTATION
         applied = verdict[paths.graph] == Verdict.GOES_ON
