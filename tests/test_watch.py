@@ -631,3 +631,9 @@ def test_the_document_names_every_field() -> None:
     parts += [round_["steps"][0], round_["reach"][0], round_["truth"], round_["paths"][0]]
     names = {name for part in parts for name in part}
     assert {name for name in names if f'"{name}"' not in block} == set()
+
+
+@pytest.mark.parametrize("seed", [1.5, -1, None, "one"])
+def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
+    with pytest.raises(InputError, match="the seed is"):
+        watch(BRIDGE, seed=seed)

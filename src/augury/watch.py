@@ -34,7 +34,7 @@ from augury.classical.ford_fulkerson import (
 from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label, WideArray
 from augury.classical.network import FlowNetwork
 from augury.direct import weights_of
-from augury.solver import CLASSICAL, Outcome, found_of, solution_of
+from augury.solver import CLASSICAL, Outcome, as_seed, found_of, solution_of
 
 FORMAT = "augury-trace"
 FORMAT_VERSION = 1
@@ -94,7 +94,7 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     owns = is_bfs, is_bfs and neural_bottleneck, is_bfs and neural_augmentation
     actor = _actor(model, device, owns, recorder)
     settings = Settings(failures, many_paths, weights_of(engine, graph))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_seed(seed))
     rounds = _rounds(Batch.of([network]), actor, rng, settings, recorder)
     ending = rounds[-1]["verdict"]
     if exact and (ending != "done" or rounds[-1]["truth"]["reachable"]):

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.batch import Batch
-from augury.classical.graph import InputError, IntArray, WideArray
+from augury.classical.graph import InputError, IntArray, WideArray, refuse_text, unmasked
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -74,7 +74,8 @@ def match_dense(
     >>> match_dense([[1, 1], [1, 0]]).mates
     array([1, 0], dtype=int32)
     """
-    given = np.asarray(adjacency)
+    given = unmasked(adjacency, "adjacency")
+    refuse_text(given, "the adjacency")
     if given.ndim not in (2, 3):
         raise InputError(
             f"the adjacency has {given.ndim} axes, not (graph, left, right) or (left, right)"
