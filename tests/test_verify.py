@@ -103,7 +103,7 @@ def small_graphs() -> tuple[list[FlowNetwork], list[int]]:
 def goes_wrong(network: CellNetwork, seed: int) -> bool:
     graphs, maxima = small_graphs()
     rngs = np.random.default_rng(seed).spawn(len(graphs))
-    parts = CellExecutor(network).subroutines()
+    parts = CellExecutor(network, engine="lookup").subroutines()
     runs = simulate(graphs, parts, rngs, Settings(many_paths=True), maxima)
     return any(not run.is_right or any(run.wrong[name] for name in DECISIONS) for run in runs)
 

@@ -130,6 +130,9 @@ class Cell:
         sets = 2 ** len(self.kinds) if self.joins == "set" else 1
         return len(self.owns), sets, len(self.outputs)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Cell:
+        return self  # a declaration never changes, so copies of a network share it
+
     def words(self, case: Case) -> str:
         """Describe a case as people read it."""
         kinds = [_shown(self.kinds[kind]) for kind in case.kinds]
