@@ -368,7 +368,10 @@ def test_one_graph_any_numbers_and_any_layout_are_taken() -> None:
         (lambda: match_dense([1, 0]), "1 axes"),
         (lambda: match_dense([[1]], engine="quantum"), "'quantum' is none of the engines plain"),
         (lambda: match_dense([[1]], threads=0), "at least one thread, not 0"),
-        (lambda: match_dense(np.ma.array([[1, 1]], mask=[[True, False]])), "masked entries in the adj"),
+        (
+            lambda: match_dense(np.ma.array([[1, 1]], mask=[[True, False]])),
+            "masked entries in the adj",
+        ),
         (lambda: match_dense([["ann", "cook"]]), "adjacency"),
     ],
 )
