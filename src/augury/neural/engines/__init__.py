@@ -187,12 +187,18 @@ def require_proof(network: CellNetwork | None) -> CellNetwork:
     """
     from augury.cells.proof import is_proven
 
-    network = shipped_network() if network is None else network
+    if network is None:
+        return _proven_shipped()
     if not is_proven(network):
         raise InputError(
             "this network is not proven, so it has no compiled form; `augury verify` shows why"
         )
     return network
+
+
+@cache
+def _proven_shipped() -> CellNetwork:
+    return require_proof(shipped_network())
 
 
 @cache
