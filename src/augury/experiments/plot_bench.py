@@ -9,7 +9,7 @@ from augury.classical.formats.files import atomic_file
 
 Record = dict[str, Any]
 STYLES = {"table": "-", "network": "--", "peer": ":"}
-"""The line of each kind of contestant: compiled, evaluated at each step, or not ours."""
+"""The line of each kind of contestant: compiled, evaluated or looked up, or not ours."""
 
 LEAST = {"seconds": 1e-9, "bytes": 4096}
 """Less cannot be measured (memory comes in pages) or drawn."""

@@ -25,20 +25,16 @@ from augury.neural.wiring import Wiring
 
 
 class Processor(nn.Module, ABC):
-    """h' = GRU(update(x, e), h): the recurrence is shared, `update` makes the difference.
+    """h' = GRU(update(x, e), h): the recurrence is shared, `update` makes the difference."""
 
-    Without the recurrence nothing is carried from step to step, and h' is the update itself.
-    """
-
-    def __init__(self, hidden: int, is_recurrent: bool = True) -> None:
+    def __init__(self, hidden: int) -> None:
         super().__init__()
         self.hidden = hidden
-        self.gru = GRU(hidden) if is_recurrent else None
+        self.gru = GRU(hidden)
 
     def forward(self, nodes: Tensor, latent: Tensor, prepared: Tensor, wiring: Wiring) -> Tensor:
         """Return the latents after one step, (…, node, K)."""
-        updated = self.update(nodes, prepared, wiring)
-        return updated if self.gru is None else self.gru(updated, latent)
+        return self.gru(self.update(nodes, prepared, wiring), latent)
 
     def prepare(self, links: Tensor) -> Tensor:
         """Do once what a whole search needs of the encoded links (…, link, K)."""
@@ -66,8 +62,8 @@ class Processor(nn.Module, ABC):
 class MPNN(Processor):
     """u_i = σ(U [x_i, max_j m_ij]), m_ij = σ(M [x_i, x_j, e_ij]), σ the leaky ReLU."""
 
-    def __init__(self, hidden: int, is_recurrent: bool = True) -> None:
-        super().__init__(hidden, is_recurrent)
+    def __init__(self, hidden: int) -> None:
+        super().__init__(hidden)
         self.message = Linear(3 * hidden, hidden, bias=False)
         self.join = Linear(2 * hidden, hidden, bias=False)
 

@@ -62,7 +62,7 @@ STATISTICS: dict[type[Processor], int] = {MPNN: 1, PNAWithoutStd: 3, PNA: 4}
 def is_available(network: PaperNetwork, device: torch.device | str) -> bool:
     """Tell whether this network has a fast form on this device."""
     processor = network.processor
-    is_known = type(processor) in STATISTICS and processor.gru is not None
+    is_known = type(processor) in STATISTICS
     is_single = network.bit_encoder.weight.ndim == 2
     is_float = network.bit_encoder.weight.dtype == torch.float32
     on_cpu = torch.device(device).type == "cpu"
@@ -95,7 +95,6 @@ def _recipe(
         join, delta = processor.mix.weight @ join, float(processor.mean_log_degree)
     heard = join[:, network.hidden :].unflatten(1, (-1, STATISTICS[type(processor)], own.shape[1]))
     gru = processor.gru
-    assert gru is not None
     weights = (
         inputs,
         torch.cat([gru.of_state, of_latent]).mT,
