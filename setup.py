@@ -9,7 +9,7 @@ from setuptools.command.sdist import sdist
 
 sys.path.insert(0, str(Path(__file__).parent / "src"))
 
-from augury.neural.provenance import BAKED, UNKNOWN, commit
+from augury.provenance import BAKED, UNKNOWN, commit
 
 
 def bake(package: Path) -> None:

@@ -30,9 +30,10 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from answer_checks import Graph, Wrong, check_all, check_matchings
 from augury.classical import generate
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.neural.provenance import provenance
+from augury.errors import InputError
+from augury.provenance import provenance
 from augury.solver import solve, solve_batch
 
 CHUNK = 250
@@ -148,8 +149,8 @@ def executor_for(name: str, change: str, rng: np.random.Generator) -> tuple[Any,
     import torch
 
     from augury.config import NetworkConfig
-    from augury.neural.checkpoint import find, load
-    from augury.neural.kinds import executor_of, make_network
+    from augury.models.checkpoint import find, load
+    from augury.models.kinds import executor_of, make_network
 
     if change == "as shipped":
         return name, name
@@ -381,7 +382,7 @@ def accepted_weights() -> list[str]:
     """Return the kinds of weights that a checkpoint can be written with and read again; none."""
     import torch
 
-    from augury.neural.checkpoint import find, load, save
+    from augury.models.checkpoint import find, load, save
 
     taken = []
     shipped = load(find("discrete"))

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching, maximum_flow
 
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.solver import Solution
+from augury.solution import Solution
 
 Graph = BipartiteGraph | FlowNetwork
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from augury.engines import cuda, match_dense, shipped_network
 from augury.experiments.bench import (
     DENSITIES,
     check_matching,
@@ -26,7 +27,6 @@ from augury.experiments.bench import (
     scipy_blocks,
     seconds_of,
 )
-from augury.neural.engines import cuda, match_dense, shipped_network
 from augury.solver import Solutions, solve_batch
 
 SIZES = (8, 16, 32, 64)

@@ -20,8 +20,8 @@ from augury.classical import generate
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import simulate
-from augury.neural.checkpoint import find, load
-from augury.neural.kinds import executor_of
+from augury.models.checkpoint import find, load
+from augury.models.kinds import executor_of
 
 Maker = Callable[[np.random.Generator], BipartiteGraph | FlowNetwork]
 

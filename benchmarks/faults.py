@@ -40,8 +40,8 @@ import numpy as np
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 import augury
-from augury.neural.logs import EVENTS, METRICS
-from augury.neural.provenance import provenance
+from augury.provenance import provenance
+from augury.training.logs import EVENTS, METRICS
 
 TINY = [
     "data.train_graphs=8", "data.validation_graphs=3", "data.side=4", "network.hidden=8",

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from augury.neural.provenance import provenance
+from augury.provenance import provenance
 from fuzz_calls import (
     attempt_command,
     attempt_labels,
@@ -100,7 +100,7 @@ class Hang(BaseException):
     """The time is over; not an Exception, so that nothing that is tested can swallow it."""
 
 
-NEURAL = ("augury.neural.checkpoint", "torch")
+NEURAL = ("augury.models.checkpoint", "torch")
 TARGETS: dict[str, Target] = {
     "edge list": Target(
         from_pool(EDGES, [".csv", ".tsv", ""]),

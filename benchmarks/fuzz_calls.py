@@ -55,8 +55,9 @@ def attempt_labels(case: Case, folder: Path) -> str:
     """Make graphs of odd labels, certify odd matchings, and find odd labels again."""
     from augury.classical.certificate import certify, certify_flow
     from augury.classical.formats.labels import LabelFinder
-    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
+    from augury.errors import InputError
 
     edges, arcs, fixed, ends = case.details
     outcomes: list[str] = []
@@ -230,7 +231,7 @@ def attempt_objects(case: Case, folder: Path) -> str:
     The same object must come out the same alone, in a list and, where it is one, as a stack.
     """
     from augury import certify, certify_flow, solve, solve_batch
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     rng = np.random.default_rng(case.details)
     given = one_of(rng, ODD_OBJECTS)(rng)
@@ -269,7 +270,7 @@ def _checked_type(error: Exception) -> Exception:
 def _attempt_stack(stack: Any, how: dict[str, Any]) -> str:
     """Solve a stack as one, and graph by graph: both refuse it, or both have the same sizes."""
     from augury import solve_batch
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     told: list[Any] = []
     for engine in ("table", "auto"):
@@ -359,7 +360,7 @@ def _any_graph(rng: Rng) -> Case:
 
 def prepare_command(folder: Path) -> None:
     """Have every loop compiled that a command line here can need: that takes longer than it may."""
-    from augury.neural.checkpoint import MODELS
+    from augury.models.checkpoint import MODELS
 
     graphs = {"graph.csv": EDGES[0], "graph.max": DIMACS[0]}
     for name, data in graphs.items():

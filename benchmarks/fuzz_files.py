@@ -174,7 +174,7 @@ def from_pool(pool: list[bytes], endings: Sequence[str]) -> Callable[[Rng], Case
 
 def refused(error: Exception, name: str) -> str:
     """Check that a refusal is one short line that names the file, and safe on a terminal."""
-    from augury.classical.visible import visible
+    from augury.errors import visible
 
     message = str(error)
     if message != visible(message):
@@ -189,7 +189,7 @@ def refused(error: Exception, name: str) -> str:
 def attempt_graph(case: Case, folder: Path) -> str:
     """Read a graph; what was read must be whole."""
     from augury.classical.formats import ReadOptions, read_graph
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     [name] = case.files
     filters = list(warnings.filters)
@@ -301,8 +301,9 @@ def attempt_answer(case: Case, folder: Path) -> str:
     """Read and certify an answer to a graph with text labels, without labels, or to a network."""
     from augury.classical.certificate import certify_amounts, certify_pairs
     from augury.classical.formats import read_answer
-    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
+    from augury.errors import InputError
 
     graph = [
         BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("eve", "sing")]),
@@ -390,8 +391,8 @@ def make_checkpoint(rng: Rng) -> Case:
 
 def attempt_checkpoint(case: Case, folder: Path) -> str:
     """Load a checkpoint."""
-    from augury.classical.graph import InputError
-    from augury.neural.checkpoint import load
+    from augury.errors import InputError
+    from augury.models.checkpoint import load
 
     try:
         load(folder / "net.safetensors")
@@ -436,7 +437,8 @@ def make_config(rng: Rng) -> Case:
 
 def attempt_config(case: Case, folder: Path) -> str:
     """Apply a file of settings."""
-    from augury.config import ConfigError, preset, with_file
+    from augury.config import preset, with_file
+    from augury.errors import ConfigError
 
     try:
         with_file(preset("paper-mpnn"), folder / "some.toml")
@@ -482,7 +484,7 @@ def make_records(rng: Rng) -> Case:
 
 def attempt_records(case: Case, folder: Path) -> str:
     """Read and summarise records."""
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
     from augury.experiments.records import read_records, summarise, table_rows
 
     try:

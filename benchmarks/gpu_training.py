@@ -27,9 +27,10 @@ from typing import Any
 import torch
 
 from augury.config import Config, preset
-from augury.neural.provenance import provenance
-from augury.neural.recorded import Recorder
-from augury.neural.training import Ensemble, Epoch, PaddedEpoch, train, training_data_of
+from augury.paper.recorded import Recorder
+from augury.provenance import provenance
+from augury.training.samples import learn
+from augury.training.trainer import Ensemble, Epoch, PaddedEpoch, train, training_data_of
 
 Result = dict[str, Any]
 
@@ -41,7 +42,7 @@ def epochs(
     data = training_data_of(config)
     module = Ensemble(config, seeds, data, is_recorded).to(device)
     optimizer = module.configure_optimizers()
-    recorder = Recorder(module.network, optimizer) if is_recorded else None
+    recorder = Recorder(module.network, optimizer, learn) if is_recorded else None
     losses: list[dict[str, float]] = []
     seconds: list[float] = []
     for number in range(count):
@@ -88,7 +89,7 @@ def parts(config: Config, seeds: list[int], device: str) -> Result:
     """Time what an update and the end of an epoch consist of, in milliseconds."""
     data = training_data_of(config)
     module = Ensemble(config, seeds, data, True).to(device)
-    recorder = Recorder(module.network, module.configure_optimizers())
+    recorder = Recorder(module.network, module.configure_optimizers(), learn)
     epoch = PaddedEpoch(data, config, 0)
     batches = [epoch[place] for place in range(len(epoch))]
     for batch in batches:  # everything is recorded and warm

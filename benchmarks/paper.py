@@ -23,12 +23,11 @@ import torch
 from augury.classical.simulate import Run, maximum_values, simulate
 from augury.config import preset
 from augury.experiments.evaluate import Condition, load_models
-from augury.neural import reduce
+from augury.models.checkpoint import MODELS
 from augury.neural.batch import training_data
-from augury.neural.checkpoint import MODELS
-from augury.neural.engines import fast
-from augury.neural.processors import Processor
-from augury.neural.training import Ensemble, Epoch, memory_kept
+from augury.paper import fast, reduce
+from augury.paper.processors import Processor
+from augury.training.trainer import Ensemble, Epoch, memory_kept
 
 AUTHORS = {"epoch": 34.0, "validation": 5.4, 2: 13.0, 4: 42.0, 8: 430.0}
 """CPU seconds of the authors' published code, as reported."""

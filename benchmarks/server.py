@@ -32,7 +32,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from augury.apps.explore.limits import Limits
-from augury.neural.provenance import provenance
+from augury.provenance import provenance
 
 COMMAND = [sys.executable, "-m", "augury.apps.cli", "explore", "--port", "0", "--no-browser"]
 OPEN_FILES = 1024

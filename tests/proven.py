@@ -13,10 +13,11 @@ from augury.classical.generate import uniform
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import record
 from augury.config import preset
+from augury.models.checkpoint import find, load
+from augury.models.kinds import make_network
 from augury.neural.batch import Samples
-from augury.neural.checkpoint import find, load
-from augury.neural.kinds import make_network
-from augury.neural.losses import Tally, learn
+from augury.paper.losses import Tally
+from augury.training.samples import learn
 from augury.verify import verify
 
 DISCRETE = preset("discrete")

@@ -15,9 +15,10 @@ from augury.classical.batch import Batch
 from augury.classical.certificate import Cut
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.neural.reduce import best_links
 from augury.neural.wiring import Wiring
-from augury.solver import Solution, solve, solve_batch
+from augury.paper.reduce import best_links
+from augury.solution import Solution
+from augury.solver import solve, solve_batch
 from graphs import NETWORKS
 
 

@@ -11,7 +11,6 @@ import pytest
 from augury.config import (
     PRESETS,
     Config,
-    ConfigError,
     DataConfig,
     NetworkConfig,
     TrainingConfig,
@@ -22,6 +21,7 @@ from augury.config import (
     with_file,
     with_settings,
 )
+from augury.errors import ConfigError
 
 PAPER = preset("paper-mpnn")
 

@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch_geometric.loader import DataLoader
 
-from augury.classical.graph import InputError
 from augury.config import DataConfig
 from augury.datasets import NUM_GRAPHS, STREAMS, Traces
+from augury.errors import InputError
+from augury.models.checkpoint import read_tensors
 from augury.neural.batch import Samples, training_data
-from augury.neural.checkpoint import read_tensors
 
 FIELD = re.compile(r"^    (\w+) \((.*?)\): ", re.MULTILINE)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from augury.neural.checkpoint import write_tensors
+from augury.models.checkpoint import write_tensors
 
 EVERYTHING = """
 import hashlib, sys, warnings
@@ -21,7 +21,7 @@ from augury import generate, solve_batch, record
 from augury.classical.formats import write_graph
 from augury.experiments.evaluate import Condition, evaluate, load_models
 from augury.experiments.records import Extent
-from augury.neural.training import train
+from augury.training.trainer import train
 from tiny import tiny_config
 
 place, told = Path(sys.argv[1]), hashlib.sha256()
@@ -68,7 +68,7 @@ SAVE = """
 import sys
 from pathlib import Path
 import torch
-from augury.neural.checkpoint import write_tensors
+from augury.models.checkpoint import write_tensors
 texts = {name: name * 3 for name in ("format", "version", "config", "provenance", "z", "a")}
 write_tensors(Path(sys.argv[1]), {"b": torch.ones(3), "a": torch.zeros(2, 2)}, texts)
 """

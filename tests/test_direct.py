@@ -20,8 +20,8 @@ from augury.apps.commands.graphs import Engine
 from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.generate import flow, sparse, uniform
 from augury.classical.graph import WideArray
+from augury.engines import ENGINES, match_dense, match_sparse
 from augury.experiments.bench import scipy_blocks
-from augury.neural.engines import ENGINES, match_dense, match_sparse
 from augury.solver import Progress, Solutions
 from graphs import BRIDGE, JOBS, NOTHING, WIDE, bipartite_graphs, networks
 from proven import proven, untrained

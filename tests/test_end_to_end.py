@@ -11,9 +11,9 @@ from augury.classical.certificate import certify_flow
 from augury.classical.ford_fulkerson import Verdict, ford_fulkerson
 from augury.classical.simulate import simulate
 from augury.config import preset, with_settings
-from augury.neural.checkpoint import load
-from augury.neural.execute import NeuralExecutor
-from augury.neural.training import train
+from augury.models.checkpoint import load
+from augury.paper.executor import NeuralExecutor
+from augury.training.trainer import train
 from tiny import bipartite
 
 SETTINGS = (

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from augury.classical.formats.files import atomic_file, locked, write_text
-from augury.classical.graph import InputError
+from augury.errors import InputError
 from augury.experiments.evaluate import Condition, evaluate_all, load_models
 from augury.experiments.records import Extent
-from augury.neural.training import train
+from augury.files import atomic_file, locked, write_text
+from augury.training.trainer import train
 from tiny import tiny_config
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +36,7 @@ def wait_for(process: subprocess.Popen[str], word: str) -> None:
 HOLD = """
     import time
     from pathlib import Path
-    from augury.classical.formats.files import locked
+    from augury.files import locked
     with locked(Path({lock!r}), Path("the folder")):
         print("held", flush=True)
         time.sleep(60)
@@ -103,7 +103,7 @@ def test_a_second_evaluation_into_the_same_file_refuses(tmp_path: Path) -> None:
 
 
 WRITE = """
-    from augury.classical.formats.files import atomic_file
+    from augury.files import atomic_file
     with atomic_file({path!r}) as file:
         file.write(b"new" * 10**6)
         file.flush()

@@ -20,10 +20,11 @@ import scipy.sparse
 
 from augury.apps import cli
 from augury.classical.formats import read_graph
-from augury.classical.graph import LONGEST_MESSAGE, BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import LONGEST_MESSAGE, InputError
 from augury.experiments.records import read_records
-from augury.neural.checkpoint import MODELS, find, load
+from augury.models.checkpoint import MODELS, find, load
 
 ROOT = Path(__file__).parents[1]
 

@@ -31,10 +31,11 @@ from augury.classical.ford_fulkerson import ford_fulkerson as run
 from augury.classical.graph import WideArray
 from augury.config import preset, with_settings
 from augury.inputs import Graph
-from augury.neural.checkpoint import find, save
-from augury.neural.execute import NeuralExecutor
-from augury.neural.kinds import make_network
-from augury.solver import CLASSICAL, Progress, solve_batch
+from augury.models.checkpoint import find, save
+from augury.models.kinds import make_network
+from augury.paper.executor import NeuralExecutor
+from augury.solution import CLASSICAL
+from augury.solver import Progress, solve_batch
 from augury.watch import watch
 from graphs import (
     BRIDGE,

@@ -35,13 +35,13 @@ import augury
 from augury.classical.generate import flow, sparse
 from augury.config import NetworkConfig
 from augury.datasets import Traces
+from augury.engines import match_dense
 from augury.experiments.evaluate import Condition, evaluate, load_models
 from augury.experiments.records import Extent
-from augury.neural.checkpoint import find, load
-from augury.neural.engines import match_dense
-from augury.neural.kinds import make_network
-from augury.neural.training import train
+from augury.models.checkpoint import find, load
+from augury.models.kinds import make_network
 from augury.page import page_of
+from augury.training.trainer import train
 from augury.verify import verify
 from augury.watch import watch
 from graphs import BRIDGE, JOBS

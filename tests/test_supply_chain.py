@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from augury.classical.graph import InputError
-from augury.neural.checkpoint import DIGESTS, MODELS, find, load
+from augury.errors import InputError
+from augury.models.checkpoint import DIGESTS, MODELS, find, load
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "augury").rglob("*.py"))
@@ -78,6 +78,6 @@ def test_an_exchanged_checkpoint_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "discrete.safetensors").write_bytes(find("paper-mpnn").read_bytes())
-    monkeypatch.setattr("augury.neural.checkpoint.MODELS", tmp_path)
+    monkeypatch.setattr("augury.models.checkpoint.MODELS", tmp_path)
     with pytest.raises(InputError, match="not the checkpoint that came with Augury"):
         load(find("discrete"))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import augury
-from augury.neural.memory import SENTENCE
+from augury.errors import NO_MEMORY
 
 PACKAGE = Path(augury.__file__).parent
 JOBS = Path(__file__).parents[1] / "examples" / "jobs.csv"
@@ -54,7 +54,7 @@ def test_every_warning_may_be_an_error(tmp_path: Path) -> None:
 
 def test_memory_too_short_to_load_the_network_is_one_sentence() -> None:
     code, out, err = run("solve", str(JOBS), limit="ulimit -v 400000")  # kilobytes
-    assert (code, out, err) == (2, "", f"augury: {SENTENCE}\n")
+    assert (code, out, err) == (2, "", f"augury: {NO_MEMORY}\n")
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_a_graph_beyond_the_memory_is_one_sentence(tmp_path: Path) -> None:
         f"{head}400000 400000 400000\n" + "".join(f"{k} {k}\n" for k in range(1, 400001))
     )
     code, out, err = run("solve", str(graph), limit="ulimit -v 1450000")
-    assert (code, out, err) == (2, "", f"augury: {SENTENCE}\n")
+    assert (code, out, err) == (2, "", f"augury: {NO_MEMORY}\n")
 
 
 @pytest.mark.slow  # compiled anew each time: nothing can be kept

@@ -30,10 +30,11 @@ from augury.classical.ford_fulkerson import (
     Verdict,
     ford_fulkerson,
 )
-from augury.neural import execute
-from augury.neural.checkpoint import MODELS, find, load, save
-from augury.neural.kinds import executor_of
-from augury.watch import Story, first_difference, watch
+from augury.models.checkpoint import MODELS, find, load, save
+from augury.models.kinds import executor_of
+from augury.page.difference import first_difference
+from augury.paper import executor as execute
+from augury.watch import Story, watch
 from documents import ROOT
 from graphs import BOTH_WAYS, BRIDGE, JOBS, NO_ARCS, NOTHING, STAR, STRAIGHT
 from proven import DISCRETE, untrained

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from augury.classical.certificate import Certificate
     from augury.classical.formats import read_graph, write_graph
     from augury.classical.generate import generate
-    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
     from augury.classical.trace import Trace, record
+    from augury.errors import InputError
     from augury.networkx_like import neural_ford_fulkerson
     from augury.scipy_like import maximum_bipartite_matching, maximum_flow
-    from augury.solver import Solution, solve, solve_batch
+    from augury.solution import Solution
+    from augury.solver import solve, solve_batch
 
 __version__ = "0.1.0"
 
@@ -24,8 +26,8 @@ _HOME = {
     "BipartiteGraph": "classical.graph",
     "Certificate": "classical.certificate",
     "FlowNetwork": "classical.network",
-    "InputError": "classical.graph",
-    "Solution": "solver",
+    "InputError": "errors",
+    "Solution": "solution",
     "Trace": "classical.trace",
     "certify": "check",
     "certify_flow": "check",

@@ -11,8 +11,9 @@ from typing import Any
 
 from augury.classical import certificate
 from augury.classical.certificate import Certificate
-from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray
+from augury.classical.graph import BipartiteGraph, Label, WideArray
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 from augury.inputs import as_graph
 
 

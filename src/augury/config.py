@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
+from augury.errors import ConfigError
+
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
@@ -145,10 +147,6 @@ def changes(config: Config, base: Config) -> list[str]:
         for field in dataclasses.fields(section)
         if getattr(section, field.name) != getattr(other, field.name) and field.name != "seed"
     ]
-
-
-class ConfigError(ValueError):
-    """A setting that does not exist or has a value of the wrong kind; one sentence says which."""
 
 
 def preset(name: str) -> Config:

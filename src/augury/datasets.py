@@ -24,10 +24,11 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from augury.classical.generate import partly_matched as draw_partly_matched
 from augury.classical.generate import uniform
-from augury.classical.graph import InputError, whole_number
+from augury.classical.graph import whole_number
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, record
-from augury.neural.checkpoint import read_tensors, write_tensors
+from augury.errors import InputError
+from augury.models.checkpoint import read_tensors, write_tensors
 
 SIDE = 8
 """Nodes on a side at scale 1."""

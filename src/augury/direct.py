@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.batch import Batch
-from augury.classical.graph import BipartiteGraph, InputError, WideArray
+from augury.classical.graph import BipartiteGraph, WideArray
 from augury.classical.network import FlowNetwork
+from augury.engines import ENGINES, Matched, match_dense, match_lists, push_flows, starts
+from augury.errors import InputError
 from augury.inputs import Graph
-from augury.neural.engines import ENGINES, Matched, match_dense, match_lists, push_flows, starts
 
 if TYPE_CHECKING:
     from augury.cells.network import CellNetwork
@@ -59,7 +60,7 @@ class Direct(NamedTuple):
         if model is None:
             return cls("discrete", engine, None)
         if isinstance(model, str | Path):
-            from augury.neural.checkpoint import find, load_once
+            from augury.models.checkpoint import find, load_once
 
             checkpoint = load_once(find(str(model)))
             name, network = checkpoint.config.name, checkpoint.network
@@ -125,7 +126,7 @@ def _match_side_by_side(way: Direct, graphs: Sequence[BipartiteGraph]) -> list[F
 
 def _match_by_shape(way: Direct, graphs: Sequence[BipartiteGraph]) -> list[Found]:
     """One call of the engine for the graphs of each shape, as a stack."""
-    from augury.neural.engines.cuda import size_for
+    from augury.engines.cuda import size_for
 
     found: dict[int, Found] = {}
     by_shape: dict[tuple[int, int], list[int]] = {}
@@ -154,7 +155,7 @@ def pairs_of(mates: npt.NDArray[Any]) -> WideArray:
 
 def weights_of(engine: str | None, graph: Graph) -> Callable[..., Any] | None:
     """Return the tie-breaks with which the network itself decides as this engine; None: random."""
-    from augury.neural.engines import ties
+    from augury.engines import ties
 
     if engine not in DIRECT:
         return None

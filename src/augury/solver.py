@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -24,33 +24,38 @@ from augury.classical.certificate import (
     Certificate,
     Cover,
     certify_all,
-    certify_flow,
     certify_pairs,
 )
-from augury.classical.certificates import Covers, covers_of
+from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import (
-    BELLMAN_FORD,
     BREADTH_FIRST,
     Settings,
     Subroutines,
     Verdict,
     ford_fulkerson,
 )
-from augury.classical.graph import BipartiteGraph, InputError, Label, WideArray, whole_number
+from augury.classical.graph import BipartiteGraph, Label, WideArray
 from augury.classical.network import FlowNetwork
 from augury.direct import AUTO, DIRECT, Direct, Found, pairs_of
+from augury.engines import ENGINES, as_bytes
+from augury.errors import InputError
 from augury.inputs import Graph, as_graph, as_graphs, as_stack
-from augury.neural.engines import ENGINES, as_bytes
+from augury.solution import (
+    CLASSICAL,
+    Outcome,
+    Solution,
+    as_seed,
+    found_of,
+    matched_pairs,
+    solution_of,
+)
 
 if TYPE_CHECKING:
-    from augury.neural.checkpoint import Checkpoint
-    from augury.neural.execute import Executor
+    from augury.algorithms.executor import Executor
+    from augury.models.checkpoint import Checkpoint
 
     Model = str | Path | Executor | Subroutines | None
     """A shipped name, a checkpoint, a classical executor's name, or anything that executes."""
-
-CLASSICAL: dict[str, Subroutines] = {"classical": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
-"""Executors without a network: breadth-first search, and the paper's search by random weights."""
 
 DEFAULT_MODEL = "discrete"
 """The shipped network that `augury verify` proves exact."""
@@ -68,104 +73,6 @@ class Progress(NamedTuple):
     """Rounds so far, of the graphs that are running now."""
     size: int
     """Edges or units of flow found so far, in all graphs."""
-
-
-class Outcome(NamedTuple):
-    """How the run on one network ended."""
-
-    residual: WideArray
-    """What each arc can still carry: always that of a legal flow."""
-    neural_rounds: int
-    """Searches of the executor that led to at least one augmenting path."""
-    classical_rounds: int
-    """The same of the classical search that finished the run; 0 unless it had ended early."""
-    ending: str
-    """How the executor's own part ended: "done", or why it stopped early."""
-
-
-@dataclass(frozen=True, repr=False)
-class Solution:
-    """A legal matching or flow with the user's labels, and what is known about it."""
-
-    executor: str
-    """Who ran the subroutines: the network's name, or that of a classical executor."""
-    neural_rounds: int
-    """Searches by this executor that led to at least one augmenting path."""
-    classical_rounds: int
-    """The same of the classical search that finished the run; 0 unless it had ended early."""
-    ending: str
-    """How the executor's own part ended: "done", or why it stopped early."""
-    certificate: Certificate
-    engine: str | None = None
-    """Which form of the network ran, by its name in `neural.engines.ENGINES`: "table" and
-    "cuda-table" look its decisions up, the others evaluate it. None where no network of ours ran.
-    """
-    matching: list[tuple[Label, Label]] | None = None
-    """Matched (left, right) pairs; None for a flow."""
-    flow: list[tuple[Label, Label, int]] | None = None
-    """(tail, head, amount) for each arc that carries flow; None for a matching."""
-    retell: Callable[[], dict[str, Any]] | None = field(default=None, compare=False)
-    """Run again, with every step told; None where the executor shows none."""
-
-    @property
-    def size(self) -> int:
-        """Edges of the matching, or value of the flow."""
-        return self.certificate.size
-
-    @property
-    def is_maximum(self) -> bool:
-        """Whether the certificate proves that nothing larger exists."""
-        return self.certificate.is_maximum
-
-    @property
-    def rounds(self) -> int:
-        """Searches that led to at least one augmenting path, whoever made them."""
-        return self.neural_rounds + self.classical_rounds
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as one object that JSON can hold."""
-        what = "flow" if self.matching is None else "matching"
-        return {
-            "size": self.size,
-            "is_maximum": self.is_maximum,
-            what: [list(entry) for entry in getattr(self, what)],
-            "executor": self.executor,
-            "engine": self.engine,
-            "rounds": self.rounds,
-            "neural_rounds": self.neural_rounds,
-            "classical_rounds": self.classical_rounds,
-            "ending": self.ending,
-            "certificate": self.certificate.to_dict(),
-        }
-
-    def story(self) -> dict[str, Any]:
-        """Run again and return every round and step; see `augury.watch`.
-
-        Raises:
-            InputError: the executor shows no steps, or the run is too long to be told.
-        """
-        if self.retell is None:
-            raise InputError(f"the executor {self.executor!r} shows no steps")
-        return self.retell()
-
-    def _repr_html_(self) -> str | None:
-        """Show the run in a notebook, or nothing but the text where it cannot be told."""
-        from augury.page import frame_of
-
-        try:
-            return frame_of(self.story())
-        except InputError:
-            return None
-
-    def __repr__(self) -> str:
-        what = "flow" if self.matching is None else "matching"
-        short = self.certificate.shortfall
-        proven = "maximum" if self.is_maximum else f"{short} short of the maximum"
-        rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
-        if self.classical_rounds and self.executor not in CLASSICAL:
-            rounds += f", {self.classical_rounds} of them classical"
-        who = f"{self.executor} ({self.engine})" if self.engine else self.executor
-        return f"Solution({what} of {self.size}, {proven}, {rounds}, {who})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,7 +161,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
             Costs, such as entries of a matrix that differ, are refused: they would be ignored.
         model: who executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
-        engine: how the network is computed, a name in `augury.neural.engines.ENGINES`. By default
+        engine: how the network is computed, a name in `augury.engines.ENGINES`. By default
             the discrete network is looked up in its table, and another evaluated at each step, as
             "fast" where it has that form. "plain" evaluates any. "table" runs the compiled form of
             a proven network; "cuda" and "cuda-table" match graphs of at most 64 nodes a side on a
@@ -331,14 +238,6 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     return solutions
 
 
-def as_seed(seed: object) -> int:
-    """Return a seed as a Python int of at least 0."""
-    whole = whole_number(seed, "the seed")
-    if whole < 0:
-        raise InputError(f"the seed is {whole}, which is negative")
-    return whole
-
-
 def _teller(
     model: Any, runner: Runner, exact: bool, device: Any, seed: int
 ) -> Callable[[Graph], dict[str, Any]] | None:
@@ -394,7 +293,7 @@ def runner_of(model: Model = None, device: Any = None, engine: str = AUTO) -> Ru
     if isinstance(name, str) and name in CLASSICAL:
         return Runner(name, None, CLASSICAL[name])
     if isinstance(model, str | Path | None):
-        from augury.neural.checkpoint import find, load_once
+        from augury.models.checkpoint import find, load_once
 
         checkpoint = load_once(find(str(name)))
         name, executor = checkpoint.config.name, _executor(checkpoint, str(device or "cpu"))
@@ -438,7 +337,7 @@ def maximum_residual(network: FlowNetwork) -> WideArray:
 
 def maximum_matching(graph: BipartiteGraph) -> WideArray:
     """Return the (left, right) pairs of a maximum matching, sorted by their left node."""
-    return _matched_pairs(graph, maximum_residual(FlowNetwork.from_bipartite(graph)))
+    return matched_pairs(graph, maximum_residual(FlowNetwork.from_bipartite(graph)))
 
 
 @lru_cache(maxsize=8)
@@ -446,7 +345,7 @@ def _executor(checkpoint: Checkpoint, device: str) -> Executor:
     """Make the executor of a checkpoint, once for each content and device."""
     import torch
 
-    from augury.neural.kinds import executor_of
+    from augury.models.kinds import executor_of
 
     try:
         network = deepcopy(checkpoint.network).to(torch.device(device))
@@ -562,29 +461,6 @@ def _solved_stack(
     return Solutions(way, mates, rounds, Covers.joined([part.covers for part in parts]), tell)
 
 
-def found_of(graph: Graph, outcome: Outcome) -> Found:
-    """Read the answer off the last residual."""
-    if isinstance(graph, FlowNetwork):
-        return Found(graph.flow(outcome.residual), *outcome[1:])
-    return Found(_matched_pairs(graph, outcome.residual), *outcome[1:])
-
-
-def solution_of(
-    who: tuple[str, str | None], graph: Graph, found: Found, certificate: Certificate | None = None
-) -> Solution:
-    """Give the answer its labels, and certify it unless that is done already.
-
-    `who` are the names of the executor and of the engine.
-    """
-    told = who[0], *found[1:]
-    if isinstance(graph, FlowNetwork):
-        proof = certificate or certify_flow(graph, found.answer)
-        return Solution(*told, proof, who[1], flow=list(graph.flow_arcs(found.answer)))
-    proof = certificate or certify_pairs(graph, found.answer)
-    matching = [(graph.left_label(u), graph.right_label(v)) for u, v in found.answer.tolist()]
-    return Solution(*told, proof, who[1], matching)
-
-
 def _run(
     networks: Sequence[FlowNetwork],
     subroutines: Subroutines,
@@ -635,10 +511,3 @@ def _rounds(
         if progress is not None:
             progress(Progress(finished, round_.number + 1, size))
     return residual, rounds, endings
-
-
-def _matched_pairs(graph: Any, residual: WideArray) -> WideArray:
-    """Return (left, right) of the edges whose forward arc is full; see `from_bipartite`."""
-    on_edges = residual[2 * graph.num_left : 2 * (graph.num_left + graph.num_edges) : 2]
-    matched = np.flatnonzero(on_edges == 0)
-    return np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)

@@ -17,8 +17,8 @@ from augury.algorithms.executor import CellExecutor
 from augury.cells.network import CellNetwork, compiled
 from augury.cells.proof import Part, prove
 from augury.classical.generate import flow
-from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS, simulate
+from augury.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,10 @@ from augury.classical.generate import (
     sparse,
     uniform,
 )
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, maximum_values, simulate
+from augury.errors import InputError
 from graphs import BOTH_WAYS, NETWORKS
 from proven import proven, untrained
 from tiny import UNEQUAL

@@ -21,7 +21,7 @@ from augury import __version__
 from augury.apps import cli
 from augury.apps.commands import graphs
 from augury.classical.generate import FAMILIES
-from augury.neural import checkpoint
+from augury.models import checkpoint
 from command import Augury, Done, runner
 from documents import parse
 
@@ -292,7 +292,7 @@ def test_the_help_of_generate_names_every_family() -> None:
 
 
 def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
-    from augury.solver import CLASSICAL
+    from augury.solution import CLASSICAL
 
     assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
 

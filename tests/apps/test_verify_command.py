@@ -10,7 +10,7 @@ from torch import nn
 
 from augury import __version__
 from augury.config import Config, preset, with_settings
-from augury.neural.checkpoint import save
+from augury.models.checkpoint import save
 from command import Augury, runner
 from proven import DISCRETE, proven, untrained
 from tiny import neural, tiny_config

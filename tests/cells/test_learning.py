@@ -13,7 +13,7 @@ from augury.cells.learning import Seen, learn
 from augury.cells.network import CellNetwork
 from augury.cells.proof import is_proven
 from augury.neural.layers import draw, stack
-from augury.neural.losses import Tally
+from augury.paper.losses import Tally
 from proven import untrained
 
 NAMES = {

@@ -37,8 +37,9 @@ from augury.classical.ford_fulkerson import (
     reachable,
 )
 from augury.classical.generate import ladder_state, path_state
-from augury.classical.graph import BipartiteGraph, InputError, WideArray
+from augury.classical.graph import BipartiteGraph, WideArray
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 from graphs import BRIDGE, NETWORKS, STRAIGHT, WIDE, bipartite_graphs, networks
 
 EXECUTORS = {"breadth-first": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}

@@ -30,8 +30,9 @@ from augury.classical.generate import (
     sparse,
     uniform,
 )
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "uniform": {"n": 40, "m": 30},

@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 
-from augury.classical.graph import BipartiteGraph, InputError, two_colouring, without_zeros
+from augury.classical.graph import BipartiteGraph, two_colouring, without_zeros
+from augury.errors import InputError
 from graphs import ISOLATED, JOBS, NOTHING, STAR, bipartite_graphs
 
 

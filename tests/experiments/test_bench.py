@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from augury.classical.graph import InputError
+from augury.engines import match_dense
+from augury.errors import InputError
 from augury.experiments import bench, growth
 from augury.experiments.bench import (
     CONTESTANTS,
@@ -26,7 +27,6 @@ from augury.experiments.bench import (
 )
 from augury.experiments.growth import measure_growth
 from augury.experiments.plot_bench import plot
-from augury.neural.engines import match_dense
 
 
 @pytest.mark.parametrize("name", CONTESTANTS)

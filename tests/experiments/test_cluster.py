@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 from augury.experiments.cluster import RayWorkers
 from augury.experiments.workers import MAX_RETRIES, WorkerError
 

@@ -23,16 +23,17 @@ from augury.classical.ford_fulkerson import (
     bellman_ford_search,
 )
 from augury.classical.generate import uniform
-from augury.classical.graph import InputError, WideArray
+from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS
 from augury.config import Config, DataConfig, NetworkConfig
+from augury.errors import InputError
 from augury.experiments import evaluate as module
 from augury.experiments.evaluate import Condition, Model, evaluate, evaluate_all, load_models
 from augury.experiments.records import Extent, read_records, summarise, table_rows
+from augury.models.checkpoint import save
+from augury.models.kinds import make_network
 from augury.neural.batch import training_data
-from augury.neural.checkpoint import save
-from augury.neural.kinds import make_network
 from command import Augury, runner
 
 SMALL = ["--scales", "1,2", "--graphs", "3", "--runs", "2"]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS
+from augury.errors import InputError
 from augury.experiments.evaluate import Condition
 from augury.experiments.parts import Outcome, Part, PartsFile, outcome_of, pooled
 from augury.experiments.records import Extent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from augury.config import ConfigError
+from augury.errors import ConfigError
 from augury.experiments import paper
 from augury.experiments.plan import (
     FULL,

@@ -125,7 +125,7 @@ from augury.experiments import tasks
 from augury.experiments.evaluate import Condition
 from augury.experiments.parts import Part
 from augury.experiments.records import Extent
-from augury.neural.checkpoint import find
+from augury.models.checkpoint import find
 part = Part("discrete", 0, 0, Condition(1), Extent(1, 1))
 tasks.perform(tasks.Evaluation(part, find("discrete").read_bytes(), "cpu"))
 heavy = ("lightning", "tensorboard", "torch_geometric", "torch._dynamo", "matplotlib", "networkx")

@@ -16,7 +16,8 @@ import pytest
 
 from augury import page
 from augury.classical.generate import generate
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
+from augury.errors import InputError
 from augury.page import VIEWER, frame_of, page_of, served_page, summarised
 from augury.watch import watch
 

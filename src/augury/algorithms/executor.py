@@ -2,15 +2,93 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
 
 from augury.algorithms.cells import CELLS
-from augury.algorithms.subroutines import OnCells
+from augury.algorithms.subroutines import Observer, OnCells
 from augury.cells.network import CellNetwork, Evaluated, compiled
 from augury.cells.table import Decider
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import (
+    Paths,
+    Subroutines,
+    Tree,
+    WeightArray,
+    smallest_residual,
+    subtract,
+)
+from augury.classical.graph import BoolArray, WideArray
 from augury.config import NetworkConfig
-from augury.neural.execute import Executor
+
+
+@dataclass(frozen=True)
+class Executor(ABC):
+    """A network, and which decisions of a run are its own."""
+
+    network: Any
+    device: torch.device | str = "cpu"
+    asks_reachability: bool = True
+    """Whether the network says when it is done; otherwise only failures end a run."""
+    neural_bottleneck: bool = True
+    neural_augmentation: bool = True
+    engine: str = "fast"
+    """How the steps are computed: "plain" as PyTorch writes them, or a quicker form that decides
+    alike, where there is one for the network and the device."""
+    observer: Observer | None = None
+    """Sees every step; only the plain form has any to show."""
+
+    def subroutines(self) -> Subroutines:
+        """Return the four parts."""
+        return Subroutines(
+            search=self.search,
+            bottleneck=self.bottleneck if self.neural_bottleneck else smallest_residual,
+            augment=self.augment if self.neural_augmentation else subtract,
+            is_done=self.is_done if self.asks_reachability else _never_done,
+        )
+
+    @property
+    @abstractmethod
+    def form(self) -> str:
+        """The engine that runs."""
+
+    def quickest(self) -> Executor:
+        """Return the same with the quickest engine that runs any network of this kind."""
+        return self
+
+    @abstractmethod
+    def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+        """Find predecessors; see `classical.ford_fulkerson.Search`, and so on."""
+
+    @abstractmethod
+    def is_done(
+        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+    ) -> BoolArray:
+        """Say where no augmenting path is left."""
+
+    @abstractmethod
+    def bottleneck(
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
+    ) -> WideArray:
+        """Say how much each path can carry."""
+
+    @abstractmethod
+    def augment(
+        self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+    ) -> WideArray:
+        """Say what each arc of the paths keeps."""
+
+
+def _never_done(
+    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+) -> BoolArray:
+    """Leave the end to `max_failures`: the threshold heuristic of the paper."""
+    return np.zeros(batch.num_graphs, np.bool_)
 
 
 def make_network(config: NetworkConfig) -> CellNetwork:

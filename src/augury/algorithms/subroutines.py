@@ -21,7 +21,8 @@ from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT
 from augury.cells.table import Decider, Numbers, Said, sets_of
 from augury.classical.batch import Batch, Links
 from augury.classical.ford_fulkerson import Paths, Tree, WeightArray, ranges
-from augury.classical.graph import BoolArray, InputError, WideArray
+from augury.classical.graph import BoolArray, WideArray
+from augury.errors import InputError
 
 WEIGHT_BITS = NEAREST.message_fields[-1].bits
 

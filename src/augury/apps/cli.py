@@ -43,7 +43,7 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _usage_visible() -> Generator[None]:
-    from augury.classical.visible import visible
+    from augury.errors import visible
 
     try:
         yield
@@ -101,9 +101,7 @@ app.command(epilog=explore.EXAMPLES)(explore.explore)
 
 def main() -> None:
     """Run the command; bad input becomes one sentence on standard error and exit code 2."""
-    from augury.classical.graph import InputError
-    from augury.classical.visible import visible
-    from augury.config import ConfigError
+    from augury.errors import ConfigError, InputError, visible
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A label that the terminal's encoding lacks is shown as its number, not as a traceback.
@@ -139,11 +137,11 @@ def main() -> None:
 
 def _refusal(error: Exception) -> str | None:
     """Say what the system refused: memory, a folder, a full disk; None if it is none of these."""
-    from augury.classical.formats import os_fault
-    from augury.neural.memory import SENTENCE, is_out_of_memory
+    from augury.errors import NO_MEMORY, is_out_of_memory
+    from augury.files import os_fault
 
     if is_out_of_memory(error):
-        return SENTENCE
+        return NO_MEMORY
     if not isinstance(error, OSError):
         return None
     return f"{error.filename}: {os_fault(error)}" if error.filename else os_fault(error)

@@ -16,15 +16,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import (
-    BipartiteGraph,
-    BoolArray,
-    InputError,
-    Label,
-    LabelIndex,
-    WideArray,
-)
+from augury.classical.graph import BipartiteGraph, BoolArray, Label, LabelIndex, WideArray
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.batch import Batch, handed_out
-from augury.classical.graph import BoolArray, InputError, IntArray, WideArray
+from augury.classical.graph import BoolArray, IntArray, WideArray
+from augury.errors import InputError
 
 MAX_WEIGHT = 15
 """Weights are drawn from 1..15, as in the authors' published code."""

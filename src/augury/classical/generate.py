@@ -22,8 +22,9 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, InputError, WideArray
+from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, WideArray
 from augury.classical.network import MAX_CAPACITY, FlowNetwork
+from augury.errors import InputError
 
 PATH = (0, 1)
 LADDER = (-1, 0, 1)

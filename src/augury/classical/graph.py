@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.visible import visible
+from augury.errors import InputError
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -29,24 +29,6 @@ BoolArray = npt.NDArray[np.bool_]
 
 MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
-
-
-LONGEST_MESSAGE = 380
-"""A message may quote what is wrong, but not all of it."""
-
-
-class InputError(ValueError):
-    """Input that is not what it should be; the message is one sentence that says what and where.
-
-    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes, and holds
-    nothing that a terminal would obey.
-    """
-
-    def __init__(self, text: str) -> None:
-        line = visible(" ".join(text.split()) if len(text.splitlines()) > 1 else text)
-        half = LONGEST_MESSAGE // 2 - 2
-        short = len(line) <= LONGEST_MESSAGE
-        super().__init__(line if short else f"{line[:half]} … {line[-half:]}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,7 +24,6 @@ from augury.classical.graph import (
     MAX_NODES,
     BipartiteGraph,
     BoolArray,
-    InputError,
     IntArray,
     Label,
     LabelIndex,
@@ -37,6 +36,7 @@ from augury.classical.graph import (
     whole_number,
     without_zeros,
 )
+from augury.errors import InputError
 
 if TYPE_CHECKING:
     import networkx as nx

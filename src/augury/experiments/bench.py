@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import InputError
-from augury.neural.engines import match_dense
+from augury.engines import match_dense
+from augury.errors import InputError
 from augury.solver import Solutions, solve_batch
 
 Adjacency = npt.NDArray[np.bool_]

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 from augury.experiments.workers import MAX_RETRIES, WorkerError, Workers, use_one_thread
 
 GPU_SHARE = 0.125

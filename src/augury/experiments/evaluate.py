@@ -17,12 +17,12 @@ import numpy as np
 
 from augury.classical.batch import MAX_ARCS
 from augury.classical.ford_fulkerson import BELLMAN_FORD, Settings, Subroutines
-from augury.classical.formats.files import locked
 from augury.classical.generate import sparse, uniform
-from augury.classical.graph import InputError
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values, simulate
+from augury.errors import InputError
 from augury.experiments.records import Extent, Record, append, part_of, start_file
+from augury.files import locked
 
 TEST_STREAM = 0x7E57
 """Seeds of test graphs and of their weights start with this; those of training do not."""
@@ -120,7 +120,7 @@ class Model:
     name: str
     seed: int
     executor: Any
-    """An executor of `augury.neural.kinds`, or `Subroutines`."""
+    """An executor of `augury.models.kinds`, or `Subroutines`."""
     weights: str = ""
     """Which weights: the start of their digest; nothing for the classical executor."""
     path: Path = Path()
@@ -160,7 +160,7 @@ def load_models(names: Sequence[str], device: str) -> list[Model]:
 
 def _paths(name: str) -> list[Path]:
     """Return the checkpoints that a name on the command line stands for."""
-    from augury.neural.checkpoint import find, shipped
+    from augury.models.checkpoint import find, shipped
 
     path = Path(name)
     if path.is_dir() and name not in shipped():
@@ -185,8 +185,8 @@ def _file_name(path: Path) -> str:
 
 
 def _model(path: Path, device: str) -> Model:
-    from augury.neural.checkpoint import load
-    from augury.neural.kinds import executor_of
+    from augury.models.checkpoint import load
+    from augury.models.kinds import executor_of
 
     loaded = load(path)
     seed = int(loaded.provenance.get("seed", 0))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 from augury.experiments.bench import seconds_of
 
 Record = dict[str, Any]
@@ -35,7 +35,7 @@ QUICK = 1.0
 
 
 def _table(matrix: Any) -> int:
-    from augury.neural.engines import match_sparse
+    from augury.engines import match_sparse
 
     return int((match_sparse(matrix).mates >= 0).sum())
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.formats import named, write_text
-from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS
+from augury.errors import InputError
 from augury.experiments.evaluate import Condition
 from augury.experiments.records import Extent, Record
+from augury.files import named, write_text
 
 EXAM_SEED = 1
 """Of the graphs that choose among seeds: drawn like those of the tables, but others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from augury.classical.formats.files import atomic_file
+from augury.files import atomic_file
 
 Record = dict[str, Any]
 STYLES = {"table": "-", "network": "--", "peer": ":"}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.formats.files import atomic_file
+from augury.files import atomic_file
 
 COLOURS = {
     "paper-mpnn": "#0072B2",

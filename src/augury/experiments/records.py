@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.formats import named, write_text
 from augury.classical.formats.opened import open_input
-from augury.classical.graph import InputError
 from augury.classical.simulate import DECISIONS
+from augury.errors import InputError
 from augury.experiments.paper import papers_figure
+from augury.files import named, write_text
 
 KIND = "augury-records"
 CELL_FIELDS = ("scale", "p", "termination", "neural_bottleneck", "neural_augmentation")
@@ -83,7 +83,7 @@ def part_of(record: Record) -> tuple[Any, ...]:
 def header(extent: Extent) -> dict[str, Any]:
     """Return the first line of a records file: what was run, by which version."""
     import augury
-    from augury.neural.provenance import commit
+    from augury.provenance import commit
 
     told = {"kind": KIND, "version": augury.__version__, "commit": commit()}
     return told | asdict(extent)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 from augury.experiments.parts import Part
 from augury.experiments.run_folder import RunFolder, Seed
 from augury.experiments.tasks import (

@@ -26,12 +26,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from augury.classical.formats import named, write_text
-from augury.classical.formats.files import atomic_file, locked
-from augury.classical.graph import InputError
 from augury.config import Config, to_dict
+from augury.errors import InputError
 from augury.experiments.parts import Outcome, Part, PartsFile, whole_lines
 from augury.experiments.plan import Plan, Rule, Want
+from augury.files import atomic_file, locked, named, write_text
 
 SCRATCH = "scratch"
 """The folder of tasks that run."""
@@ -194,7 +193,7 @@ class RunFolder:
         ]
 
     def _shipped(self, network: str) -> list[Seed]:
-        from augury.neural.checkpoint import find, load
+        from augury.models.checkpoint import find, load
 
         path = find(network)
         loaded = load(path)
@@ -216,7 +215,7 @@ class RunFolder:
             weights = known.get((seed.network, seed.seed, epoch))
             if weights is None:
                 continue
-            from augury.neural.checkpoint import load
+            from augury.models.checkpoint import load
 
             if load(seed.checkpoint(epoch)).weights != weights:
                 raise InputError(
@@ -289,7 +288,7 @@ def _read_seed(seed: Seed) -> Seed:
     history = seed.folder / "history.csv"
     if not history.exists():
         return seed
-    from augury.neural.checkpoint import load
+    from augury.models.checkpoint import load
 
     with named(history):
         seed.history = _rows(history.read_text(encoding="utf-8"))

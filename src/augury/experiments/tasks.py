@@ -81,7 +81,7 @@ def perform(task: Task, scratch: Path | None = None) -> Result:
 
 
 def _train(task: Training, folder: Path) -> Trained:
-    from augury.neural.training import train
+    from augury.training.trainer import train
 
     started = time.perf_counter()
     if task.resume is not None:
@@ -131,7 +131,7 @@ def _evaluate(task: Evaluation, folder: Path) -> Evaluated:
 @cache
 def machine(device: str) -> dict[str, str]:
     """Describe the machine that runs a task."""
-    from augury.neural.provenance import provenance
+    from augury.provenance import provenance
 
     told = provenance(device)
     described = {"processor": _processor(), "cores": str(os.cpu_count())}

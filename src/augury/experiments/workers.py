@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from augury.neural.memory import is_out_of_memory
+from augury.errors import is_out_of_memory
 
 MAX_RETRIES = 3
 """How often a task is run again whose process died, or ran out of memory."""

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from augury.classical.formats import ReadOptions, read_graph
-from augury.classical.graph import BipartiteGraph, InputError, Label
+from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 from augury.inputs.arrays import as_array, as_stack, from_array, from_sparse, is_array, is_sparse
 from augury.inputs.costs import ignored, values_differ
 from augury.inputs.ends import Ends, Graph, is_of

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BipartiteGraph, InputError, refuse_text, unmasked
+from augury.classical.graph import BipartiteGraph, refuse_text, unmasked
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 from augury.inputs.costs import graphs_differ, ignored, numbers_differ
 from augury.inputs.ends import Ends, Graph, is_of
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 
 BLOCK = 2**15
 """Numbers that are compared while they are in the cache: all of them in one pass over memory."""

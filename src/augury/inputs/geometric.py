@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import (
-    MAX_NODES,
-    BipartiteGraph,
-    InputError,
-    sides_of_connected,
-    whole_number,
-)
+from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected, whole_number
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 from augury.inputs.arrays import as_array, is_array
 from augury.inputs.costs import ignored, values_differ
 from augury.inputs.ends import Ends, Graph, is_of

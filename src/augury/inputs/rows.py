@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from augury.classical.formats.columns import CAPACITY_WORDS, HEADER_WORDS, is_cost
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 from augury.inputs.costs import ignored
 from augury.inputs.ends import Ends, Graph
 

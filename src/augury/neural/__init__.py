@@ -1,1 +1,1 @@
-"""The learning side of Augury: networks that supply the subroutines of Ford-Fulkerson."""
+"""What every kind of network is built from: tensors, layers, and how they are computed."""

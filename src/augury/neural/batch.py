@@ -24,8 +24,7 @@ from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, TracedRound, record
 from augury.config import DataConfig
-from augury.neural.networks import Walks
-from augury.neural.wiring import Wiring
+from augury.neural.wiring import Walks, Wiring
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from augury.neural.memory import memory_told
+from augury.errors import memory_told
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -213,3 +214,18 @@ def _table(start: Tensor, links: Tensor, width: int | None = None) -> Tensor:
     place = (start[:-1, None] + column).clamp(max=max(len(links) - 1, 0))
     padding = torch.full_like(place, len(links))
     return torch.where(column < degree[:, None], links[place] if len(links) else padding, padding)
+
+
+class Walks(NamedTuple):
+    """Walks along arcs, each a row; shorter ones are filled up and marked."""
+
+    sender: Tensor
+    """(walk, place)"""
+    receiver: Tensor
+    """(walk, place)"""
+    weights: Tensor
+    """(walk, place)"""
+    capacities: Tensor
+    """(walk, place)"""
+    is_padding: Tensor
+    """(walk, place)"""

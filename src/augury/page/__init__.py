@@ -17,7 +17,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from augury.watch import first_difference
+from augury.page.difference import first_difference
 
 Story = dict[str, Any]
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from augury.apps.explore.requests import MOST_LETTERS, SolveRequest, TraceRequest, read
-from augury.classical.graph import InputError
+from augury.errors import InputError
 
 MANY = 20_000
 LONG = "x" * 100_000

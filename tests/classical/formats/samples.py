@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from augury.classical.formats import ReadOptions, read_graph, write_graph
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 
 AS_FOUND = ReadOptions()
 FLOW = ReadOptions(flow=True)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from samples import file_with
 
-from augury.classical.formats import answer_text, read_answer, write_text
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.formats import answer_text, read_answer
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
+from augury.files import write_text
 
 PEOPLE = BipartiteGraph.from_edges([("ann", 1), ("bob", 2)])
 PIPES = FlowNetwork.from_labelled_arcs(

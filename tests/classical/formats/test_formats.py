@@ -17,8 +17,9 @@ from samples import (
 )
 
 from augury.classical.formats import ReadOptions, read_graph, write_graph
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 
 
 @given(

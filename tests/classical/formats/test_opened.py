@@ -12,8 +12,8 @@ import pytest
 from samples import AS_FOUND, MATRIX, counts_of, file_with, refusal
 
 from augury.classical.formats import opened, read_graph
-from augury.classical.formats.files import LONGEST_LINE
-from augury.classical.graph import InputError
+from augury.classical.formats.text import LONGEST_LINE
+from augury.errors import InputError
 
 DEVICE = "this is a device"
 

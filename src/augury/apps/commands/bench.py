@@ -54,8 +54,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     block-diagonal call. "table" is the compiled network, "lookup" reads its table, "plain"
     evaluates it. Then what two threads save, and how time and memory grow with one graph.
     """
-    from augury.classical.formats import write_text
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
     from augury.experiments.bench import (
         machine,
         measure_batches,
@@ -64,6 +63,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     )
     from augury.experiments.growth import measure_growth
     from augury.experiments.plot_bench import plot as draw
+    from augury.files import write_text
 
     refuse_missing_folders([out, plot])
     refuse_overwriting([], {"--out": [out], "--plot": [plot]})
@@ -134,7 +134,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
 
 def _numbers(option: str, text: str) -> list[int]:
     """Read whole numbers above 0, separated by commas."""
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     parts = text.split(",")
     if not all(part.strip().isdecimal() and int(part) for part in parts):

@@ -105,7 +105,7 @@ def _run(
 
 def chosen_conditions(scales: str, p: str, termination: str, classical: str) -> list[Condition]:
     """Return every combination of the lists on the command line."""
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
     from augury.experiments.evaluate import Condition
 
     ours = _entries(classical)
@@ -132,8 +132,7 @@ def _entries(text: str) -> list[str]:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    from augury.classical.graph import InputError
-    from augury.classical.visible import visible
+    from augury.errors import InputError, visible
     from augury.experiments.records import read_records
 
     found = read_records(path)
@@ -167,7 +166,7 @@ def _progress() -> Generator[Callable[[float, str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from augury.classical.visible import visible
+    from augury.errors import visible
 
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), TimeRemainingColumn())

@@ -43,7 +43,7 @@ def explore(
     ] = True,
 ) -> None:
     """Watch a network run on a page: draw a graph, step through every decision."""
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     try:
         from augury.apps.explore.connection import config_of
@@ -69,7 +69,7 @@ async def _serve(app: FastAPI, config: Config, listener: socket.socket, browser:
     """Serve once everything is compiled; say where, and show it if asked to."""
     from uvicorn import Server
 
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     ready = app.state.workers
     print(WARMING, file=sys.stderr, flush=True)
@@ -93,7 +93,8 @@ def _example(file: str, ignore_costs: bool) -> dict[str, Any]:
     """Return the file's graph as the first example of the page."""
     from augury.apps.explore.limits import Limits
     from augury.apps.explore.worker import refuse_large, written
-    from augury.classical.formats import ReadOptions, named, read_graph
+    from augury.classical.formats import ReadOptions, read_graph
+    from augury.files import named
 
     graph = read_graph(file, ReadOptions(ignore_costs=ignore_costs))
     limits = Limits()
@@ -106,7 +107,7 @@ def _example(file: str, ignore_costs: bool) -> dict[str, Any]:
 
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens already, so that a browser which comes early waits."""
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(

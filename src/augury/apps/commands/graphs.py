@@ -178,7 +178,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
 ) -> None:
     """Find a maximum matching or flow, and prove that it is one."""
     from augury.classical.formats import ReadOptions
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     _refuse_contradictions(executor, {"--model": model, "--device": device})
     if json and output is None and format not in (None, AnswerFormat.JSON):
@@ -240,8 +240,10 @@ def certify(  # noqa: PLR0913  # one parameter for each option
     Exit code 0 if the answer is legal, maximum or not; 2 if it is not.
     """
     from augury.classical.certificate import certify_amounts, certify_pairs
-    from augury.classical.formats import ReadOptions, answer_text, read_answer, write_text
-    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.formats import ReadOptions, answer_text, read_answer
+    from augury.classical.graph import BipartiteGraph
+    from augury.errors import InputError
+    from augury.files import write_text
 
     if file == answer == "-":
         raise InputError("graph and answer cannot both come from standard input")
@@ -300,7 +302,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
 
     from augury.classical.formats import write_graph
     from augury.classical.generate import generate as make
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     given: dict[str, Any] = {
         "n": n, "m": m, "c": c, "degree": degree, "mean_degree": mean_degree, "exponent": exponent,
@@ -325,7 +327,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
 @contextmanager
 def _folder_of(name: str) -> Generator[None]:
     """Make the folders that a file is to lie in; take them away if it cannot be written."""
-    from augury.classical.formats import named
+    from augury.files import named
 
     folder = Path(name).parent
     with named(folder):
@@ -342,7 +344,8 @@ def _folder_of(name: str) -> Generator[None]:
 
 def _read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
     from augury.classical.formats import read_graph
-    from augury.classical.graph import BipartiteGraph, InputError
+    from augury.classical.graph import BipartiteGraph
+    from augury.errors import InputError
 
     graph = read_graph(file, options)
     for option, label in {"--source": options.source, "--sink": options.sink}.items():
@@ -356,7 +359,7 @@ def _read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
 
 def _refuse_contradictions(executor: Executor, of_networks: dict[str, str | None]) -> None:
     """Refuse options that say how a network runs where none does."""
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     for option, value in of_networks.items():
         if value is not None and executor is not Executor.NEURAL:
@@ -366,8 +369,7 @@ def _refuse_contradictions(executor: Executor, of_networks: dict[str, str | None
 def _files_in(files: list[str]) -> list[str]:
     """Put in place of a folder the files in it that look like graphs, by name."""
     from augury.classical.formats import WRITERS, ending_of
-    from augury.classical.graph import InputError
-    from augury.classical.visible import visible
+    from augury.errors import InputError, visible
 
     names: list[str] = []
     for file in files:
@@ -404,7 +406,7 @@ def _outputs(
     output: Path | None, names: list[str], format: AnswerFormat | None, several: bool
 ) -> list[Path]:
     """Return the file for the answer: of several each one's own, called after it, in a folder."""
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     if output is None or not several:
         return [] if output is None else [output]
@@ -440,7 +442,7 @@ def _write_story(solution: Any, trace: Path | None, html: Path | None) -> None:
     """Write the run step by step, as JSON and as a page; whichever is asked for."""
     import json
 
-    from augury.classical.formats import write_text
+    from augury.files import write_text
 
     if trace is None and html is None:
         return
@@ -460,7 +462,8 @@ def _write_answers(
     folder: Path | None,
 ) -> None:
     """Write each answer to its file, in a folder that is made if need be."""
-    from augury.classical.formats import answer_text, named, write_text
+    from augury.classical.formats import answer_text
+    from augury.files import named, write_text
 
     if folder is not None:
         with named(folder):
@@ -471,7 +474,8 @@ def _write_answers(
 
 def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) -> None:
     """Print all of every answer: one JSON object, or one table after another."""
-    from augury.classical.formats import answer_text, write_text
+    from augury.classical.formats import answer_text
+    from augury.files import write_text
 
     if several and format is AnswerFormat.JSON:
         answers = [{"solutions": answers}]

@@ -145,7 +145,7 @@ def _asked(
 
 
 def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quick: bool) -> Plan:
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
     from augury.experiments.plan import FULL, QUICK, Plan, exam, quick, sections
 
     chosen = tuple(
@@ -170,7 +170,7 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
     for network in plan.networks:
         plan.config(network)  # a wrong setting is refused before anything is written
     if is_quick:
-        from augury.neural.checkpoint import MODELS
+        from augury.models.checkpoint import MODELS
 
         plan = quick(plan, (path.stem for path in MODELS.glob("*.safetensors")))
         if not plan.sections:

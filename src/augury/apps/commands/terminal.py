@@ -15,7 +15,7 @@ def say(*parts: str | tuple[str, str]) -> None:
 
     What a terminal would obey, in a label or in the name of a file, is shown instead.
     """
-    from augury.classical.visible import visible
+    from augury.errors import visible
 
     styled = [(part, "") if isinstance(part, str) else part for part in parts]
     styled = [(visible(text), style) for text, style in styled]
@@ -30,7 +30,7 @@ def say(*parts: str | tuple[str, str]) -> None:
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns: a Rich table on a terminal, plain text into a pipe."""
-    from augury.classical.visible import visible
+    from augury.errors import visible
 
     rows = [[visible(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
@@ -53,7 +53,7 @@ def refuse_missing_folders(paths: Iterable[Path | None]) -> None:
     Raises:
         InputError: the folder that a file is to lie in does not exist.
     """
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     for path in paths:
         if path is not None and not os.path.isdir(path.parent):  # unlike Path's, never raises
@@ -70,7 +70,7 @@ def refuse_overwriting(read: Iterable[str], written: Mapping[str, Iterable[Path 
     Raises:
         InputError: two names, or links, lead to the same file.
     """
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     taken: dict[object, str] = {}
     for name in read:
@@ -98,7 +98,7 @@ def chosen_device(text: str) -> str:
     Raises:
         InputError: there is no such device here.
     """
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
 
     if text == "cpu":
         from augury.experiments.workers import use_one_thread

@@ -120,10 +120,10 @@ def _train(
     resume: bool,
     say: Callable[[str], None],
 ) -> None:
-    from augury.classical.formats import os_fault
-    from augury.classical.graph import InputError
+    from augury.errors import InputError
     from augury.experiments.workers import lightning_quiet
-    from augury.neural.training import train as train_networks
+    from augury.files import os_fault
+    from augury.training.trainer import train as train_networks
 
     def pause() -> bool:
         raise_lost()
@@ -172,7 +172,7 @@ def chosen_seeds(text: str) -> list[int]:
 @contextmanager
 def _lines() -> Generator[Callable[[str], None]]:
     """Yield a function that prints a line; on a terminal a status below says that work goes on."""
-    from augury.classical.visible import visible
+    from augury.errors import visible
 
     if not sys.stdout.isatty():
         yield lambda line: print(visible(line), flush=True)

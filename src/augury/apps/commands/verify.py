@@ -30,8 +30,8 @@ def verify(
     """
     from augury import __version__
     from augury.cells.network import CellNetwork
-    from augury.classical.graph import InputError
-    from augury.neural.checkpoint import find, load
+    from augury.errors import InputError
+    from augury.models.checkpoint import find, load
     from augury.verify import verify as proof_of
 
     path = find(model)

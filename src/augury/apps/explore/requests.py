@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 
 CLASSICAL = {
     "classical": "breadth-first search, without a network",

@@ -39,8 +39,9 @@ from augury.apps.explore.requests import (
 from augury.classical.formats import ReadOptions, parse_graph
 from augury.classical.formats.json_graph import write_json
 from augury.classical.generate import generate
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 from augury.page import shown
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ from typing import IO, cast
 from augury.classical.formats.answers import answer_text, read_answer
 from augury.classical.formats.dimacs import is_dimacs, read_dimacs, write_dimacs
 from augury.classical.formats.edge_list import read_edge_list, write_edge_list
-from augury.classical.formats.files import atomic_file, named, os_fault, write_text
 from augury.classical.formats.foreign import refuse_foreign
 from augury.classical.formats.json_graph import read_json, write_json
 from augury.classical.formats.labels import ReadOptions
@@ -39,8 +38,10 @@ from augury.classical.formats.matrix import (
     write_npz,
 )
 from augury.classical.formats.opened import open_input, start_of
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
+from augury.files import atomic_file, named, os_fault, write_text
 
 __all__ = [
     "WRITERS",

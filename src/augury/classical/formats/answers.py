@@ -16,19 +16,13 @@ from typing import IO, Any, Literal, cast
 import numpy as np
 
 from augury.classical.formats.edge_list import csv_cell
-from augury.classical.formats.files import (
-    LineError,
-    Lines,
-    amount_of,
-    named,
-    parse_json,
-    rows,
-)
 from augury.classical.formats.labels import LabelFinder
 from augury.classical.formats.opened import open_input, start_of
-from augury.classical.graph import BipartiteGraph, InputError, WideArray
+from augury.classical.formats.text import Lines, amount_of, parse_json, rows
+from augury.classical.graph import BipartiteGraph, WideArray
 from augury.classical.network import FlowNetwork, capacity_fault
-from augury.classical.visible import visible
+from augury.errors import InputError, visible
+from augury.files import LineError, named
 
 COLUMNS = {"matching": ("left", "right"), "flow": ("tail", "head", "flow")}
 """What an entry of each kind of answer consists of; also the headers of CSV and tables."""

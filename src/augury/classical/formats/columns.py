@@ -11,10 +11,10 @@ import reprlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from augury.classical.formats.files import LineError
 from augury.classical.formats.labelled_matrix import look_at
 from augury.classical.formats.labels import ReadOptions, ignored_costs
-from augury.classical.graph import InputError
+from augury.errors import InputError
+from augury.files import LineError
 
 CAPACITY_WORDS = frozenset({"capacity", "capacities", "cap"})
 COST_WORDS = frozenset(

@@ -21,10 +21,12 @@ from typing import IO
 import numpy as np
 
 from augury.classical.formats.edge_list import arcs_of, written_arcs
-from augury.classical.formats.files import LONGEST_LINE, LineError, Lines, amount_of, refuse_claim
 from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
-from augury.classical.graph import BipartiteGraph, InputError
+from augury.classical.formats.text import LONGEST_LINE, Lines, amount_of, refuse_claim
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
+from augury.files import LineError
 
 LACKING = {
     "source": "the line 'n ID s' that names the source is missing",

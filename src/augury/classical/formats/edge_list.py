@@ -16,7 +16,6 @@ from typing import IO, cast
 import numpy as np
 
 from augury.classical.formats.columns import Columns, columns_of, is_matrix, refuse_width
-from augury.classical.formats.files import LineError, Lines, amount_of, rows
 from augury.classical.formats.labelled_matrix import read_labelled_matrix
 from augury.classical.formats.labels import (
     INTEGER,
@@ -26,8 +25,11 @@ from augury.classical.formats.labels import (
     ends_by_label,
     refuse_shared,
 )
-from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label, WideArray
+from augury.classical.formats.text import Lines, amount_of, rows
+from augury.classical.graph import BipartiteGraph, IntArray, Label, WideArray
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
+from augury.files import LineError
 
 
 def read_edge_list(

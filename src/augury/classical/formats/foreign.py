@@ -10,7 +10,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 
 AS_CSV = "export the edges as CSV"
 AS_SPARSE = "save the matrix with scipy.sparse.save_npz or numpy.save"

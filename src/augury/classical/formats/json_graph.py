@@ -21,7 +21,6 @@ from typing import IO, Any, cast
 import numpy as np
 
 from augury.classical.formats.edge_list import written_arcs
-from augury.classical.formats.files import parse_json, refuse_claim
 from augury.classical.formats.foreign import foreign_parser
 from augury.classical.formats.labels import (
     Numbering,
@@ -33,8 +32,10 @@ from augury.classical.formats.labels import (
     refuse_shared,
     without_lists,
 )
-from augury.classical.graph import BipartiteGraph, InputError, IntArray, Label
+from augury.classical.formats.text import parse_json, refuse_claim
+from augury.classical.graph import BipartiteGraph, IntArray, Label
 from augury.classical.network import MAX_CAPACITY, FlowNetwork, capacity_fault
+from augury.errors import InputError
 
 LACKING = {end: f'the JSON object lacks "{end}"' for end in ("source", "sink")}
 

@@ -18,7 +18,6 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from augury.classical.formats.files import LineError, Lines, amount_of, rows
 from augury.classical.formats.labels import (
     INTEGER,
     Numbering,
@@ -26,8 +25,10 @@ from augury.classical.formats.labels import (
     ends_by_label,
     ignored_costs,
 )
+from augury.classical.formats.text import Lines, amount_of, rows
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork
+from augury.files import LineError
 
 
 class Look(NamedTuple):

@@ -18,7 +18,8 @@ from typing import cast
 
 import numpy as np
 
-from augury.classical.graph import InputError, IntArray, Label, two_colouring
+from augury.classical.graph import IntArray, Label, two_colouring
+from augury.errors import InputError
 
 INTEGER = re.compile(r"-?[1-9][0-9]{0,17}|0")
 """An integer as Python writes it, so that its text and its value name the same node."""

@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 
 MAGIC = b"\x93NUMPY"
 

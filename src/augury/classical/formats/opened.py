@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from augury.classical.graph import InputError
+from augury.errors import InputError
 
 SPOOL_BYTES = 2**24
 """Up to here an unpacked or piped file is kept in memory, beyond it on disk."""

@@ -1,0 +1,75 @@
+"""What went wrong becomes one sentence that a person can read and a terminal does not obey."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LONGEST_MESSAGE = 380
+"""A message may quote what is wrong, but not all of it."""
+
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters except tab and newline, and marks that change direction or break lines.
+
+With these a label or a file name could move the cursor or hide what stands there.
+"""
+
+
+def visible(text: str) -> str:
+    r"""Return the text with every character that a terminal would obey written as Python does.
+
+    >>> print(visible("\x1b[31mann\r"), visible("李 Jürgen"))
+    \x1b[31mann\r 李 Jürgen
+    """
+    return OBEYED.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+class InputError(ValueError):
+    """Input that is not what it should be; the message is one sentence that says what and where.
+
+    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes, and holds
+    nothing that a terminal would obey.
+    """
+
+    def __init__(self, text: str) -> None:
+        line = visible(" ".join(text.split()) if len(text.splitlines()) > 1 else text)
+        half = LONGEST_MESSAGE // 2 - 2
+        short = len(line) <= LONGEST_MESSAGE
+        super().__init__(line if short else f"{line[:half]} … {line[-half:]}")
+
+
+class ConfigError(ValueError):
+    """A setting that does not exist or has a value of the wrong kind; one sentence says which."""
+
+
+NO_MEMORY = "this does not fit in memory"
+
+NO_MEMORY_WORDS = (
+    "can't allocate memory",  # PyTorch on a CPU, with a page of C++ behind it
+    "cannot allocate memory",
+    "out of memory",  # PyTorch on a GPU
+    "bad_alloc",
+    "failed to map segment",  # a library that found no room to be loaded
+)
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Tell whether an error, or what led to it, is that memory was short."""
+    if error is None or isinstance(error, MemoryError):
+        return error is not None
+    told = isinstance(error, RuntimeError | OSError | ImportError)
+    if told and any(words in str(error).lower() for words in NO_MEMORY_WORDS):
+        return True
+    return is_out_of_memory(error.__cause__ or error.__context__)
+
+
+@contextmanager
+def memory_told() -> Iterator[None]:
+    """Let what runs short of memory here raise a `MemoryError`, whoever says so."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise MemoryError(NO_MEMORY) from None

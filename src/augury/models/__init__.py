@@ -1,0 +1,1 @@
+"""The kinds of network, and the checkpoints that come with Augury."""

@@ -1,0 +1,259 @@
+"""A network becomes one safetensors file and back: weights, configuration, version, provenance.
+
+Such a file holds numbers and text, never code. A foreign, damaged or newer file is refused with one
+sentence; nothing of it is used before all of it has been checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+import augury
+from augury.config import Config, from_dict, to_dict
+from augury.errors import InputError
+from augury.files import atomic_file
+from augury.models.kinds import make_network
+
+FORMAT = "augury-checkpoint"
+FORMAT_VERSION = 1
+FIELDS = frozenset({"format", "format_version", "version", "config", "provenance"})
+MAX_BYTES = 256 * 2**20
+"""No network of ours comes near this; a larger file is not one."""
+MAX_TENSORS = 10_000
+"""The networks have some thirty; for each one the library takes its time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A network and where it comes from."""
+
+    network: Any
+    config: Config
+    provenance: dict[str, Any]
+    """How it was trained: seed, epoch, version, commit, device, scores."""
+    weights: str = ""
+    """Which weights: the start of a digest of all of them, whatever else the file says."""
+
+
+def save(path: Path, state: dict[str, Tensor], config: Config, provenance: dict[str, Any]) -> None:
+    """Write the file, all of it or nothing."""
+    metadata = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "version": augury.__version__,
+        "config": json.dumps(to_dict(config)),
+        "provenance": json.dumps(provenance),
+    }
+    write_tensors(path, state, metadata)
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write a safetensors file atomically, with a digest of all that it holds."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    metadata = metadata | {"digest": _digest(tensors, metadata)}
+    write_bytes(path, _ordered(safetensors.torch.save(tensors, metadata)))
+
+
+def _ordered(data: bytes) -> bytes:
+    """Sort the header of a safetensors file: the library writes its texts in random order."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.dumps(json.loads(data[8 : 8 + length]), sort_keys=True).encode()
+    header += b" " * (-len(header) % 8)  # the numbers start at a multiple of 8 bytes
+    return struct.pack("<Q", len(header)) + header + data[8 + length :]
+
+
+def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    """Return a number that changes with any weight or text, so that damage does not go unseen."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file that takes its name only once all of it is written."""
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read a safetensors file of at most so many bytes, and its metadata without the digest.
+
+    Raises:
+        InputError: there is no such file, it is not a whole safetensors file, or it is damaged.
+    """
+    return parse_tensors(path, read_bytes(path, most))
+
+
+def read_bytes(path: Path, most: int | None = None) -> bytes:
+    """Read a file of at most so many bytes.
+
+    Raises:
+        InputError: there is no such file, or it is larger.
+    """
+    try:
+        if path.is_char_device() or path.is_fifo():  # these might never end
+            raise InputError(f"{path}: this is not a file")
+        if most is not None and path.stat().st_size > most:
+            raise InputError(f"{path}: {path.stat().st_size:,} bytes are too many for a checkpoint")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def parse_tensors(path: Path, data: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Take a safetensors file apart, as `read_tensors` does; errors name the path."""
+    try:
+        header = _header(data)
+        tensors = safetensors.torch.load(data)
+        metadata = header.get("__metadata__") or {}
+    except (
+        safetensors.SafetensorError,
+        struct.error,
+        ValueError,
+        KeyError,
+        RecursionError,
+    ) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: this is not a whole safetensors file") from None
+    texts = {str(key): str(value) for key, value in metadata.items()}
+    digest = texts.pop("digest", None)  # files from before there was one have none
+    if digest is not None and digest != _digest(tensors, texts):
+        raise InputError(f"{path}: this file is damaged; its digest is not that of its contents")
+    return tensors, texts
+
+
+def _header(data: bytes) -> dict[str, Any]:
+    """Return the header of a safetensors file; refuse one that would keep the library busy."""
+    (length,) = struct.unpack("<Q", data[:8])
+    text = data[8 : 8 + length]
+    header = json.loads(text) if text.count(b"data_offsets") <= MAX_TENSORS else None
+    if not isinstance(header, dict):
+        raise ValueError
+    return header
+
+
+MODELS = Path(__file__).parent
+"""The checkpoints that come with the package …"""
+DIGESTS = {
+    "discrete": "5ae019d18f02dfdbe098ee0c4dc75d7c45e520caab5da2072c1d0a832a2aef3b",
+    "paper-mpnn": "e3da8d10b7ae5b14954b178b5c665bcd67db0d71c1eb05f2169d79bfdee02f8f",
+    "paper-pna": "ee75d7df5949b74423c7bad3a4d2755ad5672886f6c119c5e91e461133d62a5b",
+    "paper-pna-nostd": "bf7db675718ac3b169a4110f7de3e50b89a4eea67377ebe2e0c903d78ce092be",
+}
+"""… and the SHA-256 of each file, so that one that was exchanged does not go unseen."""
+
+
+def find(name: str) -> Path:
+    """Return the file of a checkpoint: the name of a shipped one, or a path.
+
+    The name goes first: what lies in the folder where one happens to be, such as a run folder
+    called discrete, does not take the place of the network of that name; ./discrete is a path.
+
+    Raises:
+        InputError: there is neither.
+    """
+    named = shipped()
+    if name in named:
+        return named[name]
+    if os.path.isdir(name):
+        raise InputError(
+            f"{name}: this is a folder, and one network is wanted, such as "
+            f"{os.path.join(name, 'seed-0', 'best.safetensors')}"
+        )
+    if os.path.exists(name):  # unlike Path's, also False for what no path can be
+        return Path(name)
+    raise InputError(
+        f"{name}: there is no such checkpoint or run folder, nor is it one of {', '.join(named)}"
+    )
+
+
+def shipped() -> dict[str, Path]:
+    """Return the files of the checkpoints that come with Augury, by name."""
+    return {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
+
+
+def load(path: str | Path) -> Checkpoint:
+    """Read and check a checkpoint.
+
+    Raises:
+        InputError: the file is foreign, damaged, or made by a newer version.
+    """
+    path = Path(path)
+    return parse(path, read_bytes(path, MAX_BYTES))
+
+
+def load_once(path: Path) -> Checkpoint:
+    """Read a checkpoint; the same one, never to be changed, whenever the file holds the same.
+
+    Raises:
+        InputError: see `load`.
+    """
+    return _parsed_once(path, read_bytes(path, MAX_BYTES))
+
+
+def parse(path: Path, data: bytes) -> Checkpoint:
+    """Check what was read from a path and make it a checkpoint; see `load`."""
+    tensors, metadata = parse_tensors(path, data)
+    digest = DIGESTS.get(path.stem) if path.parent == MODELS else None
+    if digest is not None and hashlib.sha256(data).hexdigest() != digest:
+        raise InputError(f"{path}: this is not the checkpoint that came with Augury")
+    if metadata.get("format") != FORMAT:
+        raise InputError(f"{path}: this safetensors file is not an Augury checkpoint")
+    version = metadata.get("format_version", "")
+    if version != str(FORMAT_VERSION):
+        raise InputError(
+            f"{path}: this is checkpoint format {version!r}, but this version of Augury reads "
+            f"{FORMAT_VERSION}"
+        )
+    if metadata.keys() != FIELDS:
+        name = min(metadata.keys() ^ FIELDS)
+        raise InputError(f"{path}: the description in this checkpoint is damaged, see {name!r}")
+    try:
+        config = from_dict(json.loads(metadata["config"]))
+        provenance = dict(json.loads(metadata["provenance"]))
+        # Shapes alone: a file may claim any width.
+        claimed = make_network(config.network, device="meta").state_dict()
+    except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
+        raise InputError(
+            f"{path}: the configuration in this checkpoint is damaged: {error}"
+        ) from None
+    _check_weights(path, claimed, tensors)
+    network = make_network(config.network)
+    network.load_state_dict(tensors)
+    return Checkpoint(network.eval(), config, provenance, _digest(tensors, {})[:12])
+
+
+_parsed_once = lru_cache(maxsize=8)(parse)
+"""By path and content: a path alone is another file in another folder, or after another minute."""
+
+
+def _check_weights(path: Path, expected: dict[str, Tensor], tensors: dict[str, Tensor]) -> None:
+    if set(tensors) != set(expected):
+        name = min(set(tensors) ^ set(expected))
+        raise InputError(f"{path}: the weights do not fit the configuration, see {name!r}")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape or tensor.dtype != expected[name].dtype:
+            raise InputError(
+                f"{path}: the weight {name!r} is {_kind(tensor)}, not {_kind(expected[name])}"
+            )
+        if not torch.isfinite(tensor).all():
+            raise InputError(f"{path}: the weight {name!r} has an entry that is not finite")
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tensor.dtype} of shape {tuple(tensor.shape)}".removeprefix("torch.")

@@ -1,0 +1,163 @@
+"""A search of the paper's network becomes one compiled loop on the CPU: the engine `fast`.
+
+It evaluates the same network at each step; what differs is the order of the arithmetic. A graph is
+run to its end before the next one starts, so that its latents stay in the cache, and within a step
+the nodes pass in blocks: two products before the messages, two after them, and everything between
+in one pass. The message is split as in `processors`, links are rows of a table, and PNA's two
+linear layers, between which nothing stands, are multiplied out. Numbers differ from the plain form
+in their last digits; tests hold the decisions equal.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.classical.graph import WideArray
+from augury.neural.wiring import Wiring
+from augury.paper.networks import PaperNetwork, State
+from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor
+
+
+class Recipe(NamedTuple):
+    """The weights of one kind of search, in the order in which a step uses them, transposed.
+
+    They are made of the network's parameters by PyTorch, so gradients lead back to those.
+    """
+
+    inputs: Tensor
+    """(value, K): what each integer adds to a node's encoding."""
+    of_latent: Tensor
+    """(K, 4 K): the latent's parts of the GRU's three gates and of the encoding."""
+    of_encoded: Tensor
+    """(K, 3 K): receiver's and sender's part of a message, and the node's part of its update."""
+    of_heard: Tensor
+    """(statistics * K, scalers * K): the update from what a node hears, a part for each scaler."""
+    of_updated: Tensor
+    """(K, 3 K): the update's parts of the GRU's gates."""
+    outputs: Tensor
+    """(2 K, bit): logits from encoding and latent."""
+    goes_on: Tensor
+    """(K,): the logit of going on from the mean latent."""
+    mean_log_degree: float
+    """δ of PNA."""
+
+
+class Ended(NamedTuple):
+    """What a search leaves, for all graphs of the batch."""
+
+    values: Tensor
+    state: State
+    steps: int
+
+
+STATISTICS: dict[type[Processor], int] = {MPNN: 1, PNAWithoutStd: 3, PNA: 4}
+"""The processors that have a compiled form, and how many statistics each takes of its messages."""
+
+
+def is_available(network: PaperNetwork, device: torch.device | str) -> bool:
+    """Tell whether this network has a fast form on this device."""
+    processor = network.processor
+    is_known = type(processor) in STATISTICS
+    is_single = network.bit_encoder.weight.ndim == 2
+    is_float = network.bit_encoder.weight.dtype == torch.float32
+    on_cpu = torch.device(device).type == "cpu"
+    return is_known and is_single and is_float and on_cpu and _loops() is not None
+
+
+def search_recipe(network: PaperNetwork) -> Recipe:
+    """Take the weights of a Bellman-Ford search out of a network."""
+    codes = network.encode_integers(torch.arange(2**network.bits, device="cpu"))
+    inputs, of_latent = network.search_nodes.weight.split(network.hidden, dim=1)
+    return _recipe(
+        network, codes @ inputs.mT, of_latent, network.distance.weight, network.search_goes_on
+    )
+
+
+def reach_recipe(network: PaperNetwork) -> Recipe:
+    """Take the weights of a breadth-first search out of a network."""
+    weight = network.reach_nodes.weight  # the first column meets the bit
+    inputs = torch.stack([torch.zeros_like(weight[:, 0]), weight[:, 0]])
+    return _recipe(network, inputs, weight[:, 1:], network.reached.weight, network.reach_goes_on)
+
+
+def _recipe(
+    network: PaperNetwork, inputs: Tensor, of_latent: Tensor, outputs: Tensor, goes_on: Any
+) -> Recipe:
+    processor: Any = network.processor
+    own, sent, _ = processor.message.weight.split(network.hidden, dim=1)
+    join, delta = processor.join.weight, 1.0
+    if isinstance(processor, PNA):
+        join, delta = processor.mix.weight @ join, float(processor.mean_log_degree)
+    heard = join[:, network.hidden :].unflatten(1, (-1, STATISTICS[type(processor)], own.shape[1]))
+    gru = processor.gru
+    weights = (
+        inputs,
+        torch.cat([gru.of_state, of_latent]).mT,
+        torch.cat([own, sent, join[:, : network.hidden]]).mT,
+        heard.permute(2, 3, 1, 0).flatten(2).flatten(0, 1),
+        gru.of_input.mT,
+        outputs.mT,
+        goes_on.weight[0],
+    )
+    return Recipe(*weights, mean_log_degree=delta)
+
+
+def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: Wiring) -> Ended:
+    """Step every graph of the batch until the network stops it or |V| − 1 steps are done.
+
+    Args:
+        recipe: the weights.
+        values: (node,), the integers that the search starts from.
+        prepared: (row, K), the links' part of the messages, a row for each kind of link.
+        row: (link,), the kind of each link.
+        wiring: who hears whom.
+    """
+    last_values = values.clone()
+    latent = recipe.of_latent.new_zeros(wiring.num_nodes, recipe.of_latent.shape[0])
+    encoded = torch.zeros_like(latent)
+    *weights, delta = recipe
+    steps = _loops().search(
+        *(weight.contiguous().numpy() for weight in weights),
+        np.float32(delta),
+        prepared.numpy(),
+        row.numpy(),
+        wiring.sender.numpy(),
+        wiring.start.numpy(),
+        wiring.node_start.numpy(),
+        last_values.numpy(),
+        latent.numpy(),
+        encoded.numpy(),
+    )
+    return Ended(last_values, State(encoded, latent), steps)
+
+
+def best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring) -> Tensor:
+    """(node, 1), (row, 1) → (node,): the link with the highest score, the first among equals."""
+    best = torch.empty(wiring.num_nodes, dtype=torch.int64, device="cpu")
+    arrays = sent.numpy()[:, 0], along.numpy()[:, 0], row.numpy()
+    _loops().best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
+    return best
+
+
+def distinct(values: WideArray) -> tuple[WideArray, WideArray]:
+    """Return the different values, and for each value its place among them."""
+    if int(values.max()) >= 2**20:
+        return np.unique(values, return_inverse=True)
+    is_there = np.zeros(int(values.max()) + 1, np.bool_)  # few values: marking beats sorting
+    is_there[values] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
+
+
+@cache
+def _loops() -> Any:
+    """Return the compiled loops, or None where numba is not installed."""
+    try:
+        from augury.paper import loops
+    except ImportError:
+        return None
+    return loops

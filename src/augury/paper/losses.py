@@ -1,0 +1,142 @@
+"""A network's steps on a batch become named losses and counts, one for each network of an ensemble.
+
+The network's own rounded output is its next input. A graph leaves the loss when its true execution
+has converged. Distances and predecessors count where a node is reached, all bits alike; bottleneck
+and augmentation weigh a tenth (paper, section 3, and the authors' code).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from augury.neural.batch import ReachBatch, SearchBatch
+from augury.paper.features import to_bits
+from augury.paper.networks import PaperNetwork
+from augury.paper.unroll import predecessor_losses, unroll_reach, unroll_search
+
+WEIGHTS = {
+    "distance": 1.0,
+    "predecessor": 1.0,
+    "termination": 1.0,
+    "bottleneck": 0.1,
+    "augmentation": 0.1,
+    "reachability": 1.0,
+    "reach_termination": 1.0,
+}
+"""The terms of the loss and how they add up."""
+
+
+@dataclass
+class Tally:
+    """Sums of losses and of right decisions, and how many there were; each (…,) over networks."""
+
+    loss: dict[str, Tensor] = field(default_factory=dict)
+    right: dict[str, Tensor] = field(default_factory=dict)
+    count: dict[str, Tensor] = field(default_factory=dict)
+
+    def add(self, name: str, losses: Tensor, right: Tensor, counts: Tensor | None = None) -> None:
+        """Add losses (…, entry) and verdicts (…, entry) of the decisions that count (entry,)."""
+        if counts is None:
+            loss, correct = losses.sum(-1), right.sum(-1)
+            count = torch.full_like(loss, losses.shape[-1], requires_grad=False)
+        else:
+            # Multiplying, not selecting: a GPU need not wait to learn how many there are.
+            counted = counts.to(losses.dtype)
+            loss, correct = losses @ counted, right.to(losses.dtype) @ counted
+            count = counted.sum().expand_as(loss)
+        self.loss[name] = self.loss.get(name, 0) + loss
+        self.right[name] = self.right.get(name, 0) + correct
+        self.count[name] = self.count.get(name, 0) + count
+
+    def merge(self, other: Tally) -> None:
+        """Add another tally's sums; used for metrics, never for gradients."""
+        for name in other.count:
+            self.loss[name] = self.loss.get(name, 0) + other.loss[name].detach()
+            self.right[name] = self.right.get(name, 0) + other.right[name]
+            self.count[name] = self.count.get(name, 0) + other.count[name]
+
+    def means(self) -> dict[str, Tensor]:
+        """Return the mean loss of each term."""
+        return {name: self.loss[name] / self.count[name].clamp(min=1) for name in self.loss}
+
+    def accuracies(self) -> dict[str, Tensor]:
+        """Return the share of right decisions of each kind."""
+        return {name: self.right[name] / self.count[name].clamp(min=1) for name in self.right}
+
+    def total(self) -> Tensor:
+        """Return the weighted sum of the terms."""
+        means = self.means()
+        return sum(
+            (WEIGHTS[name] * means[name] for name in WEIGHTS if name in means),
+            torch.zeros((), dtype=torch.float32, device="cpu"),
+        )
+
+
+def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> None:
+    """Run the search of every round for as long as the true one runs, then the walks."""
+    rows = batch.rows
+    state, along = unroll_search(network, batch)
+    logits = network.distance_logits(state)
+    column = batch.column.flatten()[rows.place]
+    is_reached = column >= 0 if rows.counts is None else (column >= 0) & rows.counts
+    bits = to_bits(batch.distance.flatten()[rows.place], network.bits).expand_as(logits)
+    losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
+    right = (logits > 0) == (bits > 0)
+    tally.add("distance", losses.mean(-1), right.float().mean(-1), is_reached)
+    losses, chosen = predecessor_losses(network, state, along, batch, column.clamp(min=0))
+    right = chosen == column
+    tally.add("predecessor", losses, right, is_reached)
+    right = right.index_select(-1, rows.last)
+    tally.add("last_predecessor", torch.zeros_like(right.float()), right, is_reached[rows.last])
+    goes_on = network.search_continues(state, rows.wiring)
+    _add_bits(tally, "termination", goes_on, rows.goes_on, rows.graph_counts)
+    _walk_losses(network, batch, state.latent.index_select(-2, rows.last), tally)
+
+
+def _add_classes(
+    tally: Tally, name: str, scores: Tensor, target: Tensor, counts: Tensor | None = None
+) -> None:
+    chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
+    losses = -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1)
+    tally.add(name, losses, scores.argmax(-1) == target, counts)
+
+
+def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tally: Tally) -> None:
+    walks = batch.walks
+    messages = network.walk_messages(latent, walks)
+    logits = network.bottleneck_logits(messages, walks)
+    smallest = walks.capacities.amin(-1)
+    is_smallest = walks.capacities == smallest[:, None]
+    # Several arcs may tie: probability on any of them is right.
+    log_share = logits.log_softmax(-1).masked_fill(~is_smallest, -torch.inf).logsumexp(-1)
+    chosen = is_smallest.expand_as(logits).gather(-1, logits.argmax(-1, keepdim=True)).squeeze(-1)
+    counts = batch.walk_counts
+    tally.add("bottleneck", -log_share, chosen, counts)
+    has_zero = smallest == 0 if counts is None else (smallest == 0) & counts
+    tally.add("bottleneck_true_negative", torch.zeros_like(log_share), chosen, has_zero)
+    kept = (walks.capacities - smallest[:, None]).reshape(-1)
+    logits = network.augmentation_logits(messages, smallest, walks)
+    if counts is not None:
+        counts = counts.repeat_interleave(walks.capacities.shape[1])
+    _add_classes(tally, "augmentation", logits, kept, counts)
+
+
+def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None:
+    """Run breadth-first search of every round for as long as the true one runs."""
+    state = unroll_reach(network, batch)
+    rows, logits = batch.rows, network.reached_logits(state)
+    _add_bits(tally, "reachability", logits, batch.reached.flatten()[rows.place], rows.counts)
+    goes_on = network.reach_continues(state, rows.wiring)
+    _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts)
+
+
+def _add_bits(
+    tally: Tally, name: str, logits: Tensor, target: Tensor, counts: Tensor | None = None
+) -> None:
+    expected = target.to(logits.dtype).expand_as(logits)
+    losses = F.binary_cross_entropy_with_logits(logits, expected, reduction="none")
+    tally.add(name, losses, (logits > 0) == target, counts)

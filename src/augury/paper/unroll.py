@@ -1,0 +1,241 @@
+"""A batch and the network's weights become the states of all steps, one row for each step and node.
+
+The network's own rounded output is its next input, so the steps follow one another; but nothing
+that only reads states needs to: decoders and losses see the rows of all steps at once. Two forms,
+tested equal: step by step, with PyTorch's gradients, for any processor, device and ensemble; and on
+the CPU, for the paper's processors, one compiled loop forwards and one back (`engines.recurrence`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augury.classical.ford_fulkerson import MAX_WEIGHT
+from augury.neural.batch import ReachBatch, SearchBatch
+from augury.neural.wiring import Wiring
+from augury.paper import fast
+from augury.paper.fast import Recipe
+from augury.paper.features import from_bits
+from augury.paper.networks import LinkTerms, PaperNetwork, State
+
+
+def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor | Links]:
+    """Run Bellman-Ford; return the states (…, row, K) and the links' part of the scores.
+
+    The latter is (…, link, 1), or with the compiled form a part for each kind of link.
+    """
+    wiring = batch.wiring
+    distance = torch.full((wiring.num_nodes,), 2**network.bits - 1, device=wiring.sender.device)
+    distance = distance.index_fill(0, wiring.source, 0)
+    if is_compiled(network, wiring):
+        # Each different pair of weight and capacity is encoded once.
+        width = MAX_WEIGHT + 1
+        pair, kind = fast.distinct((batch.capacities * width + batch.weights).numpy())
+        capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, width))
+        table, row = network.search_terms(weight, capacity), torch.from_numpy(kind)
+        links = Links(table.prepared, row, wiring, batch.running)
+        state = _compiled(fast.search_recipe(network), distance, links)
+        return state, links._replace(prepared=table.score)
+    terms = network.search_terms(batch.weights, batch.capacities)
+
+    def step(distance: Tensor, latent: Tensor, wiring: Wiring) -> State:
+        return network.search_step(distance, latent, terms.first(wiring.num_links), wiring)
+
+    def read(state: State) -> Tensor:
+        return from_bits(network.distance_logits(state) > 0)
+
+    latent = _nothing(network, terms.prepared, wiring)
+    return _stepwise(step, read, distance, latent, wiring, batch.running), terms.score
+
+
+def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
+    """Run breadth-first search in the same way."""
+    wiring = batch.wiring
+    is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=wiring.sender.device)
+    is_reached = is_reached.index_fill(0, wiring.source, True)
+    if is_compiled(network, wiring):
+        table = network.reach_terms(torch.tensor([False, True], device="cpu"))
+        links = Links(table, batch.is_usable.long(), wiring, batch.running)
+        return _compiled(fast.reach_recipe(network), is_reached.long(), links)
+    prepared = network.reach_terms(batch.is_usable)
+
+    def step(is_reached: Tensor, latent: Tensor, wiring: Wiring) -> State:
+        links = prepared[..., : wiring.num_links, :]
+        return network.reach_step(is_reached, latent, links, wiring)
+
+    def read(state: State) -> Tensor:
+        return network.reached_logits(state) > 0
+
+    latent = _nothing(network, prepared, wiring)
+    return _stepwise(step, read, is_reached, latent, wiring, batch.running)
+
+
+def _nothing(network: PaperNetwork, prepared: Tensor, wiring: Wiring) -> Tensor:
+    shape = *prepared.shape[:-2], wiring.num_nodes, network.hidden
+    return prepared.new_zeros(shape)
+
+
+def _stepwise(
+    step: Callable[[Tensor, Tensor, Wiring], State],
+    read: Callable[[State], Tensor],
+    values: Tensor,
+    latent: Tensor,
+    wiring: Wiring,
+    running: Sequence[int],
+) -> State:
+    states: list[State] = []
+    for num_running in running:
+        wiring = wiring.first(num_running)
+        values, latent = values[..., : wiring.num_nodes], latent[..., : wiring.num_nodes, :]
+        state = step(values, latent, wiring)
+        with torch.no_grad():
+            values = read(state)
+        latent = state.latent
+        states.append(state)
+    encoded = torch.cat([state.encoded for state in states], dim=-2)
+    return State(encoded, torch.cat([state.latent for state in states], dim=-2))
+
+
+class Links(NamedTuple):
+    """What a compiled run needs of its links."""
+
+    prepared: Tensor
+    """(kind, K): a kind of link's part of the messages."""
+    kind: Tensor
+    """(link,)"""
+    wiring: Wiring
+    running: Sequence[int]
+    """How many graphs take part in each step."""
+
+
+def is_compiled(network: PaperNetwork, wiring: Wiring) -> bool:
+    """Tell whether there is a compiled form."""
+    is_paper = isinstance(network, PaperNetwork)
+    return (
+        is_paper and fast.is_available(network, wiring.sender.device) and _recurrence() is not None
+    )
+
+
+def _compiled(recipe: Recipe, values: Tensor, links: Links) -> State:
+    return State(*_Recurrence.apply(*recipe, values, *links))
+
+
+def predecessor_losses(
+    network: PaperNetwork, state: State, along: Tensor | Links, batch: SearchBatch, target: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return (…, row): the loss of choosing each node's target among its links, and the choice."""
+    rows = batch.rows
+    if isinstance(along, Links):
+        own, sent = network.predecessor_parts(state)
+        return _Choice.apply(own[:, 0], sent[:, 0], along.prepared[:, 0], along, target)
+    terms = LinkTerms(along, rows.of_links(along))
+    scores = network.predecessor_scores(state, terms, rows.wiring)
+    chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
+    return -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1), scores.argmax(-1)
+
+
+class _Choice(torch.autograd.Function):
+    """Scores of predecessors, their softmax and its loss by compiled loops."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, own: Tensor, sent: Tensor, along: Tensor, links: Links, target: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        wiring, counts = links.wiring, np.array(links.running)
+        sizes, num_links = wiring.offsets[counts, 0], int(wiring.offsets[counts, 1].sum())
+        parts = [part.detach().contiguous().numpy() for part in (own, sent, along)]
+        losses, best = own.new_empty(len(own)), own.new_empty(len(own), dtype=torch.int64)
+        ctx.share, ctx.num_kinds = np.empty(num_links, np.float32), len(along)
+        ctx.wiring = links.kind.numpy(), wiring.sender.numpy(), wiring.start.numpy(), sizes
+        outputs = losses.numpy(), best.numpy(), ctx.share
+        _recurrence().choose(*parts, *ctx.wiring, target.numpy(), *outputs)
+        ctx.mark_non_differentiable(best)
+        return losses, best
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        grad = grads[0].contiguous().numpy()
+        found = [grads[0].new_zeros(size) for size in (len(grad), len(grad), ctx.num_kinds)]
+        _recurrence().unchoose(grad, ctx.share, *ctx.wiring, *(part.numpy() for part in found))
+        return *found, None, None
+
+
+class _Recurrence(torch.autograd.Function):
+    """All steps of a run by compiled loops."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
+        *weights, outputs, _, delta, values, prepared, kind, wiring, running = args
+        sizes = wiring.offsets[np.array(running), 0]
+        hidden = prepared.shape[1]
+        arrays = [weight.detach().contiguous() for weight in weights]
+        kept = _recurrence().room(int(sizes.sum()), hidden, weights[3].shape[0] // hidden)
+        prepared = prepared.detach().contiguous()
+        _recurrence().forward(
+            *(array.numpy() for array in arrays),
+            outputs.detach().contiguous().numpy(),
+            np.float32(delta),
+            prepared.numpy(),
+            kind.numpy(),
+            wiring.sender.numpy(),
+            wiring.start.numpy(),
+            sizes,
+            values.clone().numpy(),
+            kept,
+        )
+        ctx.kept, ctx.arrays, ctx.prepared, ctx.kind = kept, arrays, prepared, kind
+        ctx.delta, ctx.wiring, ctx.sizes = delta, wiring, sizes
+        # Copies: what is returned may be written to, what is kept may not.
+        return torch.from_numpy(kept.encoded.copy()), torch.from_numpy(kept.latent.copy())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        kept, prepared, wiring = ctx.kept, ctx.prepared, ctx.wiring
+        inputs, of_latent, of_encoded, of_heard, of_updated = ctx.arrays
+        rows = len(kept.latent)
+        d_of_latent = inputs.new_empty(rows, of_latent.shape[1])
+        d_parts = inputs.new_zeros(rows, of_encoded.shape[1])
+        d_through = inputs.new_empty(rows, of_heard.shape[1])
+        d_given = inputs.new_empty(rows, of_updated.shape[1])
+        d_inputs, d_prepared = torch.zeros_like(inputs), torch.zeros_like(prepared)
+        _recurrence().backward(
+            *(
+                part.mT.contiguous().numpy()
+                for part in (of_latent, of_encoded, of_heard, of_updated)
+            ),
+            np.float32(ctx.delta),
+            prepared.numpy(),
+            ctx.kind.numpy(),
+            wiring.sender.numpy(),
+            wiring.start.numpy(),
+            ctx.sizes,
+            kept,
+            *(grad.contiguous().numpy() for grad in grads),
+            *(part.numpy() for part in (d_of_latent, d_parts, d_through, d_given)),
+            d_inputs.numpy(),
+            d_prepared.numpy(),
+        )
+        weights = (
+            d_inputs,
+            torch.from_numpy(kept.before).mT @ d_of_latent,
+            torch.from_numpy(kept.encoded).mT @ d_parts,
+            torch.from_numpy(kept.heard).mT @ d_through,
+            torch.from_numpy(kept.updated).mT @ d_given,
+        )
+        return *weights, *[None] * 4, d_prepared, *[None] * 3
+
+
+@cache
+def _recurrence() -> Any:
+    """Return the compiled loops, or None where numba is not installed."""
+    try:
+        from augury.paper import recurrence
+    except ImportError:
+        return None
+    return recurrence

@@ -1,0 +1,1 @@
+"""Traces become trained networks."""

@@ -1,0 +1,95 @@
+"""Batches of traces become what the cells of Ford-Fulkerson see in them, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT
+from augury.algorithms.subroutines import WEIGHT_BITS
+from augury.cells import learning
+from augury.cells.learning import Seen
+from augury.cells.network import CellNetwork
+from augury.neural.batch import ReachBatch, SearchBatch
+from augury.neural.wiring import Walks
+from augury.paper.losses import Tally, reach_losses, search_losses
+from augury.paper.networks import PaperNetwork
+
+TERMS = {
+    "flood": {"reached": "reachability", "changed": "termination"},
+    "nearest": {"": "predecessor"},
+    "least": {"candidate": "bottleneck"},
+    "subtract": {"digit": "augmentation", "borrow": "augmentation"},
+}
+"""The terms of the loss that the outputs of each cell count for."""
+
+
+def seen_in(search: SearchBatch, reach: Sequence[ReachBatch]) -> Iterator[Seen]:
+    """Yield everything that the cells see in a batch."""
+    for batch in reach:
+        yield from _floods(batch)
+    yield from _comparisons(search.walks)
+    yield from _subtractions(search.walks)
+
+
+def _floods(batch: ReachBatch) -> Iterator[Seen]:
+    """Every node in every step, and the links into each node that is reached in it."""
+    is_reached = torch.zeros_like(batch.reached[0])
+    is_reached[batch.wiring.source] = True
+    for step, num_running in enumerate(batch.running):
+        wiring = batch.wiring.first(num_running)
+        before, after = is_reached[: wiring.num_nodes], batch.reached[step, : wiring.num_nodes]
+        kind = 2 * before[wiring.sender] + batch.is_usable[: wiring.num_links].long()
+        padding = kind.new_full((1,), -1)
+        yield Seen(FLOOD, before.long(), torch.cat([kind, padding])[wiring.incoming])
+        new = wiring.incoming[after & ~before]
+        weighted = kind << WEIGHT_BITS | batch.weights[: wiring.num_links]
+        yield Seen(NEAREST, new[:, 0], torch.cat([weighted, padding])[new])
+        is_reached = after
+
+
+def _comparisons(walks: Walks) -> Iterator[Seen]:
+    """Every arc of a walk at every digit, from the top one down."""
+    value, is_there = walks.capacities, ~walks.is_padding
+    smallest = value.amin(-1, keepdim=True)
+    is_candidate = is_there
+    for place in range(_width(value) - 1, -1, -1):
+        own = 2 * is_candidate + (value >> place & 1)
+        heard = own.masked_fill(walks.is_padding, -1).unsqueeze(1).expand(-1, own.shape[1], -1)
+        yield Seen(LEAST, own[is_there], heard[is_there])
+        is_candidate = is_candidate & (value >> place == smallest >> place)
+
+
+def _subtractions(walks: Walks) -> Iterator[Seen]:
+    """Every arc of a walk less the smallest, at every digit from the bottom up."""
+    value, is_there = walks.capacities, ~walks.is_padding
+    smallest = value.amin(-1, keepdim=True)
+    for place in range(_width(value)):
+        below = (1 << place) - 1
+        borrow = (value & below) < (smallest & below)
+        own = (value >> place & 1) << 2 | (smallest >> place & 1) << 1 | borrow.long()
+        yield Seen(SUBTRACT, own[is_there])
+
+
+def _width(value: Tensor) -> int:
+    return int(value.max()).bit_length()
+
+
+def learn(
+    network: PaperNetwork | CellNetwork,
+    search: SearchBatch,
+    reach: Sequence[ReachBatch],
+    tally: Tally,
+) -> None:
+    """Add up everything that a network learns from a batch, whatever its kind."""
+    if isinstance(network, CellNetwork):
+        learning.learn(network, seen_in(search, reach), TERMS, tally)
+        # A step needs no history here, so the last one is like any other.
+        for sums in (tally.loss, tally.right, tally.count):
+            sums["last_predecessor"] = sums["predecessor"].detach()
+    else:
+        search_losses(network, search, tally)
+        for part in reach:
+            reach_losses(network, part, tally)

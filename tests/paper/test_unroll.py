@@ -1,0 +1,129 @@
+"""All steps at once, compiled or step by step: the same losses and the same gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from augury.classical.trace import record
+from augury.config import DataConfig
+from augury.neural.batch import ReachBatch, Rows, Samples, SearchBatch
+from augury.neural.wiring import Wiring
+from augury.paper import unroll
+from augury.paper.features import from_bits
+from augury.paper.losses import Tally, reach_losses, search_losses
+from augury.paper.networks import PaperNetwork
+from augury.paper.processors import PROCESSORS
+from tiny import UNEQUAL, bipartite, neural, samples
+
+COMPILED = [name for name in PROCESSORS if name != "gatv2"]
+
+
+def batches() -> tuple[SearchBatch, ReachBatch]:
+    # More than one block of nodes, and graphs that leave after different numbers of steps.
+    networks = [*UNEQUAL, *(bipartite(side, seed=side) for side in (4, 6, 9))]
+    found = Samples(record(networks, np.random.default_rng(0)), DataConfig())
+    chosen = range(len(found))
+    return found.search_batch(chosen, np.random.default_rng(0)), found.reach_batch(chosen)
+
+
+def learnt(network: PaperNetwork) -> tuple[Tally, dict[str, Tensor]]:
+    search, reach = batches()
+    tally = Tally()
+    network.zero_grad()
+    search_losses(network, search, tally)
+    reach_losses(network, reach, tally)
+    tally.total().backward()
+    gradients = {
+        name: parameter.grad.clone()
+        for name, parameter in network.named_parameters()
+        if parameter.grad is not None
+    }
+    return tally, gradients
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("seed", range(3))
+def test_compiled_steps_have_the_losses_and_gradients_of_plain_ones(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = neural(name, seed, hidden=16)
+    assert unroll.is_compiled(network, batches()[0].wiring)
+    compiled, gradients = learnt(network)
+    monkeypatch.setattr(unroll, "is_compiled", lambda network, wiring: False)
+    plain, expected = learnt(network)
+    for kind in ("loss", "right", "count"):
+        for part, value in getattr(plain, kind).items():
+            torch.testing.assert_close(
+                getattr(compiled, kind)[part], value, rtol=1e-4, atol=1e-4, msg=f"{kind} {part}"
+            )
+    assert gradients.keys() == expected.keys() == dict(network.named_parameters()).keys()
+    largest = max(float(gradient.abs().max()) for gradient in expected.values())
+    for part, gradient in expected.items():
+        # Some gradients are nothing but rounding: that of a bias which the softmax cancels.
+        scale = max(float(gradient.abs().max()), 1e-3 * largest)
+        torch.testing.assert_close(gradients[part], gradient, rtol=1e-3, atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_training_repeats_bit_for_bit(name: str) -> None:
+    one, other = (learnt(neural(name)) for _ in range(2))
+    assert all(torch.equal(one[1][part], other[1][part]) for part in one[1])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_every_row_is_the_networks_own_step(
+    is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, (batch, _) = neural(hidden=16), batches()
+    if not is_compiled:
+        monkeypatch.setattr(unroll, "is_compiled", lambda network, wiring: False)
+    state, _ = unroll.unroll_search(network, batch)
+    wiring = batch.wiring
+    terms = network.search_terms(batch.weights, batch.capacities)
+    distance = torch.full((wiring.num_nodes,), 255)
+    distance[wiring.source] = 0
+    latent, first = torch.zeros(wiring.num_nodes, 16), 0
+    for count in batch.running:
+        wiring = wiring.first(count)
+        nodes = wiring.num_nodes
+        step = network.search_step(
+            distance[:nodes], latent[:nodes], terms.first(wiring.num_links), wiring
+        )
+        distance, latent = from_bits(network.distance_logits(step) > 0), step.latent
+        torch.testing.assert_close(state.latent[first : first + nodes], step.latent)
+        torch.testing.assert_close(state.encoded[first : first + nodes], step.encoded)
+        first += nodes
+    assert first == len(state.latent)
+
+
+def test_rows_are_the_steps_laid_side_by_side() -> None:
+    batch = samples().search_batch(range(len(samples())), np.random.default_rng(0))
+    rows, wiring, first = batch.rows, batch.wiring, 0
+    links = 0
+    for step, count in enumerate(batch.running):
+        own = wiring.first(count)
+        nodes, end = own.num_nodes, first + own.num_nodes
+        assert torch.equal(rows.place[first:end], step * wiring.num_nodes + torch.arange(nodes))
+        part = slice(links, links + own.num_links)
+        assert torch.equal(rows.wiring.sender[part], own.sender + first)
+        assert torch.equal(rows.wiring.receiver[part], own.receiver + first)
+        first, links = end, links + own.num_links
+    assert first == rows.wiring.num_nodes and links == rows.wiring.num_links
+    assert rows.wiring.num_graphs == sum(batch.running) == len(rows.goes_on)
+    assert int(rows.goes_on.sum()) == sum(batch.running[1:])
+    assert torch.equal(rows.place[rows.last] % wiring.num_nodes, torch.arange(wiring.num_nodes))
+    steps = (np.array(batch.running)[:, None] > wiring.node_graph.numpy()).sum(0)
+    assert (rows.place[rows.last] // wiring.num_nodes == torch.from_numpy(steps) - 1).all()
+
+
+def test_repeated_wirings_have_the_tables_of_any_wiring() -> None:
+    wiring = batches()[0].wiring
+    rows = Rows.of(wiring, [3, 3, 1]).wiring
+    expected = Wiring(*rows._tensors(), offsets=rows.offsets)
+    assert rows.num_graphs == 7
+    assert torch.equal(rows.incoming, expected.incoming)
+    assert torch.equal(rows.sender[rows.start[:-1]], expected.sender[expected.start[:-1]])
