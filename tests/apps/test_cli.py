@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from augury import __version__
 from augury.apps import cli
-from augury.apps.commands import graphs
+from augury.apps.commands import generate as generate_command
 from augury.classical.generate import FAMILIES
 from augury.models import checkpoint
 from command import Augury, Done, runner
@@ -276,8 +276,8 @@ def test_a_family_that_does_not_exist_leaves_no_folder(augury: Augury) -> None:
 
 
 def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> None:
-    hints = get_type_hints(graphs.generate, include_extras=True)
-    options = set(inspect.signature(graphs.generate).parameters)
+    hints = get_type_hints(generate_command.generate, include_extras=True)
+    options = set(inspect.signature(generate_command.generate).parameters)
     keywords = {p.name for family in FAMILIES.values() for p in family.parameters}
     assert options - {"family", "output", "seed", "count"} == keywords
     for family in FAMILIES.values():
@@ -289,12 +289,6 @@ def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> Non
 def test_the_help_of_generate_names_every_family() -> None:
     out = CliRunner().invoke(cli.app, ["generate", "--help"], env={"COLUMNS": "400"}).output
     assert all(family in out for family in FAMILIES)
-
-
-def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
-    from augury.solution import CLASSICAL
-
-    assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
 
 
 def test_the_examples_of_every_help_parse() -> None:
@@ -376,7 +370,7 @@ def test_the_run_is_written_as_json_and_as_a_page(augury: Augury) -> None:
     done = augury("solve", "jobs.csv", "--trace", "run.json", "--html", "run.html")
     assert done.out.endswith("written to run.json\nwritten to run.html\n")
     story = json.loads(Path("run.json").read_text())
-    assert (story["format"], story["version"]) == ("augury-trace", 1)
+    assert (story["format"], story["version"]) == ("augury-story", 1)
     assert story["solution"]["size"] == 2
     assert "<script" in Path("run.html").read_text()
     answer = json.loads(augury("solve", "jobs.csv", "--trace", "again.json", "--json").out)

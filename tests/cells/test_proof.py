@@ -14,7 +14,7 @@ from torch import Tensor
 from augury.algorithms.cells import CELLS, FLOOD, LEAST, NEAREST, SUBTRACT
 from augury.cells.cell import Cell
 from augury.cells.network import CellNetwork, case_logits, expectations
-from augury.cells.proof import Part, is_proven, prove
+from augury.cells.proof import Checked, is_proven, prove
 from augury.neural.layers import Linear
 from proven import proven, untrained
 
@@ -43,7 +43,7 @@ def of_head(network: CellNetwork, name: str) -> Iterator[Tensor]:
     yield layer.bias[:, place]
 
 
-def part_of(network: CellNetwork, name: str) -> Part:
+def part_of(network: CellNetwork, name: str) -> Checked:
     return next(part for part in prove(network) if part.name == name)
 
 

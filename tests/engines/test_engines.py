@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +33,9 @@ from augury.classical.generate import flow, path_state, power_law, sparse
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values
-from augury.engines import (
-    ENGINES,
-    as_bytes,
-    match_dense,
-    match_sparse,
-    match_union,
-    push_flows,
-    require_proof,
-)
+from augury.engines import ENGINES, as_bytes, match_dense, match_sparse, table
+from augury.engines.engine import Mates, require_proof
+from augury.engines.table import match_lists, push_flows, starts
 from augury.engines.ties import mixed, mixed_weights, turn, turning_weights
 from augury.errors import InputError
 from graphs import NETWORKS
@@ -75,6 +70,16 @@ def check_legal(adjacency: Adjacency, mates: npt.NDArray[np.int32]) -> list[int]
         assert edges[rows, mate[rows]].all()
         assert len(set(mate[rows].tolist())) == len(rows)
     return (mates >= 0).sum(-1).tolist()
+
+
+def match_union(matrices: Sequence[Any]) -> Mates:
+    """Match sparse graphs side by side; their mates follow each other, each counted in its own."""
+    rows = [csr_array(matrix) for matrix in matrices]
+    left, right = (starts([matrix.shape[side] for matrix in rows]) for side in (0, 1))
+    degrees = [np.diff(matrix.indptr) for matrix in rows]
+    columns = [matrix.indices + first for matrix, first in zip(rows, right, strict=False)]
+    joined = np.concatenate([np.zeros(0, np.int64), *columns])
+    return match_lists(starts(np.concatenate([[], *degrees])), joined, left, right)
 
 
 def network_of(edges: Adjacency) -> FlowNetwork:
@@ -332,7 +337,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counts.append(threads)
             super().__init__(threads)
 
-    monkeypatch.setattr(engines, "CELLS_A_THREAD", 1)
+    monkeypatch.setattr(table, "CELLS_A_THREAD", 1)
     monkeypatch.setattr(engines, "ThreadPoolExecutor", Counted)
     return counts
 
@@ -341,7 +346,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_small_batch_starts_fewer_threads(
     started: list[int], monkeypatch: pytest.MonkeyPatch, cells: int, threads: int
 ) -> None:
-    monkeypatch.setattr(engines, "CELLS_A_THREAD", cells)
+    monkeypatch.setattr(table, "CELLS_A_THREAD", cells)
     match_dense(random_graphs(5, (20, 30), 10), threads=3)  # 6,000 cells
     assert started == ([threads] if threads > 1 else [])
 

@@ -85,20 +85,22 @@ def _count() -> None:
     from augury import solver
     from augury.algorithms.executor import CellExecutor
 
-    search, run = CellExecutor.search, solver.run
+    search, answers = CellExecutor.search, solver.Runner.answers
 
     @functools.wraps(search)
     def counted_search(*args: Any) -> Any:
         COUNTS["searches"] += 1
         return search(*args)
 
-    @functools.wraps(run)
-    def counted_run(*args: Any, **options: Any) -> Any:
-        outcomes = run(*args, **options)
-        COUNTS["classical_rounds"] += sum(outcome.classical_rounds for outcome in outcomes)
-        return outcomes
+    @functools.wraps(answers)
+    def counted_answers(*args: Any) -> Any:
+        found = answers(*args)
+        COUNTS["classical_rounds"] += sum(answer.classical_rounds for answer in found)
+        return found
 
-    CellExecutor.search, solver.run = counted_search, counted_run
+    CellExecutor.search = counted_search
+    runner: Any = solver.Runner
+    runner.answers = counted_answers
 
 
 def _replace_scipy(is_spoilt: bool) -> None:

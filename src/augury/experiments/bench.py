@@ -25,7 +25,8 @@ import numpy.typing as npt
 
 from augury.engines import match_dense
 from augury.errors import InputError
-from augury.solver import Solutions, solve_batch
+from augury.solution import Solutions
+from augury.solver import solve_batch
 
 Adjacency = npt.NDArray[np.bool_]
 Sizes = npt.NDArray[np.int64]

@@ -93,7 +93,7 @@ def test_a_trace_tells_every_round(client: httpx.Client, model: str) -> None:
     assert answer.status_code == 200, answer.text
     (story,) = answer.json()["stories"]
     assert answer.json()["first_difference"] is None
-    assert story["format"] == "augury-trace"
+    assert story["format"] == "augury-story"
     assert story["model"]["name"] == model
     assert story["model"]["seed"] == 3
     assert story["solution"]["size"] == 2
