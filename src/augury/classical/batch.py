@@ -57,6 +57,10 @@ class Batch:
     capacity: WideArray
     source: WideArray
     sink: WideArray
+    order: IntArray
+    """(arc,): the arcs sorted by sender."""
+    order_start: WideArray
+    """(node + 1,): where each node's arcs start in `order`."""
 
     @classmethod
     def of(cls, networks: Sequence[FlowNetwork]) -> Batch:
@@ -83,6 +87,8 @@ class Batch:
             capacity,
             np.array([network.source for network in networks], np.int64) + node_start[:-1],
             np.array([network.sink for network in networks], np.int64) + node_start[:-1],
+            np.argsort(sender, kind="stable").astype(np.int32),
+            _starts(np.bincount(sender, minlength=int(node_start[-1]))),
         )
 
     def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
@@ -92,33 +98,28 @@ class Batch:
         arcs = keep[self.arc_graph]
         moved = node_start[:-1] - self.node_start[:-1][keep]
         shift = np.repeat(moved, num_arcs).astype(np.int32)
+        sender = self.sender[arcs] + shift
+        number = np.cumsum(arcs, dtype=np.int32) - 1  # what was sorted stays so
         batch = Batch(
             self.graphs[keep],
             node_start,
             arc_start,
-            self.sender[arcs] + shift,
+            sender,
             self.receiver[arcs] + shift,
             self.capacity[arcs],
             self.source[keep] + moved,
             self.sink[keep] + moved,
+            number[self.order[arcs[self.order]]],
+            _starts(np.bincount(sender, minlength=int(node_start[-1]))),
         )
-        if "by_sender" in self.__dict__:  # what was sorted stays so
-            order, _ = self.by_sender
-            number = np.cumsum(arcs, dtype=np.int32) - 1
-            sizes = np.bincount(batch.sender, minlength=batch.num_nodes)
-            batch.__dict__["by_sender"] = number[order[arcs[order]]], _starts(sizes)
         return batch, arcs
 
     def handed_out(self) -> Batch:
-        """Copy the batch for an executor: read-only, and whatever it writes all the same stays its.
+        """Return a read-only copy for an executor.
 
-        PyTorch, for one, writes into read-only arrays: `torch.from_numpy` only warns.
+        A copy, because PyTorch writes into read-only arrays: `torch.from_numpy` only warns.
         """
-        arrays = {field.name: handed_out(getattr(self, field.name)) for field in fields(self)}
-        batch = Batch(**arrays)
-        order, start = self.by_sender  # sorted once, for both
-        batch.__dict__["by_sender"] = handed_out(order), handed_out(start)
-        return batch
+        return Batch(*(handed_out(getattr(self, field.name)) for field in fields(self)))
 
     @property
     def num_graphs(self) -> int:
@@ -145,14 +146,13 @@ class Batch:
         """The graph of each arc."""
         return np.repeat(np.arange(self.num_graphs), np.diff(self.arc_start))
 
-    @cached_property
+    @property
     def by_sender(self) -> tuple[IntArray, WideArray]:
         """Arcs sorted by sender, and where each node's arcs start among them (one more at the end).
 
         The reverses, `arcs ^ 1`, are sorted by receiver with the same starts.
         """
-        order = np.argsort(self.sender, kind="stable").astype(np.int32)
-        return order, _starts(np.bincount(self.sender, minlength=self.num_nodes))
+        return self.order, self.order_start
 
     @cached_property
     def links(self) -> Links:

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +34,17 @@ MAX_WEIGHT = 15
 WeightArray = npt.NDArray[np.uint8]
 
 
-class Tree(NamedTuple):
+Memory = TypeVar("Memory")
+Memory_co = TypeVar("Memory_co", covariant=True)
+Memory_contra = TypeVar("Memory_contra", contravariant=True)
+
+
+class Tree(NamedTuple, Generic[Memory_co]):
     """What a search leaves behind: the arc by which each node was reached, −1 for none."""
 
     arc: IntArray
-    memory: Any = None
-    """What the executor's other subroutines, or a recorder, want to know of this search."""
+    memory: Memory_co = cast("Any", None)
+    """What an executor keeps of the search for its other subroutines; None for nothing."""
 
 
 @dataclass(frozen=True)
@@ -74,49 +79,64 @@ class Paths:
         return np.repeat(values, np.diff(self.start))
 
 
-class Search(Protocol):
+class Search(Protocol[Memory_co]):
     """Find predecessors that lead from each graph's sink back to its source."""
 
-    def __call__(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+    def __call__(
+        self, batch: Batch, residual: WideArray, weights: WeightArray, /
+    ) -> Tree[Memory_co]:
         """Return the arc by which each node is reached."""
         ...
 
 
-class IsDone(Protocol):
+class IsDone(Protocol[Memory_contra]):
     """Say for each graph whether no augmenting path is left."""
 
     def __call__(
-        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+        self,
+        batch: Batch,
+        residual: WideArray,
+        weights: WeightArray,
+        tree: Tree[Memory_contra],
+        /,
     ) -> BoolArray:
         """Return one bit for each graph."""
         ...
 
 
-class Bottleneck(Protocol):
+class Bottleneck(Protocol[Memory_contra]):
     """Say for each path how much it can carry."""
 
-    def __call__(self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /) -> WideArray:
+    def __call__(
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree[Memory_contra], /
+    ) -> WideArray:
         """Return one amount for each path."""
         ...
 
 
-class Augment(Protocol):
+class Augment(Protocol[Memory_contra]):
     """Say for each arc of the paths what residual it keeps once the bottleneck has been sent."""
 
     def __call__(
-        self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+        self,
+        batch: Batch,
+        residual: WideArray,
+        paths: Paths,
+        bottleneck: WideArray,
+        tree: Tree[Memory_contra],
+        /,
     ) -> WideArray:
         """Return one residual for each of `paths.arcs`."""
         ...
 
 
-class Subroutines(NamedTuple):
+class Subroutines(NamedTuple, Generic[Memory]):
     """The four parts of Ford-Fulkerson that an executor supplies."""
 
-    search: Search
-    bottleneck: Bottleneck
-    augment: Augment
-    is_done: IsDone
+    search: Search[Memory]
+    bottleneck: Bottleneck[Memory]
+    augment: Augment[Memory]
+    is_done: IsDone[Memory]
 
 
 class Verdict(IntEnum):
@@ -149,7 +169,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(Generic[Memory]):
     """One search and what came of it, for all graphs that were still running."""
 
     number: int
@@ -157,7 +177,7 @@ class Round:
     residual: WideArray
     """The residual of each arc before this round."""
     weights: WeightArray
-    tree: Tree
+    tree: Tree[Memory]
     paths: Paths
     """The paths that were applied."""
     bottleneck: WideArray
@@ -174,10 +194,10 @@ class Round:
 
 def ford_fulkerson(
     batch: Batch,
-    subroutines: Subroutines,
+    subroutines: Subroutines[Memory],
     rngs: Sequence[np.random.Generator],
     settings: Settings | None = None,
-) -> Iterator[Round]:
+) -> Iterator[Round[Memory]]:
     """Run every graph of the batch to its end; yield all rounds, the last one without a path too.
 
     Args:
@@ -268,7 +288,7 @@ def _applied(residual: WideArray, paths: Paths, bottleneck: WideArray) -> WideAr
     return after
 
 
-def _pointers(batch: Batch, tree: Tree) -> IntArray:
+def _pointers(batch: Batch, tree: Tree[object]) -> IntArray:
     """Return the tree's arcs, −1 in place of any that does not lead to the node it is given for."""
     arcs = np.flatnonzero((tree.arc >= 0) & (tree.arc < batch.num_arcs))
     arcs = arcs[batch.receiver[tree.arc[arcs]] == arcs]
@@ -397,13 +417,13 @@ def bellman_ford(
 
 def bellman_ford_search(
     batch: Batch, residual: WideArray, weights: WeightArray, /, *, bits: int = 8
-) -> Tree:
+) -> Tree[None]:
     """Search as the paper does: the path of least weight. Only the last step is kept."""
     [(_, arc)] = deque(bellman_ford(batch, residual, weights, bits), maxlen=1)
     return Tree(arc)
 
 
-def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[None]:
     """Search in order of the number of arcs; a node takes the arc of least weight that reaches it.
 
     The search of a graph stops at the level of its sink, so all paths of the tree to the sink are
@@ -452,27 +472,33 @@ def reachable(batch: Batch, residual: WideArray) -> BoolArray:
         steps.append(reached)
 
 
-def smallest_residual(batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /) -> WideArray:
+def smallest_residual(
+    batch: Batch, residual: WideArray, paths: Paths, tree: Tree[object], /
+) -> WideArray:
     """The bottleneck, computed."""
     return paths.smallest(residual)
 
 
 def subtract(
-    batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+    batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree[object], /
 ) -> WideArray:
     """The capacities after augmentation, computed."""
     return residual[paths.arcs] - paths.spread(bottleneck)
 
 
 def sink_unreached(
-    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[object], /
 ) -> BoolArray:
     """An exact search is done when it did not reach the sink."""
     return tree.arc[batch.sink] < 0
 
 
-BELLMAN_FORD = Subroutines(bellman_ford_search, smallest_residual, subtract, sink_unreached)
+BELLMAN_FORD: Subroutines[None] = Subroutines(
+    bellman_ford_search, smallest_residual, subtract, sink_unreached
+)
 """The classical executor of the paper: shortest paths over random weights."""
 
-BREADTH_FIRST = Subroutines(breadth_first_search, smallest_residual, subtract, sink_unreached)
+BREADTH_FIRST: Subroutines[None] = Subroutines(
+    breadth_first_search, smallest_residual, subtract, sink_unreached
+)
 """The classical executor of Edmonds and Karp; the quicker one."""

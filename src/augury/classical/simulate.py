@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
 
 def simulate(
     networks: Sequence[FlowNetwork],
-    subroutines: Subroutines,
+    subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
     settings: Settings | None = None,
     maxima: Sequence[int] | None = None,
@@ -103,7 +104,7 @@ def simulate(
     return runs
 
 
-def _judged(round_: Round) -> dict[str, tuple[WideArray, WideArray]]:
+def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:
     """Count for each graph how often each decision was asked for and wrong in this round."""
     batch, tried = round_.batch, round_.tried
     has_path = reachable(batch, round_.residual)[-1][batch.sink]

@@ -20,13 +20,16 @@ import numpy.typing as npt
 
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
-    BELLMAN_FORD,
     Round,
+    Subroutines,
     Tree,
     WeightArray,
     bellman_ford,
     ford_fulkerson,
     reachable,
+    sink_unreached,
+    smallest_residual,
+    subtract,
 )
 from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import FlowNetwork
@@ -71,7 +74,7 @@ def record(networks: Sequence[FlowNetwork], rng: np.random.Generator, bits: int 
     rounds: list[list[TracedRound]] = [[] for _ in networks]
     search = partial(_remembering_search, bits=bits)
     dtype = np.min_scalar_type(2**bits - 1)
-    executor = BELLMAN_FORD._replace(search=search)
+    executor = Subroutines(search, smallest_residual, subtract, sink_unreached)
     for round_ in ford_fulkerson(Batch.of(networks), executor, rng.spawn(len(networks))):
         for graph, traced in zip(round_.batch.graphs, _split(round_, dtype), strict=True):
             rounds[int(graph)].append(traced)
@@ -89,15 +92,14 @@ class _Steps(NamedTuple):
 
 def _remembering_search(
     batch: Batch, residual: WideArray, weights: WeightArray, /, *, bits: int
-) -> Tree:
+) -> Tree[_Steps]:
     distances, arcs = zip(*bellman_ford(batch, residual, weights, bits), strict=True)
     return Tree(arcs[-1], _Steps(np.stack(distances), np.stack(arcs)))
 
 
-def _split(round_: Round, dtype: np.dtype[np.unsignedinteger]) -> list[TracedRound]:
+def _split(round_: Round[_Steps], dtype: np.dtype[np.unsignedinteger]) -> list[TracedRound]:
     """Cut a round of the batch into one traced round for each graph."""
     batch, steps = round_.batch, round_.tree.memory
-    assert isinstance(steps, _Steps)
     reached = reachable(batch, round_.residual)
     predecessor = np.full(steps.arc.shape, -1, np.int32)
     predecessor[steps.arc >= 0] = batch.sender[steps.arc[steps.arc >= 0]]
