@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,10 +43,8 @@ MAX_WEIGHT = 15
 
 WeightArray = npt.NDArray[np.uint8]
 
-
 Memory = TypeVar("Memory")
 Memory_co = TypeVar("Memory_co", covariant=True)
-Memory_contra = TypeVar("Memory_contra", contravariant=True)
 
 
 class Tree(NamedTuple, Generic[Memory_co]):
@@ -89,55 +87,19 @@ class Paths:
         return np.repeat(values, np.diff(self.start))
 
 
-class Search(Protocol[Memory_co]):
-    """Find predecessors that lead from each graph's sink back to its source."""
+# Each takes the batch and its residuals; what an executor keeps between them is in the tree.
 
-    def __call__(
-        self, batch: Batch, residual: WideArray, weights: WeightArray, /
-    ) -> Tree[Memory_co]:
-        """Return the arc by which each node is reached."""
-        ...
+Search = Callable[[Batch, WideArray, WeightArray], Tree[Memory]]
+"""(batch, residual, weights) → predecessors that lead from each graph's sink back to its source."""
 
+IsDone = Callable[[Batch, WideArray, WeightArray, Tree[Memory]], BoolArray]
+"""(batch, residual, weights, tree) → for each graph, whether it has no augmenting path left."""
 
-class IsDone(Protocol[Memory_contra]):
-    """Say for each graph whether it has no augmenting path left."""
+Bottleneck = Callable[[Batch, WideArray, Paths, Tree[Memory]], WideArray]
+"""(batch, residual, paths, tree) → how much each path can carry."""
 
-    def __call__(
-        self,
-        batch: Batch,
-        residual: WideArray,
-        weights: WeightArray,
-        tree: Tree[Memory_contra],
-        /,
-    ) -> BoolArray:
-        """Return one bit for each graph."""
-        ...
-
-
-class Bottleneck(Protocol[Memory_contra]):
-    """Say for each path how much it can carry."""
-
-    def __call__(
-        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree[Memory_contra], /
-    ) -> WideArray:
-        """Return one amount for each path."""
-        ...
-
-
-class Augment(Protocol[Memory_contra]):
-    """Say what residual each arc of the paths keeps after augmentation."""
-
-    def __call__(
-        self,
-        batch: Batch,
-        residual: WideArray,
-        paths: Paths,
-        bottleneck: WideArray,
-        tree: Tree[Memory_contra],
-        /,
-    ) -> WideArray:
-        """Return one residual for each of `paths.arcs`."""
-        ...
+Augment = Callable[[Batch, WideArray, Paths, WideArray, Tree[Memory]], WideArray]
+"""(batch, residual, paths, bottleneck, tree) → the residual that each of `paths.arcs` keeps."""
 
 
 class Subroutines(NamedTuple, Generic[Memory]):
