@@ -46,9 +46,9 @@ class NetworkConfig:
     """The shape of a network."""
 
     kind: Literal["paper", "discrete"] = "paper"
-    """The paper's network, or ours, which carries only bits from step to step."""
+    """The paper's network, or ours, which carries nothing but bits from step to step."""
     processor: str = "mpnn"
-    """The message-passing layer that updates the nodes: a name in PROCESSORS."""
+    """Which message-passing layer updates the nodes: a name in PROCESSORS."""
     hidden: int = 32
     """Width K of every latent vector."""
     bits: int = 8

@@ -25,7 +25,7 @@ from augury.errors import InputError, visible
 from augury.files import LineError, named
 
 COLUMNS = {"matching": ("left", "right"), "flow": ("tail", "head", "flow")}
-"""The parts of an entry, by kind of answer; also the headers of CSV files and tables."""
+"""What an entry of each kind of answer consists of; also the headers of CSV and tables."""
 
 Entries = Iterator[tuple[int, Sequence[Any]]]
 """The line or position of each entry, and its parts."""
@@ -136,10 +136,7 @@ def answer_text(answer: dict[str, Any], kind: Literal["json", "csv", "table"]) -
     if kind == "json":
         lines = [f"  {json.dumps(key)}: {_json_value(value)}" for key, value in answer.items()]
         return "{\n" + ",\n".join(lines) + "\n}\n"
-    key = next((key for key in COLUMNS if key in answer), None)
-    if key is None:
-        raise InputError("an answer holds a matching or a flow")
-    table = [COLUMNS[key], *([str(part) for part in entry] for entry in answer[key])]
+    table = _table(answer)
     if kind == "csv":
         return "".join(",".join(map(csv_cell, row)) + "\n" for row in table)
     # A line break inside a label would break the column.
@@ -167,3 +164,10 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in cast("Sequence[Any]", value)]
     is_json = value is None or isinstance(value, str | int)
     return value if is_json or (isinstance(value, float) and math.isfinite(value)) else str(value)
+
+
+def _table(answer: dict[str, Any]) -> list[list[str]]:
+    key = next((key for key in COLUMNS if key in answer), None)
+    if key is None:
+        raise InputError("an answer holds a matching or a flow")
+    return [list(COLUMNS[key]), *([str(part) for part in entry] for entry in answer[key])]

@@ -41,7 +41,7 @@ class ReadOptions:
     sink: str | None = None
     """The label of the sink, as text; in matrices the node number from 0."""
     ignore_costs: bool = False
-    """Read the edges of a file that has costs or weights, instead of refusing it."""
+    """Read the edges of a file that also has costs or weights; else such a file is refused."""
 
 
 def ignored_costs(what: str) -> InputError:
