@@ -154,6 +154,13 @@ def _json_value(value: Any) -> str:
     return json.dumps(plain)
 
 
+def _table(answer: dict[str, Any]) -> list[list[str]]:
+    key = next((key for key in COLUMNS if key in answer), None)
+    if key is None:
+        raise InputError("an answer holds a matching or a flow")
+    return [list(COLUMNS[key]), *([str(part) for part in entry] for entry in answer[key])]
+
+
 def _plain(value: Any) -> Any:
     """Return the value as JSON can hold it; anything else becomes text."""
     if isinstance(value, np.generic | np.ndarray):
@@ -164,10 +171,3 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in cast("Sequence[Any]", value)]
     is_json = value is None or isinstance(value, str | int)
     return value if is_json or (isinstance(value, float) and math.isfinite(value)) else str(value)
-
-
-def _table(answer: dict[str, Any]) -> list[list[str]]:
-    key = next((key for key in COLUMNS if key in answer), None)
-    if key is None:
-        raise InputError("an answer holds a matching or a flow")
-    return [list(COLUMNS[key]), *([str(part) for part in entry] for entry in answer[key])]
