@@ -133,16 +133,12 @@ def answer_text(answer: dict[str, Any], kind: Literal["json", "csv", "table"]) -
     left  right
     ann   cook
     """
-    if kind == "json":
-        lines = [f"  {json.dumps(key)}: {_json_value(value)}" for key, value in answer.items()]
-        return "{\n" + ",\n".join(lines) + "\n}\n"
-    table = _table(answer)
-    if kind == "csv":
-        return "".join(",".join(map(csv_cell, row)) + "\n" for row in table)
-    # A line break inside a label would break the column.
-    shown = [[visible(" ".join(cell.splitlines())) for cell in row] for row in table]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    return "".join("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in shown)
+    return {"json": _as_json, "csv": _as_csv, "table": _as_table}[kind](answer)
+
+
+def _as_json(answer: dict[str, Any]) -> str:
+    lines = [f"  {json.dumps(key)}: {_json_value(value)}" for key, value in answer.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _json_value(value: Any) -> str:
@@ -152,13 +148,6 @@ def _json_value(value: Any) -> str:
         entries = ",\n".join("    " + json.dumps(entry) for entry in cast("list[Any]", plain))
         return f"[\n{entries}\n  ]"
     return json.dumps(plain)
-
-
-def _table(answer: dict[str, Any]) -> list[list[str]]:
-    key = next((key for key in COLUMNS if key in answer), None)
-    if key is None:
-        raise InputError("an answer holds a matching or a flow")
-    return [list(COLUMNS[key]), *([str(part) for part in entry] for entry in answer[key])]
 
 
 def _plain(value: Any) -> Any:
@@ -171,3 +160,22 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in cast("Sequence[Any]", value)]
     is_json = value is None or isinstance(value, str | int)
     return value if is_json or (isinstance(value, float) and math.isfinite(value)) else str(value)
+
+
+def _table(answer: dict[str, Any]) -> list[list[str]]:
+    key = next((key for key in COLUMNS if key in answer), None)
+    if key is None:
+        raise InputError("an answer holds a matching or a flow")
+    return [list(COLUMNS[key]), *([str(part) for part in entry] for entry in answer[key])]
+
+
+def _as_csv(answer: dict[str, Any]) -> str:
+    return "".join(",".join(map(csv_cell, row)) + "\n" for row in _table(answer))
+
+
+def _as_table(answer: dict[str, Any]) -> str:
+    # A line break inside a label would break the column.
+    table = [[visible(" ".join(cell.splitlines())) for cell in row] for row in _table(answer)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
+    return "".join(line + "\n" for line in lines)
