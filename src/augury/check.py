@@ -1,7 +1,6 @@
-"""Anybody's answer to a graph in any form becomes a `Certificate`.
+"""A graph in any form and an answer from anywhere become a `Certificate`.
 
-Graphs are read as `solve` reads them (`inputs`), and answers are checked by `classical.certificate`
-alone, which knows neither.
+Graphs are read as in `solve` (`inputs`); answers are checked by `classical.certificate` alone.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def certify(graph: Any, matching: Iterable[tuple[Label, Label]]) -> Certificate:
 
     Raises:
         InputError: the graph cannot be read, or is a flow network.
-        TypeError: `graph` holds no graph that we know.
+        TypeError: `graph` is in no form that `solve` takes.
 
     >>> certify([("ann", "cook"), ("bob", "cook"), ("bob", "sing")], [("bob", "cook")])
     Certificate(legal, 1 short of the maximum 2)
@@ -48,13 +47,13 @@ def certify_flow(
 
     Args:
         network: whatever `solve` takes for a flow network.
-        flow: what arcs carry; each arc must keep to its own capacity, whatever its reverse carries.
+        flow: what arcs carry; each must keep to its own capacity, whatever its reverse carries.
         source: as in `solve`.
         sink: as in `solve`.
 
     Raises:
         InputError: the network cannot be read, or is a bipartite graph.
-        TypeError: `network` holds no graph that we know.
+        TypeError: `network` is in no form that `solve` takes.
 
     >>> arcs = [("s", "a", 3), ("a", "t", 2)]
     >>> certify_flow(arcs, [("s", "a", 2), ("a", "t", 2)], source="s", sink="t")

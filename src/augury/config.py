@@ -1,8 +1,7 @@
-"""Names and numbers that fix a network, its data and its training; presets of the paper and ours.
+"""Settings become a `Config`: a neural network, its data and its training; presets.
 
-Every field documents itself; the help of `augury train` is made from these texts. A run folder
-holds the resolved configuration, and a checkpoint carries it, so a network never travels without
-it.
+Every field documents itself, and the help of `augury train` is made from these texts. Run folders
+and checkpoints hold the resolved configuration, so a network never travels without it.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ class DataConfig:
     train_graphs: int = 300
     """Graphs to train on; every round of each is a sample."""
     validation_graphs: int = 50
-    """Graphs whose steps are compared with the network's."""
+    """Graphs on which the network's steps are compared with the true ones."""
     extra_graphs: int = 0
-    """Further graphs for reachability alone, with up to 40 % of the pairs matched greedily."""
+    """Extra graphs, for reachability only, with up to 40 % of the pairs matched greedily."""
     side: int = 8
     """Nodes on each side of a training graph."""
     p: float = 0.25
     """Probability of an edge."""
     walk_length: int = 5
-    """Arcs of the random walks that teach bottleneck and augmentation."""
+    """Length of the random walks that teach bottleneck and augmentation."""
     max_capacity: int = 10
-    """Capacities on these walks are drawn from 0 to this."""
+    """Largest capacity on these walks; the smallest is 0."""
     seed: int = 0
-    """Seed of graphs, weights and walks, and of the order of samples; the same for all networks."""
+    """Seed of graphs, weights, walks and the order of samples; shared by all networks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +54,7 @@ class NetworkConfig:
     hidden: int = 32
     """Width K of every latent vector."""
     bits: int = 8
-    """Width of capacities, and in the paper's network of distances, where all ones is infinity."""
+    """Width of capacities and, in the paper's network, of distances; all ones is infinity."""
     heads: int = 4
     """Attention heads of the layer that finds the bottleneck."""
 
@@ -65,35 +64,35 @@ class TrainingConfig:
     """How a network is trained and which of its epochs is kept."""
 
     learning_rate: float = 5e-4
-    """Of Adam."""
+    """Learning rate of Adam."""
     batch_size: int = 32
-    """Rounds in an update."""
+    """Rounds per update."""
     max_epochs: int = 100
-    """Epochs at most."""
+    """Maximum number of epochs."""
     patience: int = 10
-    """Epochs without improvement after which training stops."""
+    """Epochs without improvement before training stops."""
     select: Literal["execution", "paper"] = "execution"
-    """What improves: whole executions on validation graphs of three sizes, or the paper's
-    predecessor accuracy of the last step, which does not see reachability."""
+    """What has to improve: whole executions on validation graphs of three sizes, or the paper's
+    predecessor accuracy of the last step, which ignores reachability."""
     execution_scales: tuple[int, ...] = (1, 2, 4)
-    """Sizes of the validation graphs that are executed after each epoch, as multiples of `side`."""
+    """Sizes of the validation graphs executed after each epoch, as multiples of `side`."""
     execution_graphs: int = 40
     """Validation graphs of each size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """All of it."""
+    """A complete configuration."""
 
     preset: str
-    """The preset that this started from."""
+    """The preset it started from."""
     data: DataConfig = field(default_factory=DataConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
     @property
     def name(self) -> str:
-        """What its networks are called: the preset that it is, or that with all that was changed.
+        """The name of its networks: that of a preset, plus whatever was changed.
 
         >>> with_settings(preset("paper-mpnn"), ["network.hidden=64", "data.seed=5"]).name
         'paper-mpnn (hidden=64)'
@@ -124,20 +123,20 @@ PRESETS: dict[str, Config] = {
         ),
     )
 }
-"""The paper's networks, one more processor for comparison, and the discrete network."""
+"""The paper's networks, another processor for comparison, and the discrete network."""
 
 
 LARGEST = 2**63
-"""No setting needs more, and PyTorch takes none."""
+"""No setting needs more, and PyTorch accepts no more."""
 
 MAX_BYTES = 2**20
-"""A file of settings is a page; one that is larger than this holds something else."""
+"""A settings file is a page; anything larger than this is something else."""
 
 
 def changes(config: Config, base: Config) -> list[str]:
-    """Return the settings in which a configuration differs from another, such as "hidden=64".
+    """List the settings in which two configurations differ, such as "hidden=64".
 
-    The seed of the data does not count: graphs drawn anew make no other network.
+    The seed of the data does not count: other random graphs do not make another network.
     """
     return [
         f"{field.name}={getattr(section, field.name)}"
@@ -173,7 +172,7 @@ def with_settings(config: Config, settings: Iterable[str]) -> Config:
         try:
             value = ast.literal_eval(text)
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            value = text  # no literal, or one nested so deeply that Python gives up
+            value = text  # not a literal, or nested too deeply for Python
         config = _with_value(config, key.strip(), value)
     return _coherent(config)
 
@@ -196,7 +195,7 @@ def with_file(config: Config, path: Path) -> Config:
 def _tables(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # a device might never end
+            data = file.read(MAX_BYTES + 1)  # a device may be endless
         if len(data) <= MAX_BYTES:
             return tomllib.loads(data.decode())
     except OSError as error:
@@ -214,12 +213,9 @@ def _tables(path: Path) -> dict[str, Any]:
 
 def _with_value(config: Config, key: str, value: object) -> Config:
     part, _, name = key.partition(".")
-    known = {
-        field.name: field.name for field in dataclasses.fields(Config) if field.name != "preset"
-    }
-    section = getattr(config, known[part]) if part in known else None
-    names = [field.name for field in dataclasses.fields(section)] if section is not None else []
-    if section is None or name not in names:
+    parts = [field.name for field in dataclasses.fields(Config) if field.name != "preset"]
+    section = getattr(config, part) if part in parts else None
+    if section is None or name not in (field.name for field in dataclasses.fields(section)):
         all_keys = ", ".join(setting.key for setting in settings_of())
         raise ConfigError(f"there is no setting {reprlib.repr(key)}; there are {all_keys}")
     section = dataclasses.replace(section, **{name: _checked(key, type(section), name, value)})
@@ -227,7 +223,7 @@ def _with_value(config: Config, key: str, value: object) -> Config:
 
 
 def _checked(key: str, section: type, name: str, value: object) -> object:
-    """Return the value in the field's own type, or say what it should be."""
+    """Return the value in the field's type, or say what it should be."""
     kind = get_type_hints(section)[name]
     choices = get_args(kind)
     if type(value) is int and abs(value) >= LARGEST:
@@ -255,14 +251,12 @@ def _checked(key: str, section: type, name: str, value: object) -> object:
 def _told(value: object) -> str:
     try:
         return reprlib.repr(value)
-    except (
-        ValueError
-    ):  # Python writes no more than 4,300 digits, though it reads more in TOML's hex
+    except ValueError:  # Python prints at most 4,300 digits, but reads more in TOML's hex
         return "a number of thousands of digits"
 
 
 def _coherent(config: Config) -> Config:
-    """Return the configuration if its settings fit each other, or say which do not."""
+    """Return the configuration if its settings are consistent, or say which are not."""
     network, data = config.network, config.data
     if network.hidden % network.heads:
         raise ConfigError(
@@ -285,8 +279,8 @@ def _coherent(config: Config) -> Config:
 
 
 BITS = {"paper": (4, 16), "discrete": (1, 63)}
-"""Limits of `network.bits`: in the paper's network weights up to 15 must fit, and augmentation
-chooses among 2^bits residuals, each with its own weights; the discrete one goes through int64
+"""Limits of `network.bits`: the paper's network must hold weights up to 15, and its augmentation
+chooses among 2^bits residuals, each with its own parameters; the discrete one goes through int64
 bit by bit.
 """
 
@@ -295,7 +289,7 @@ MAY_BE_ZERO = frozenset({"seed", "extra_graphs", "patience", "p", "execution_gra
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting, for help texts."""
+    """A setting, for help texts."""
 
     key: str
     default: object
@@ -303,7 +297,7 @@ class Setting:
 
 
 def settings_of() -> list[Setting]:
-    """List every setting with its default and its text."""
+    """List every setting with its default and help text."""
     import inspect
 
     found: list[Setting] = []
@@ -311,14 +305,13 @@ def settings_of() -> list[Setting]:
         if part.name == "preset":
             continue
         section = get_type_hints(Config)[part.name]
-        # A string after a field is its documentation; only the source has it.
+        # The string after a field documents it; only the source has it.
         tree = ast.parse(inspect.getsource(section)).body[0]
         assert isinstance(tree, ast.ClassDef)
         for statement, after in zip(tree.body, tree.body[1:], strict=False):
             if isinstance(statement, ast.AnnAssign) and isinstance(after, ast.Expr):
-                assert isinstance(statement.target, ast.Name) and isinstance(
-                    after.value, ast.Constant
-                )
+                assert isinstance(statement.target, ast.Name)
+                assert isinstance(after.value, ast.Constant)
                 name, text = statement.target.id, " ".join(str(after.value.value).split())
                 found.append(Setting(f"{part.name}.{name}", getattr(section, name), text))
     return found
@@ -330,7 +323,7 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 
 def from_dict(tables: Mapping[str, Any]) -> Config:
-    """Return the configuration that `to_dict` made the tables of; unknown settings are refused."""
+    """Return the configuration that `to_dict` turned into tables; refuse unknown settings."""
     config = Config(preset=str(tables.get("preset", "")))
     for part, values in tables.items():
         if part != "preset":

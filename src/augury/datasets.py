@@ -1,13 +1,12 @@
-"""Traces become a dataset of PyTorch Geometric: one graph a round, to train any model on.
+"""Traces become a PyTorch Geometric dataset: one graph per round, to train any model on.
 
 `Traces` draws graphs, runs classical Ford-Fulkerson on them and stores what `classical.trace`
-records. With the same settings, the train split holds the very rounds that `augury train` learns
-from, and the val split those that it validates on. The stored file is a safetensors file:
-numbers and nothing that could run. `docs/own_model.md` shows the whole way from here to an
-evaluation.
+records. With the same settings, the train split holds exactly the rounds that `augury train` learns
+from, and the val split those that it validates on. The file is a safetensors file: numbers, and
+nothing that could run. `docs/own_model.md` goes from here to an evaluation.
 
-Names matter: when PyTorch Geometric joins graphs it adds node numbers to whatever has `index` in
-its name, and something else again to `batch`. So node pointers are called so, and nothing else.
+Names matter: when PyTorch Geometric batches graphs, it shifts every attribute with `index` in its
+name by the number of nodes, and treats `batch` specially too. So only node pointers are named so.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ SIDE = 8
 """Nodes on a side at scale 1."""
 
 NUM_GRAPHS = {"train": 300, "val": 50, "test": 50}
-"""How many graphs the paper has in each split."""
+"""The number of graphs in each split in the paper."""
 
 STREAMS = {
     ("train", False): 0,
@@ -44,32 +43,32 @@ STREAMS = {
     ("val", True): 5,
     ("test", True): 6,
 }
-"""Child of the seed that draws a split, by split and partly_matched. 0, 1 and 2 are those of
-`neural.batch.training_data`; 3 is left out, for there it draws the graphs that choose an epoch."""
+"""The child of the seed that draws each (split, partly_matched). 0, 1 and 2 are those of
+`neural.batch.training_data`; 3 is skipped, since it draws the graphs that select an epoch there."""
 
 FORMAT = 2
-"""Part of the file's name; raised when the fields or what they hold change."""
+"""Part of the file's name; increased whenever the fields or their contents change."""
 
 
 class RoundData(Data):
     """One round as a graph; `Traces` documents its fields."""
 
     def __cat_dim__(self, key: str, value: Any, *args: Any, **kwargs: Any) -> Any:
-        # Without this PyTorch Geometric would join node pointers along their last axis, the steps.
+        # By default PyTorch Geometric would join node pointers along their last axis, the steps.
         if key == "predecessor_index":
             return 0
         return super().__cat_dim__(key, value, *args, **kwargs)
 
 
 class Traces(InMemoryDataset):
-    """Rounds of classical Ford-Fulkerson on random bipartite graphs, one `RoundData` a round.
+    """Rounds of classical Ford-Fulkerson on random bipartite graphs, one `RoundData` per round.
 
     Graphs have 8 × `scale` nodes on each side, and each pair is an edge with probability `p`. Node
-    0 is the source, then come the left nodes, the right nodes and the sink. A graph gives a round
-    for each of its augmenting paths, and a last one in which no path is left.
+    0 is the source; then come the left nodes, the right nodes and the sink. Each graph gives one
+    round for each of its augmenting paths, and a last one in which no path is left.
 
     Integers are int64, flags bool. `step` is an axis of fixed length: column 0 is the state before
-    the first step of a search, column t the state after step t; once nothing changes any more, the
+    the first step of a search, column t the state after step t; when nothing changes any more, the
     last state repeats. Shapes are those of a single round. A batch joins them along `node`, `arc`
     or 1, and shifts the node numbers in edge_index and predecessor_index.
 
@@ -82,14 +81,14 @@ class Traces(InMemoryDataset):
         is_sink (node,): Whether the node is the sink.
 
     Hints, the states of the searches step by step:
-        distance (node, step): Total weight of the best path that Bellman-Ford knows so far, over
-            arcs with residual. 2^bits − 1 is infinity; a longer distance is cut to one less.
+        distance (node, step): Total weight of the best path that Bellman-Ford has found so far,
+            over arcs with residual. 2^bits − 1 is infinity; longer distances are cut to one less.
         predecessor_index (node, step): The node before this one on that path. The source points to
             itself, and so does every node that is not reached.
         is_reached (node, step): Whether the node has been reached: the state of breadth-first
             search, and where distance and predecessor_index mean something.
         search_steps (1,): Steps in which Bellman-Ford changed something; column search_steps of
-            distance is its result. Our own networks also take the step that changes nothing.
+            distance is its result. Our own networks also take a last step that changes nothing.
         reach_steps (1,): Steps in which breadth-first search changed something.
 
     Targets:
@@ -113,16 +112,16 @@ class Traces(InMemoryDataset):
         bits: Width of a distance.
         partly_matched: Start from states in which up to 40 % of the pairs are matched greedily,
             the paper's extra data for breadth-first search.
-        max_steps: Length of the step axis less one; if not given, the longest search of the dataset
-            decides. Give it to batch rounds of several datasets together.
-        transform: Applied to each round as it is taken.
-        force_reload: Make the file anew.
+        max_steps: Length of the step axis less one; by default that of the longest search in the
+            dataset. Set it to batch rounds of several datasets together.
+        transform: Applied to each round on access.
+        force_reload: Rebuild the file.
 
     Raises:
-        InputError: A setting out of range, or a file that is damaged.
+        InputError: A setting is out of range, or a file is damaged.
     """
 
-    def __init__(  # noqa: PLR0913  # one for each setting
+    def __init__(  # noqa: PLR0913  # one parameter per setting
         self,
         root: str | os.PathLike[str],
         split: Literal["train", "val", "test"] = "train",
@@ -153,7 +152,7 @@ class Traces(InMemoryDataset):
 
     @property
     def processed_file_names(self) -> str:
-        """The file of these settings; other settings have another."""
+        """The file for these settings."""
         state = "-partly-matched" if self.partly_matched else ""
         steps = f"-{self.max_steps}-steps" if self.max_steps else ""
         return (
@@ -162,7 +161,7 @@ class Traces(InMemoryDataset):
         )
 
     def traces(self) -> list[Trace]:
-        """Draw the graphs of these settings and trace them, as the file was made."""
+        """Draw the graphs of these settings and trace them, as was done for the file."""
         number = STREAMS[self.split, self.partly_matched]
         rng = np.random.default_rng(self.seed).spawn(number + 1)[number]
         side = SIDE * self.scale
@@ -183,7 +182,7 @@ class Traces(InMemoryDataset):
         rounds = [data for trace in enumerate(traces) for data in _rounds(*trace, max_steps)]
         data, slices = self.collate(rounds)
         tables = data.to_dict()
-        # A single round is not sliced; what is no tensor are the numbers of nodes and their sum.
+        # A single round is not sliced; only the node counts and their sum are not tensors.
         tensors = {f"slices.{name}": bounds for name, bounds in (slices or {}).items()}
         tensors |= {f"data.{name}": x for name, x in tables.items() if isinstance(x, Tensor)}
         tensors["num_nodes"] = torch.tensor(
@@ -211,7 +210,7 @@ class Traces(InMemoryDataset):
 
 
 def _rounds(graph_number: int, trace: Trace, max_steps: int) -> Iterator[RoundData]:
-    """Yield the rounds of one graph, their step axes filled up with the last state."""
+    """Yield the rounds of one graph, their step axes padded with the last state."""
     network = trace.network
     nodes = torch.arange(network.num_nodes, device="cpu")
     for round_number, traced in enumerate(trace.rounds):

@@ -1,4 +1,4 @@
-"""What went wrong becomes one sentence that a person can read and a terminal does not obey."""
+"""Errors become one sentence that people can read and terminals do not interpret."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LONGEST_MESSAGE = 380
-"""A message may quote what is wrong, but not all of it."""
+"""A message may quote what is wrong, but not at any length."""
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters except tab and newline, and marks that change direction or break lines.
 
-With these a label or a file name could move the cursor or hide what stands there.
+With these a label or file name could move the cursor or hide text.
 """
 
 
 def visible(text: str) -> str:
-    r"""Return the text with every character that a terminal would obey written as Python does.
+    r"""Escape every character that a terminal would interpret.
 
     >>> print(visible("\x1b[31mann\r"), visible("李 Jürgen"))
     \x1b[31mann\r 李 Jürgen
@@ -26,10 +26,10 @@ def visible(text: str) -> str:
 
 
 class InputError(ValueError):
-    """Input that is not what it should be; the message is one sentence that says what and where.
+    """Invalid input; the message is one sentence that says what is wrong and where.
 
-    It always is one line of at most `LONGEST_MESSAGE` characters, whatever it quotes, and holds
-    nothing that a terminal would obey.
+    It is always one line of at most `LONGEST_MESSAGE` characters, whatever it quotes, and holds
+    nothing that a terminal would interpret.
     """
 
     def __init__(self, text: str) -> None:
@@ -40,22 +40,22 @@ class InputError(ValueError):
 
 
 class ConfigError(ValueError):
-    """A setting that does not exist or has a value of the wrong kind; one sentence says which."""
+    """An unknown setting or an invalid value; one sentence says which."""
 
 
 NO_MEMORY = "this does not fit in memory"
 
 NO_MEMORY_WORDS = (
-    "can't allocate memory",  # PyTorch on a CPU, with a page of C++ behind it
+    "can't allocate memory",  # PyTorch on a CPU, before a page of C++
     "cannot allocate memory",
     "out of memory",  # PyTorch on a GPU
     "bad_alloc",
-    "failed to map segment",  # a library that found no room to be loaded
+    "failed to map segment",  # a library that could not be loaded
 )
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Tell whether an error, or what led to it, is that memory was short."""
+    """Tell whether an error, or what led to it, is a lack of memory."""
     if error is None or isinstance(error, MemoryError):
         return error is not None
     told = isinstance(error, RuntimeError | OSError | ImportError)
@@ -66,7 +66,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 @contextmanager
 def memory_told() -> Iterator[None]:
-    """Let what runs short of memory here raise a `MemoryError`, whoever says so."""
+    """Raise any lack of memory here as a `MemoryError`."""
     try:
         yield
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and whatever is wrong with one is one sentence."""
+"""Files are written whole or not at all, and whatever goes wrong becomes one sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from augury.errors import InputError, visible
 
 
 class LineError(InputError):
-    """An InputError that knows its line; `named` turns it into a plain one."""
+    """An InputError with a line number; `named` turns it into a plain one."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -24,14 +24,14 @@ class LineError(InputError):
 
 @contextmanager
 def named(path: str | Path) -> Generator[None]:
-    """Put the file's name, and the line where one is known, in front of every complaint."""
+    """Prefix every error with the file's name and, if known, the line."""
     name = "standard input" if str(path) == "-" else str(path)
     try:
         yield
     except InputError as error:
         where = f"{name}, line {error.line}" if isinstance(error, LineError) else name
         raise InputError(f"{where}: {error}") from None
-    except BrokenPipeError:  # the reader of what is written went away, which is no fault of ours
+    except BrokenPipeError:  # the reader of our output went away
         raise
     except OSError as error:
         raise InputError(f"{name}: {os_fault(error)}") from None
@@ -40,11 +40,11 @@ def named(path: str | Path) -> Generator[None]:
 
 
 def os_fault(error: OSError) -> str:
-    """Say in plain words what the system refused."""
+    """Say in plain words what the system reported."""
     words: dict[type[OSError], str] = {
         FileNotFoundError: "there is no such file or folder",
         IsADirectoryError: "this is a folder, not a file",
-        FileExistsError: "this is a file, not a folder",  # found where a folder is to be made
+        FileExistsError: "this is a file, not a folder",  # where a folder should be made
         PermissionError: "permission denied",
     }
     return words.get(type(error)) or (error.strerror or str(error)).lower()
@@ -52,22 +52,22 @@ def os_fault(error: OSError) -> str:
 
 @contextmanager
 def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
-    """Open a file for writing that takes its name only once all of it is written."""
+    """Open a file for writing; it gets its name only once it is complete."""
     target = Path(os.path.realpath(path))
     number = _descriptor(path)
     if number is not None:
-        sys.stdout.flush()  # what was printed before comes before
+        sys.stdout.flush()  # keep what was printed earlier in front
         with os.fdopen(os.dup(number), "wb") as file:
             yield file
         return
     if target.is_dir():
         raise IsADirectoryError
     if os.path.exists(path) and not os.path.isfile(path):
-        # A pipe or a device has no name to take over.
+        # A pipe or a device cannot be replaced.
         with Path(path).open("wb") as file:
             yield file
         return
-    # Not from tempfile, whose files only their owner may read.
+    # Not tempfile, whose files only their owner may read.
     temporary = target.with_name(f".augury-{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -80,10 +80,10 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
 
 
 def _descriptor(path: str | Path) -> int | None:
-    """Return which of this process's open files the path names, as /dev/stdout and >(…) do.
+    """Return the descriptor of this process that the path names, as /dev/stdout and >(…) do.
 
-    Such a file is written where it stands: it may be a pipe, or already hold what the shell or
-    this process has written, and to put another in its place would lose that.
+    Such a file is written in place: it may be a pipe, or already hold what the shell or this
+    process has written, which replacing it would lose.
     """
     name = os.path.abspath(path)
     for _ in range(40):  # as many links as the system follows
@@ -98,14 +98,14 @@ def _descriptor(path: str | Path) -> int | None:
 
 @contextmanager
 def locked(path: Path, what: Path) -> Generator[None]:
-    """Hold the lock file `path` while this process changes `what`, which no other may meanwhile.
+    """Hold the lock file `path` while this process changes `what`.
 
-    The system lets go of the lock when the process ends, however it ends, so none is ever stale,
-    though a killed process leaves the empty file. Where the system has no such locks (Windows),
-    nothing is locked.
+    The system releases the lock when the process ends, however it ends, so no lock is ever stale,
+    though a killed process leaves the empty file. Where there are no such locks (Windows), nothing
+    is locked.
 
     Raises:
-        InputError: another process holds it, or there is no place for the file.
+        InputError: another process holds the lock, or the file cannot be made.
     """
     try:
         import fcntl
@@ -117,7 +117,7 @@ def locked(path: Path, what: Path) -> Generator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it before takes the file away: then this lock is of no use.
+            # If the last holder has deleted the file since, this lock is worthless.
             is_ours = os.path.samestat(os.fstat(file.fileno()), path.stat())
         except (BlockingIOError, FileNotFoundError):
             is_ours = False
@@ -132,12 +132,12 @@ def locked(path: Path, what: Path) -> Generator[None]:
 def write_text(path: str | Path, text: str) -> None:
     """Write text to a file, all of it or nothing; `-` is standard output.
 
-    What goes to a terminal is made `visible`; everything else is written as it is.
+    What goes to a terminal is made `visible`; everything else is written unchanged.
     """
     if str(path) == "-":
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         return
     with named(path), atomic_file(path) as file:
         text = visible(text) if file.isatty() else text
-        # Half a character from JSON's \ud800 has no UTF-8; it is shown, not lost.
+        # Half a character, such as JSON's \ud800, has no UTF-8: it is escaped.
         file.write(text.encode(errors="backslashreplace"))

@@ -1,10 +1,11 @@
 """NetworkX's backend "augury": `nx.maximum_flow(G, s, t, backend="augury")`, and its matchings.
 
-NetworkX reads `get_info` whenever it is imported, and this module whenever the backend is named, so
-nothing is imported here before a function runs. It is used only where it is named, in `backend=` or
-in `nx.config.backend_priority`. Arguments, results and errors are NetworkX's, with two additions:
-`top_nodes` that are not one side of the graph are refused, and what the network cannot count is a
-`NotSupportedError`, a `NotImplementedError`, after which NetworkX tries the next backend.
+NetworkX calls `get_info` whenever it is imported, and imports this module whenever the backend is
+named, so nothing else is imported before a function runs. The backend is used only where it is
+named, in `backend=` or in `nx.config.backend_priority`. Arguments, results and errors are
+NetworkX's, with two additions: `top_nodes` that are not one side of the graph are refused, and
+capacities beyond the neural network's range are a `NotSupportedError`, a `NotImplementedError`,
+after which NetworkX tries the next backend.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FUNCTIONS = {
     "minimum_cut": FLOW,
     "minimum_cut_value": FLOW,
 }
-"""What the backend runs, each with what NetworkX adds to its documentation."""
+"""What the backend runs, and what NetworkX adds to the documentation of each."""
 
 
 def get_info() -> dict[str, Any]:
@@ -44,12 +45,12 @@ def get_info() -> dict[str, Any]:
 
 
 def convert_from_nx(graph: Graph, **options: Any) -> Graph:
-    """Return the graph as it is: the functions here read NetworkX's own graphs."""
+    """Return the graph unchanged: the functions here read NetworkX graphs."""
     return graph
 
 
 def convert_to_nx(result: Any, **options: Any) -> Any:
-    """Return the result as it is: no function here makes graphs."""
+    """Return the result unchanged: no function here makes graphs."""
     return result
 
 
@@ -60,13 +61,13 @@ def hopcroft_karp_matching(
 
     Args:
         G: a bipartite graph; of a digraph, only edges from top nodes to others count.
-        top_nodes: all nodes of one side; needed if the graph is not connected.
+        top_nodes: all nodes of one side; required if the graph is not connected.
 
     Returns:
-        The partner of each matched node, of either side.
+        The partner of each matched node, on either side.
 
     Raises:
-        nx.AmbiguousSolution: not connected, and no top nodes.
+        nx.AmbiguousSolution: the graph is not connected, and there are no `top_nodes`.
         nx.NetworkXError: the graph is not bipartite, or `top_nodes` are not one side of it.
     """
     import networkx as nx
@@ -106,7 +107,7 @@ def _refuse_wrong_sides(G: Graph, top: set[Label]) -> None:
 
 
 def _flow_function(name: str) -> Callable[..., Any]:
-    """Return NetworkX's own function of this name with our `flow_func`."""
+    """Return NetworkX's function of this name, with our `flow_func`."""
 
     def function(
         flowG: Graph,
@@ -127,14 +128,13 @@ def _flow_function(name: str) -> Callable[..., Any]:
             raise NotSupportedError(
                 f"the backend {NAME!r} finds every flow itself: leave out flow_func or backend"
             )
-        # NetworkX refuses the rest in its own words: options without a flow_func, or a flow_func
-        # that cannot be called.
+        # NetworkX itself refuses the rest: options without a flow_func, or one not callable.
         ends = flowG, _s, _t
         interface = getattr(nx, name)
         return interface(*ends, capacity, flow_func=flow_func, backend="networkx", **options)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Run NetworkX's own `{name}` on flows that the shipped network finds."
+    function.__doc__ = f"Run NetworkX's `{name}` with flows found by the shipped neural network."
     return function
 
 
@@ -145,7 +145,7 @@ minimum_cut_value = _flow_function("minimum_cut_value")
 
 
 def _forget_conversion(graph: Graph) -> None:
-    """Drop NetworkX's note that it converted this graph: it would warn that the note may be old."""
+    """Drop NetworkX's cached conversion of this graph, of which it would warn."""
     cache: dict[str, Any] | None = getattr(graph, "__networkx_cache__", None)
     if cache is not None:
         cache.get("backends", {}).pop(NAME, None)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class NotSupportedError(nx.NetworkXError, NotImplementedError):
-    """A flow that NetworkX finds and the shipped network does not: fractions, and beyond 63 bits.
+    """A flow that NetworkX can find but our neural network cannot: fractions, or over 63 bits.
 
-    It is a `NotImplementedError` too, so NetworkX goes on to the next backend where several are
-    named in `nx.config.backend_priority`.
+    It is also a `NotImplementedError`, so NetworkX tries the next backend if
+    `nx.config.backend_priority` names several.
     """
 
 
@@ -43,18 +43,18 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func 
     value_only: bool = False,
     cutoff: float | None = None,
 ) -> DiGraph:
-    """Find a maximum flow with the shipped network; returns NetworkX's residual network.
+    """Find a maximum flow with the shipped neural network; return NetworkX's residual network.
 
     Args:
         G: a graph or digraph; the flow on an undirected edge can go either way.
         s: the source.
         t: the sink.
-        capacity: the attribute of the edges that holds their capacity. An edge without it, or with
-            infinity, has no limit; capacities of 0 and below carry nothing. Floats are taken where
-            they are whole numbers, and then the flow is in floats.
-        residual: the residual network of an earlier call, to be used again; its flow is replaced.
+        capacity: the edge attribute that holds the capacity. An edge without it, or with infinity,
+            has no limit; capacities of 0 and below carry nothing. Floats must be whole numbers, and
+            then the flow is in floats.
+        residual: the residual network of an earlier call, to be reused; its flow is replaced.
         value_only: ignored, as by NetworkX's own augmenting-path functions.
-        cutoff: stop at the first whole number that reaches it. Without one the flow is maximum.
+        cutoff: stop at the first whole number that reaches it; by default the flow is maximum.
 
     Raises:
         nx.NetworkXError: `s` or `t` is not in the graph, they are the same, or it is a multigraph.
@@ -76,7 +76,7 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func 
     R.graph["algorithm"] = "neural_ford_fulkerson"
     cache: dict[str, Any] | None = getattr(R, "__networkx_cache__", None)
     if cache is not None:
-        cache.clear()  # what backends made of R before does not have this flow
+        cache.clear()  # what backends cached for R does not have this flow
     return R
 
 
@@ -84,14 +84,14 @@ def _whole_cutoff(cutoff: float | None) -> int | None:
     """Return the first whole number that reaches the cutoff, None if no flow can pass it."""
     if cutoff is None or cutoff > MAX_CAPACITY:
         return None
-    return ceil(cutoff) if cutoff > 0 else 0  # no value is below NaN either, so nothing flows
+    return ceil(cutoff) if cutoff > 0 else 0  # nothing flows for NaN either
 
 
 class _Arcs:
-    """The edges of a residual network as numbered pairs of arcs, and the way back."""
+    """The edges of a residual network as numbered pairs of arcs, and back."""
 
     def __init__(self, R: DiGraph) -> None:
-        # NetworkX counts in the type that its sum of capacities has: int, float, Fraction, …
+        # NetworkX counts in the type of its sum of capacities: int, float, Fraction, …
         self.unit = type(R.graph["inf"])
         self.number: dict[Label, int] = {node: number for number, node in enumerate(R)}
         self.ends: list[tuple[int, int]] = []
@@ -107,7 +107,7 @@ class _Arcs:
                     self.attributes.append((forward, backward))
 
     def network(self, s: Label, t: Label, cutoff: int | None) -> FlowNetwork:
-        """Return the network; with a cutoff, behind one more arc that lets no more than it pass."""
+        """Return the flow network; a cutoff becomes one more arc in front of the source."""
         ends, capacity, num_nodes = self.ends, self.capacity, len(self.number)
         source = self.number[s]
         if cutoff is not None:
@@ -119,20 +119,20 @@ class _Arcs:
         return FlowNetwork(num_nodes, sender, receiver, amounts, source, self.number[t])
 
     def amount(self, flow: int) -> Any:
-        """Return an amount in the unit of the capacities, if that holds it exactly."""
+        """Return an amount in the type of the capacities, if that holds it exactly."""
         if not flow:
-            return 0  # as NetworkX leaves what it never touches, whatever the unit
+            return 0  # what NetworkX leaves on edges it never touches, whatever the type
         amount = self.unit(flow)
         return amount if amount == flow else flow
 
     def store(self, flow: WideArray) -> None:
-        """Write the flow of the pairs to the edges; that of a cutoff is last, and left over."""
+        """Write the flow of the pairs to the edges; a cutoff's arc comes last and is dropped."""
         for (forward, backward), amount in zip(self.attributes, flow.tolist(), strict=False):
             forward["flow"], backward["flow"] = self.amount(amount), self.amount(-amount)
 
 
 def _capacities(u: Label, v: Label, *halves: dict[str, Any]) -> list[int]:
-    """Return the capacities of a pair as whole numbers that the network can count with."""
+    """Return the capacities of a pair as whole numbers within the network's range."""
     whole = [int(half["capacity"]) for half in halves]
     for number, half in zip(whole, halves, strict=True):
         if number != half["capacity"]:

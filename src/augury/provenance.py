@@ -1,7 +1,7 @@
-"""Where a result comes from: what every result file carries besides its figures.
+"""The installation becomes what every result file says about its origin.
 
-The commit is baked into what is built (see setup.py). In a source tree, git is asked; but only the
-repository that is the package's own, and not one that the package merely lies in.
+The commit is baked into a build (see setup.py). In a source tree git is asked, but only about the
+package's own repository, not one that merely contains it.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def commit(package: Path = PACKAGE) -> str:
 
 
 def _checked_out(root: Path) -> str:
-    """Return the commit of the repository whose root this is, if it knows this very file.
+    """Return the commit of the repository at `root`, provided that it tracks this very file.
 
-    The folder is named, so that git goes to no repository further up; and what git tells the
-    programs that it runs, such as hooks, does not count.
+    The folder is named so that git does not search upwards, and the variables that git sets for
+    programs that it runs, such as hooks, are dropped.
     """
     file = "src/augury/provenance.py"
     command = ["git", "--git-dir", str(root / ".git"), "rev-parse", "HEAD", f"HEAD:{file}"]
@@ -53,7 +53,7 @@ def _checked_out(root: Path) -> str:
 
 
 def provenance(device: str) -> dict[str, Any]:
-    """Return version, commit, and the machine that ran; PyTorch is imported for a GPU alone."""
+    """Return versions, commit and device; PyTorch is imported only for a GPU."""
     name = platform.machine()
     if device.startswith("cuda"):
         import torch

@@ -1,9 +1,9 @@
-"""SciPy's sparse matrices become matchings and flows in the shapes of `scipy.sparse.csgraph`.
+"""SciPy's sparse matrices become matchings and flows, with the interface of `scipy.sparse.csgraph`.
 
-Signatures, types of arguments and results, and errors are SciPy's; only the answer is found by the
-shipped network. Among several maximum matchings or flows it may be another one than SciPy's. Where
-SciPy has no error but no right answer either, there is an `InputError`, which is a `ValueError`:
-capacities that are negative, and those beyond the int32 that SciPy cuts them to.
+Signatures, types of arguments and results, and errors are SciPy's; the answer comes from the
+shipped neural network. Among several maximum matchings or flows it may differ from SciPy's. Where
+SciPy gives a wrong answer instead of an error, this raises an `InputError`, which is a
+`ValueError`: for negative capacities, and for those beyond int32, to which SciPy truncates them.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ LARGEST = int(np.iinfo(np.int32).max)
 """The largest capacity: the flow on an edge is an int32, as in SciPy."""
 
 METHODS = ("edmonds_karp", "dinic")
-"""What `scipy.sparse.csgraph.maximum_flow` knows; here they all mean the same network."""
+"""What `scipy.sparse.csgraph.maximum_flow` knows; here all mean the same neural network."""
 
 
 def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArray[np.int32]:
     """Find a maximum matching of the rows and columns of a sparse matrix.
 
-    See `scipy.sparse.csgraph.maximum_bipartite_matching`. Every stored entry is an edge, explicit
-    zeros too.
+    See `scipy.sparse.csgraph.maximum_bipartite_matching`. Every stored entry is an edge, even an
+    explicit zero.
 
     Args:
         graph: a sparse matrix or array in CSR, CSC or COO format.
         perm_type: "column" for the column of each row; anything else for the row of each column.
 
     Returns:
-        One int32 for each row or column, −1 for unmatched.
+        One int32 for each row or column, −1 if it is unmatched.
 
     Raises:
-        TypeError: not sparse, or in another format.
+        TypeError: `graph` is not sparse, or in another format.
     """
     if not _is_sparse(graph):
         raise TypeError("graph must be sparse")
@@ -68,18 +68,18 @@ def maximum_flow(
     Args:
         csgraph: a square CSR matrix or array of integers, each the capacity of an edge.
         source: the row that the flow leaves.
-        sink: the row that it reaches.
+        sink: the row that the flow reaches.
         method: one of SciPy's `METHODS`; checked and otherwise ignored.
 
     Returns:
         SciPy's own `MaximumFlowResult`: `flow_value`, and `flow` as CSR of int32, an array or a
-        matrix as the input is. `flow[i, j] == -flow[j, i]`, and both are stored for every stored
+        matrix like the input. `flow[i, j] == -flow[j, i]`, and both are stored for every stored
         entry of the input.
 
     Raises:
-        TypeError: not in CSR format.
-        ValueError: no integers, not square, the two ends equal or out of range, or a capacity out
-            of 0..`LARGEST`.
+        TypeError: `csgraph` is not in CSR format.
+        ValueError: it is not square or does not hold integers, source and sink are equal or out of
+            range, or a capacity is not in 0..`LARGEST`.
     """
     from scipy.sparse.csgraph._flow import MaximumFlowResult
 
@@ -91,7 +91,7 @@ def maximum_flow(
         len(pattern.indptr) - 1, edges.row, edges.col, edges.data, source=source, sink=sink
     )
     flow = np.append(network.flow(maximum_residual(network)), 0)
-    # A self loop is no arc, and −1 for no arc finds the 0 at the end.
+    # A self loop is no arc: its −1 finds the 0 at the end.
     arcs = network.arc_index(entries.row.astype(np.int64), entries.col.astype(np.int64))
     pattern.data = flow[arcs].astype(np.int32)
     value = pattern.data[pattern.indptr[source] : pattern.indptr[source + 1]].sum(dtype=np.int64)
@@ -99,7 +99,7 @@ def maximum_flow(
 
 
 def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
-    """Raise SciPy's errors in SciPy's order, then ours; returns a copy in canonical CSR, int64."""
+    """Raise SciPy's errors in SciPy's order, then ours; return a copy in canonical int64 CSR."""
     if not (_is_sparse(csgraph) and csgraph.format == "csr"):
         raise TypeError("graph must be in CSR format")
     if not issubclass(csgraph.dtype.type, np.integer):
@@ -114,7 +114,7 @@ def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
             raise ValueError(f"{end} value ({node}) must be between 0 and {last}")
     if method not in METHODS:
         raise ValueError(f"{method} method is not supported yet.")
-    _refuse_out_of_range(csgraph.data)  # before any conversion can cut a number
+    _refuse_out_of_range(csgraph.data)  # before any conversion can truncate a number
     capacities = csgraph.astype(np.int64, copy=True)
     capacities.sum_duplicates()
     _refuse_out_of_range(capacities.data)
@@ -134,7 +134,7 @@ def _refuse_out_of_range(data: npt.NDArray[Any]) -> None:
 
 
 def _with_reverse(capacities: Any) -> Any:
-    """Return the entries of the matrix and of its transpose, in order, explicit zeros too."""
+    """Return the entries of the matrix and of its transpose, sorted, explicit zeros included."""
     ones = capacities.copy()
     ones.data = np.ones_like(ones.data)
     both = (ones + ones.T).tocsr()  # 1 + 1 at most: no sum is zero and dropped

@@ -18,6 +18,7 @@ def check(batch: Batch, alone: list[FlowNetwork]) -> None:
     assert batch.num_arcs == sum(network.num_arcs for network in alone)
     arcs = np.arange(batch.num_arcs)
     assert np.array_equal(batch.sender[arcs ^ 1], batch.receiver)
+    assert np.array_equal(batch.order, np.argsort(batch.sender, kind="stable"))
     for graph, network in enumerate(alone):
         shift = batch.node_start[graph]
         own = slice(batch.arc_start[graph], batch.arc_start[graph + 1])

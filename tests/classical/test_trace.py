@@ -15,7 +15,7 @@ from augury.classical.ford_fulkerson import BELLMAN_FORD, bellman_ford, ford_ful
 from augury.classical.generate import residual_after, uniform
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.classical.trace import Trace, TracedRound, describe, record
+from augury.classical.trace import Trace, TracedRound, record
 from graphs import BRIDGE, NO_ARCS, networks
 
 GOLDEN = Path(__file__).with_name("golden_trace.txt")
@@ -146,3 +146,32 @@ def test_residuals_of_a_flow_network_are_traced_too() -> None:
     trace = traced(BRIDGE)
     assert sum(told.bottleneck for told in trace.rounds) == 5
     assert record([], np.random.default_rng(0)) == []
+
+
+def describe(trace: Trace) -> str:
+    """Write a trace as text that a person can check by hand."""
+    network = trace.network
+    ends = zip(network.sender.tolist(), network.receiver.tolist(), strict=True)
+    names = [f"{network.label(u)}→{network.label(v)}" for u, v in ends]
+    lines = [f"{network.num_nodes} nodes, source {network.label(network.source)}, "
+             f"sink {network.label(network.sink)}"]  # fmt: skip
+    for number, traced in enumerate(trace.rounds):
+        lines.append(f"round {number}")
+        usable = np.flatnonzero(traced.residual > 0)
+        shown = (f"{names[a]} {traced.residual[a]}/{traced.weights[a]}" for a in usable)
+        lines.append("  residual/weight  " + "  ".join(shown))
+        for step, (distance, before) in enumerate(
+            zip(traced.distance, traced.predecessor, strict=True)
+        ):
+            shown = (
+                f"{network.label(node)}:∞" if before[node] < 0
+                else f"{network.label(node)}:{far}←{network.label(int(before[node]))}"
+                for node, far in enumerate(distance.tolist())
+            )  # fmt: skip
+            lines.append(f"  distance {step}  " + " ".join(shown))
+        for step, bits in enumerate(traced.reached):
+            shown = (str(network.label(int(node))) for node in np.flatnonzero(bits))
+            lines.append(f"  reached {step}  " + " ".join(shown))
+        path = "  ".join(names[int(arc)] for arc in traced.path) or "none"
+        lines.append(f"  path {path}, bottleneck {traced.bottleneck}")
+    return "\n".join(lines) + "\n"

@@ -75,7 +75,7 @@ class OnCells(ABC):
     def bits(self) -> int:
         """The width of the integers that the cells may be asked about."""
 
-    def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+    def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[Reached]:
         """Flood each graph from its source over the arcs with residual; latch predecessors."""
         refuse_beyond_range(residual, self.bits)
         link, reached = self.flood(batch, residual > 0, weights)
@@ -114,12 +114,10 @@ class OnCells(ABC):
         return link, Reached(is_reached, steps)
 
     def is_done(
-        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[Reached], /
     ) -> BoolArray:
         """The search itself knows: done where its last step left the sink unreached."""
-        memory = tree.memory
-        assert isinstance(memory, Reached)
-        return ~memory.is_reached[batch.sink]
+        return ~tree.memory.is_reached[batch.sink]
 
     def bottleneck(
         self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /

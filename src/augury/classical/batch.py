@@ -1,9 +1,8 @@
 """Flow networks side by side become one `Batch`: a disjoint union, each with its own two ends.
 
-Everything that executes works on a batch, and a single network is a batch of one, so an algorithm
-is written once. Nodes and arcs of graph g are `node_start[g] : node_start[g + 1]` and
-`arc_start[g] : arc_start[g + 1]`; every graph has an even number of arcs, so `arc ^ 1` still is the
-reverse of `arc`.
+Executors work on batches, and a single flow network is a batch of one. Nodes and arcs of graph g
+are `node_start[g] : node_start[g + 1]` and `arc_start[g] : arc_start[g + 1]`; every graph has an
+even number of arcs, so `arc ^ 1` is still the reverse of `arc`.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 class Links(NamedTuple):
     """The arcs of a batch and a self loop for each node, sorted by receiver.
 
-    The links into node v are `start[v] : start[v + 1]`, arcs in the order of their numbers, then
-    the self loop.
+    The links into node v are `start[v] : start[v + 1]`: its arcs in ascending order, then the self
+    loop.
     """
 
     sender: WideArray
@@ -38,15 +37,15 @@ class Links(NamedTuple):
 
 
 MAX_ARCS = 1_500_000
-"""Arcs that are best run side by side; whoever has more makes several batches, to bound memory."""
+"""Arcs best run side by side; split anything larger into several batches, to bound memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """The disjoint union of flow networks.
 
-    `graphs[g]` is the position that graph g had in the list the batch was first made of: it stays
-    when finished graphs are dropped.
+    `graphs[g]` is the position of graph g in the list that the batch was first made from; it stays
+    the same when finished graphs are dropped.
     """
 
     graphs: WideArray
@@ -57,10 +56,14 @@ class Batch:
     capacity: WideArray
     source: WideArray
     sink: WideArray
+    order: IntArray
+    """(arc,): the arcs sorted by sender."""
+    order_start: WideArray
+    """(node + 1,): where each node's arcs start in `order`."""
 
     @classmethod
     def of(cls, networks: Sequence[FlowNetwork]) -> Batch:
-        """Lay the networks side by side."""
+        """Lay flow networks side by side."""
         node_start = _starts([network.num_nodes for network in networks])
         arc_start = _starts([network.num_arcs for network in networks])
         if len(networks) == 1:  # one large graph is not copied
@@ -83,56 +86,53 @@ class Batch:
             capacity,
             np.array([network.source for network in networks], np.int64) + node_start[:-1],
             np.array([network.sink for network in networks], np.int64) + node_start[:-1],
+            np.argsort(sender, kind="stable").astype(np.int32),
+            _starts(np.bincount(sender, minlength=int(node_start[-1]))),
         )
 
     def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
-        """Drop the graphs that are not kept; also returns which arcs stay."""
+        """Drop all other graphs; also return which arcs stay."""
         num_nodes, num_arcs = np.diff(self.node_start)[keep], np.diff(self.arc_start)[keep]
         node_start, arc_start = _starts(num_nodes), _starts(num_arcs)
         arcs = keep[self.arc_graph]
         moved = node_start[:-1] - self.node_start[:-1][keep]
         shift = np.repeat(moved, num_arcs).astype(np.int32)
+        sender = self.sender[arcs] + shift
+        number = np.cumsum(arcs, dtype=np.int32) - 1  # what was sorted stays so
         batch = Batch(
             self.graphs[keep],
             node_start,
             arc_start,
-            self.sender[arcs] + shift,
+            sender,
             self.receiver[arcs] + shift,
             self.capacity[arcs],
             self.source[keep] + moved,
             self.sink[keep] + moved,
+            number[self.order[arcs[self.order]]],
+            _starts(np.bincount(sender, minlength=int(node_start[-1]))),
         )
-        if "by_sender" in self.__dict__:  # what was sorted stays so
-            order, _ = self.by_sender
-            number = np.cumsum(arcs, dtype=np.int32) - 1
-            sizes = np.bincount(batch.sender, minlength=batch.num_nodes)
-            batch.__dict__["by_sender"] = number[order[arcs[order]]], _starts(sizes)
         return batch, arcs
 
     def handed_out(self) -> Batch:
-        """Copy the batch for an executor: read-only, and whatever it writes all the same stays its.
+        """Return a read-only copy for an executor.
 
-        PyTorch, for one, writes into read-only arrays: `torch.from_numpy` only warns.
+        A copy, because PyTorch writes into read-only arrays: `torch.from_numpy` only warns.
         """
-        arrays = {field.name: handed_out(getattr(self, field.name)) for field in fields(self)}
-        batch = Batch(**arrays)
-        order, start = self.by_sender  # sorted once, for both
-        batch.__dict__["by_sender"] = handed_out(order), handed_out(start)
-        return batch
+        return Batch(*(handed_out(getattr(self, field.name)) for field in fields(self)))
 
     @property
     def num_graphs(self) -> int:
-        """How many graphs lie side by side."""
+        """The number of graphs."""
         return len(self.graphs)
 
     @property
     def num_nodes(self) -> int:
-        """The nodes of all graphs together."""
+        """The number of nodes of all graphs together."""
         return int(self.node_start[-1])
 
     @property
     def num_arcs(self) -> int:
-        """The arcs of all graphs together, reverse ones included."""
+        """The number of arcs of all graphs together, reverse arcs included."""
         return len(self.sender)
 
     @cached_property
@@ -145,14 +145,10 @@ class Batch:
         """The graph of each arc."""
         return np.repeat(np.arange(self.num_graphs), np.diff(self.arc_start))
 
-    @cached_property
+    @property
     def by_sender(self) -> tuple[IntArray, WideArray]:
-        """Arcs sorted by sender, and where each node's arcs start among them (one more at the end).
-
-        The reverses, `arcs ^ 1`, are sorted by receiver with the same starts.
-        """
-        order = np.argsort(self.sender, kind="stable").astype(np.int32)
-        return order, _starts(np.bincount(self.sender, minlength=self.num_nodes))
+        """`order` and `order_start`; the reverses, `order ^ 1`, are sorted by receiver likewise."""
+        return self.order, self.order_start
 
     @cached_property
     def links(self) -> Links:
@@ -162,8 +158,8 @@ class Batch:
         start = first + np.arange(self.num_nodes + 1)
         receiver = np.repeat(nodes, np.diff(start))
         arc = np.full(len(receiver), -1)
-        # The reverses of arcs that are sorted by sender are sorted by receiver, and no arc leads
-        # from a node to itself, so the arcs into a node keep the order of their numbers.
+        # The reverses of arcs sorted by sender are sorted by receiver, and no arc leads from a node
+        # to itself, so the arcs into a node stay in ascending order.
         arc[np.arange(self.num_arcs) + np.repeat(nodes, np.diff(first))] = order ^ 1
         sender = np.where(arc >= 0, self.sender[arc] if self.num_arcs else 0, receiver)
         return Links(sender, receiver, start, arc)

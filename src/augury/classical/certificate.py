@@ -1,10 +1,10 @@
 """A matching or flow becomes a `Certificate`: is it legal, is it maximum, and what proves it.
 
 The proof is a cut, which for a matching is a vertex cover (König): no flow exceeds the capacity of
-a cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); whoever
-doubts it need only add up its capacities. Nothing here is shared with a solver. For an answer that
-falls short, a plain Dinic of our own completes it, to say by how much and to hold the cut that
-proves that.
+a cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); checking it
+takes only adding up its capacities. Nothing here is shared with a solver: an answer that falls
+short is completed by a plain Dinic of its own, which tells by how much, and gives the cut to prove
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from augury.errors import InputError
 
 @dataclass(frozen=True)
 class Cover:
-    """Nodes that touch every edge; as many of them as the maximum matching has edges."""
+    """Nodes that touch every edge, as many as a maximum matching has edges."""
 
     left: tuple[Label, ...]
     right: tuple[Label, ...]
@@ -90,7 +90,7 @@ class Certificate:
     """
 
     size: int
-    """Edges of the matching, or value of the flow; as claimed, if it is not legal."""
+    """Edges of the matching or value of the flow; as claimed, if it is not legal."""
     fault: str = ""
     """Why the answer is not legal, in one sentence; empty if it is."""
     maximum: int | None = None
@@ -100,7 +100,7 @@ class Certificate:
 
     @property
     def is_legal(self) -> bool:
-        """Whether this is a matching, or a flow, of the graph at all."""
+        """Whether the answer is a matching, or a flow, of the graph at all."""
         return not self.fault
 
     @property
@@ -110,7 +110,7 @@ class Certificate:
 
     @property
     def shortfall(self) -> int | None:
-        """By how much the answer falls short of the maximum; None if it is not legal."""
+        """How far the answer falls short of the maximum; None if it is not legal."""
         return None if self.maximum is None else self.maximum - self.size
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,9 +171,9 @@ def certify_all(
 ) -> list[Certificate]:
     """Check a matching of each graph as `certify_pairs` does, all of them in one search.
 
-    Side by side the graphs are one bipartite graph. A minimum cover of it, cut to one of them,
-    covers that one, and so is at least as large as its maximum; since both add up to the same, it
-    is as large.
+    Side by side the graphs are one bipartite graph. A minimum cover of it, restricted to one of
+    them, covers that one, so it is at least as large as that maximum; since the totals are equal,
+    each of them is.
     """
     if len(graphs) < 2:
         return [certify_pairs(*one) for one in zip(graphs, matchings, strict=True)]
@@ -193,7 +193,7 @@ def certify_all(
         ((pairs >= 0) & (pairs < (graph.num_left, graph.num_right))).all()
         for graph, pairs in zip(graphs, rows, strict=True)
     )
-    if not within or _matching_fault(union, left, right, edges):  # let its own graph tell
+    if not within or _matching_fault(union, left, right, edges):  # its own graph says what is wrong
         return [certify_pairs(*one) for one in zip(graphs, matchings, strict=True)]
     in_left, in_right = _minimum_cover(union, left, right, edges)
     return [
@@ -209,7 +209,7 @@ def certify_all(
 
 
 def _shifted(nodes: Sequence[npt.NDArray[Any]], shift: WideArray) -> WideArray:
-    """Number the nodes of graphs that lie side by side."""
+    """Number the nodes of graphs laid side by side."""
     return np.concatenate([own + by for own, by in zip(nodes, shift[:-1], strict=True)])
 
 
@@ -219,7 +219,7 @@ def _minimum_cover(
     right: npt.NDArray[np.integer[Any]],
     edges: WideArray,
 ) -> tuple[BoolArray, BoolArray]:
-    """Return which left and which right nodes are in a minimum cover, found from a matching."""
+    """Return which left and right nodes are in a minimum cover, given a matching."""
     network = FlowNetwork.from_bipartite(graph)
     flow = np.zeros(network.num_arcs, np.int64)
     for pair in (left, graph.num_left + edges, graph.num_left + graph.num_edges + right):
@@ -227,7 +227,7 @@ def _minimum_cover(
     in_cut, maximum = _minimum_cut(network, network.capacity - flow, len(left))
     beyond_left, in_right = np.split(in_cut[1:-1], [graph.num_left])
     if (beyond_left[graph.left] & ~in_right[graph.right]).any():
-        raise AssertionError("the cover misses an edge")  # would be a fault of this module
+        raise AssertionError("the cover misses an edge")  # only a bug here could cause this
     if np.count_nonzero(~beyond_left) + np.count_nonzero(in_right) != maximum:
         raise AssertionError("the cover is not as large as the maximum")
     return ~beyond_left, in_right
@@ -251,14 +251,11 @@ def _matching_fault(
 ) -> str:
     if (edges < 0).any():
         at = int((edges < 0).argmax())
-        for side, node, count in (
-            ("left", left, graph.num_left),
-            ("right", right, graph.num_right),
-        ):
-            if not 0 <= node[at] < count:
-                return f"pair {at} names {side} node {node[at]}, but there are {count}"
-        named = graph.left_label(int(left[at])), graph.right_label(int(right[at]))
-        return f"there is no edge between {named[0]!r} and {named[1]!r}"
+        u, v = int(left[at]), int(right[at])
+        for side, node, count in (("left", u, graph.num_left), ("right", v, graph.num_right)):
+            if not 0 <= node < count:
+                return f"pair {at} names {side} node {node}, but there are {count}"
+        return f"there is no edge between {graph.left_label(u)!r} and {graph.right_label(v)!r}"
     for side, nodes, label in (
         ("left", left, graph.left_label),
         ("right", right, graph.right_label),
@@ -275,8 +272,8 @@ def certify_flow(
 ) -> Certificate:
     """Check a flow: the net flow of each arc as an array, or (tail, head, amount) by label.
 
-    Amounts by label are those of each arc, checked one by one: what an arc carries too much is not
-    made good by what its reverse carries back.
+    Amounts by label are checked arc by arc: flow back along the reverse arc does not make up for an
+    excess.
     """
     if not isinstance(flow, np.ndarray):
         try:
@@ -305,12 +302,11 @@ def certify_amounts(network: FlowNetwork, amounts: WideArray) -> Certificate:
 
 
 def _certificate_of(network: FlowNetwork, net: npt.NDArray[Any], fault: str) -> Certificate:
-    """Prove a net flow maximum, or tell the fault that it was found to have."""
+    """Certify a net flow, or report the fault found in it."""
     value = sum(net[network.sender == network.source].tolist())
     if fault:
         return Certificate(value, fault)
-    flow = net.astype(np.int64)
-    in_cut, maximum = _minimum_cut(network, network.capacity - flow, value)
+    in_cut, maximum = _minimum_cut(network, network.capacity - net.astype(np.int64), value)
     leaving = in_cut[network.sender] & ~in_cut[network.receiver]
     capacity = sum(network.capacity[leaving].tolist())
     if capacity != maximum:
@@ -325,7 +321,7 @@ def _arc(network: FlowNetwork, at: int) -> str:
 
 
 def _capacity_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
-    over = flow > network.capacity  # exact for every integer type, before int64 could wrap
+    over = flow > network.capacity  # before the conversion to int64, which could wrap
     if not over.any():
         return ""
     at = int(over.argmax())
@@ -333,13 +329,13 @@ def _capacity_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
 
 
 def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
-    """Say whether a net flow that keeps the capacities is a flow; see `_capacity_fault`."""
+    """Say what keeps a net flow within the capacities from being a flow; "" if nothing does."""
     flow = flow.astype(np.int64)
     # The smallest int64 is its own negative.
     uneven = (flow[::2] != -flow[1::2]) | (flow[::2] == np.iinfo(np.int64).min)
     if uneven.any():
         return f"{_arc(network, 2 * int(uneven.argmax()))} and its reverse disagree on the flow"
-    # Halves of 32 bits add up within 64 whatever the degree, so conservation is checked exactly.
+    # Sums of 32-bit halves fit in 64 bits at any degree, so conservation is checked exactly.
     low, high = np.zeros(network.num_nodes, np.int64), np.zeros(network.num_nodes, np.int64)
     np.add.at(low, network.sender, flow & 0xFFFFFFFF)
     np.add.at(high, network.sender, flow >> 32)
@@ -351,18 +347,14 @@ def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
 
 
 def _minimum_cut(network: FlowNetwork, residual: WideArray, value: int) -> tuple[BoolArray, int]:
-    """Return the nodes on the source's side of a minimum cut, and the maximum flow value."""
-    hops = _hops(network, residual)
-    if np.isfinite(hops[network.sink]):
-        residual = residual.copy()
-        while np.isfinite(hops[network.sink]):
-            value += _send_blocking_flow(network, residual, hops)
-            hops = _hops(network, residual)
+    """Return the source's side of a minimum cut, and the maximum flow; `residual` is used up."""
+    while np.isfinite((hops := _hops(network, residual))[network.sink]):
+        value += _send_blocking_flow(network, residual, hops)
     return np.isfinite(hops), value
 
 
 def _hops(network: FlowNetwork, residual: WideArray) -> npt.NDArray[np.float64]:
-    """Count the arcs with residual from the source to each node; infinity where there is no way."""
+    """Count the hops from the source to each node over arcs with residual, or return infinity."""
     import scipy.sparse
     from scipy.sparse.csgraph import dijkstra
 
@@ -370,14 +362,13 @@ def _hops(network: FlowNetwork, residual: WideArray) -> npt.NDArray[np.float64]:
     ends = network.sender[arcs], network.receiver[arcs]
     shape = (network.num_nodes, network.num_nodes)
     matrix = scipy.sparse.csr_array((np.ones(len(arcs)), ends), shape=shape)
-    found: Any = dijkstra(matrix, indices=np.array(network.source), unweighted=True)
-    return found
+    return cast("Any", dijkstra(matrix, indices=np.array(network.source), unweighted=True))
 
 
 def _send_blocking_flow(
     network: FlowNetwork, residual: WideArray, hops: npt.NDArray[np.float64]
 ) -> int:
-    """Saturate all shortest paths, by depth-first search that never tries a dead arc twice."""
+    """Saturate all shortest paths by a depth-first search that tries no dead arc twice."""
     forward = np.flatnonzero((residual > 0) & (hops[network.receiver] == hops[network.sender] + 1))
     forward = forward[np.argsort(network.sender[forward], kind="stable")]
     start = np.searchsorted(network.sender[forward], np.arange(network.num_nodes + 1))

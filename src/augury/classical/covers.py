@@ -1,10 +1,10 @@
 """A stack of dense graphs and their matchings become covers, all graphs at once.
 
-What `certificate` does for one graph by a search over its arcs, this does for many small ones by
-words: a row's columns are the bits of one or more words, and a step of all graphs is an OR. A cover
-found so counts as a proof only after three checks that know nothing of how it was found: the pairs
+What `certificate` does for one graph by searching its arcs, this does for many small ones with
+machine words: a row's columns are the bits of one or more words, and a step of all graphs is an OR.
+A cover counts as a proof only after three checks that do not depend on how it was found: the pairs
 are edges and share no node, every edge has an end in the cover, and the cover is as large as the
-matching. No cover is smaller than any matching, so then both are optimal.
+matching. No cover is smaller than any matching, so both are then optimal.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ WORD = 64
 Words = npt.NDArray[np.uint64]
 
 BLOCK_BYTES = 2**21
-"""Graphs whose dense bytes take about this much pass together, and so stay in the cache."""
+"""Dense bytes of the graphs processed together, so that they stay in the cache."""
 
 
 class Covers(NamedTuple):
-    """What is known of each graph's matching."""
+    """What is known about each graph's matching."""
 
     rows: Words
-    """(graph, left, word): the graphs themselves; column v is bit v % 64 of word v // 64."""
+    """(graph, left, word): the graphs; column v is bit v % 64 of word v // 64."""
     sizes: WideArray
     """(graph,): edges of the matching."""
     is_proven: BoolArray
-    """(graph,): whether the matching is legal, and the cover covers and is as large."""
+    """(graph,): whether the matching is legal and the cover is valid and of the same size."""
     in_left: BoolArray
-    """(graph, left): whether a row is in the cover; means nothing where that is not proven."""
+    """(graph, left): whether a row is in the cover; meaningless where nothing is proven."""
     in_right: BoolArray
     """(graph, right)"""
 
     @classmethod
     def joined(cls, parts: Sequence[Covers]) -> Covers:
-        """Put the graphs of several stacks one after another."""
+        """Concatenate several stacks."""
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def graph(self, number: int) -> BipartiteGraph:
@@ -53,7 +53,7 @@ def covers_of(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
 
     Args:
         adjacency: (graph, left, right) bytes, 0 or 1.
-        mates: (graph, left), the column of each row, −1 for none.
+        mates: (graph, left), the column matched to each row, −1 for none.
 
     >>> covers = covers_of(np.array([[[1, 1], [0, 1]], [[1, 0], [1, 0]]], np.uint8),
     ...                    np.array([[0, 1], [0, -1]], np.int32))
@@ -76,7 +76,7 @@ def _block(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
     sizes = is_matched.sum(-1)
     in_left, in_right = is_matched.copy(), np.zeros((num_graphs, num_right), np.bool_)
     is_proven = _are_legal(adjacency, mates, is_matched, sizes)
-    # Where every row has a mate, the rows are a cover; an illegal answer gets no search.
+    # If every row has a mate, the rows are a cover; an illegal answer is not searched.
     open_ = np.flatnonzero(is_proven & (sizes < num_left))
     if len(open_):
         reached, hit = _reached(rows[open_], mates[open_])
@@ -91,7 +91,7 @@ def _block(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
 def _are_legal(
     adjacency: npt.NDArray[np.uint8], mates: IntArray, is_matched: BoolArray, sizes: WideArray
 ) -> BoolArray:
-    """Tell of each graph whether all pairs are edges and no column stands in two of them."""
+    """Tell for each graph whether all pairs are edges and no two share a column."""
     num_graphs, num_left, num_right = adjacency.shape
     if not num_right:
         return sizes == 0
@@ -109,7 +109,7 @@ def _are_legal(
 
 
 def _reached(rows: Words, mates: IntArray) -> tuple[BoolArray, Words]:
-    """Return the rows and columns that alternating paths from the free rows reach, as bits."""
+    """Return the rows and, as bits, the columns on alternating paths from the free rows."""
     reached = mates < 0
     hit = np.zeros((len(rows), rows.shape[2]), np.uint64)
     place, bit = np.maximum(mates, 0) // WORD, (np.maximum(mates, 0) % WORD).astype(np.uint64)

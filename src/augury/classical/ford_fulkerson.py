@@ -1,16 +1,26 @@
 """A batch of flow networks becomes rounds of Ford-Fulkerson, whoever supplies the subroutines.
 
-This is the only place where the algorithm is written: Algorithm 1 of the paper, and with its judge
-Algorithm 2. Each round an executor searches, says whether it is done, and for the path that its
-predecessors describe proposes the bottleneck and the new capacities. The judge here compares every
-proposal with the truth, which no executor gets to see: a path with a saturated arc is never
-applied, and a wrong bottleneck or capacity ends that graph's run. So, whatever an executor says,
+Algorithm 1 of the paper and, with its judge, Algorithm 2. Each round an executor searches, says
+whether it is done, and proposes the bottleneck and the new residuals of the path that its
+predecessors describe. The judge compares every proposal with the truth, which no executor sees: a
+path with a saturated arc is never applied, and a wrong bottleneck or residual ends that graph's
+run. So, whatever an executor says,
 
     0 <= residual    and    residual[arc] + residual[arc ^ 1] == capacity[arc] + capacity[arc ^ 1],
 
-and the residual always is that of a legal flow. An executor gets read-only copies of everything, so
-that it can tell the judge something but change nothing of his. Every graph of a batch is run as if
-it were alone: its weights come from its own generator.
+and the residual is always that of a legal flow. Executors get read-only copies of everything. Every
+graph of a batch is run as if it were alone: its weights come from its own generator.
+
+Rounds and judge are written here once, for every executor. The loop itself is also written out by
+hand elsewhere, and tests tie those copies to this one:
+
+- For speed, in the engines that run a proven network: on the CPU for graphs as words, for graphs as
+  lists and for flows; on a GPU in `table.cu` and `network.cu`. `tests/engines/test_engines.py`
+  compares the CPU's mates, residuals and round counts with the rounds of this module,
+  `tests/engines/test_cuda.py` the GPU's with the CPU's.
+- For independence, as the Dinic in `classical.certificate`, which must share nothing with what it
+  checks. `tests/classical/test_certificate.py` compares its maxima with
+  SciPy's and NetworkX's.
 """
 
 from __future__ import annotations
@@ -19,7 +29,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,20 +43,23 @@ MAX_WEIGHT = 15
 
 WeightArray = npt.NDArray[np.uint8]
 
+Memory = TypeVar("Memory")
+Memory_co = TypeVar("Memory_co", covariant=True)
 
-class Tree(NamedTuple):
+
+class Tree(NamedTuple, Generic[Memory_co]):
     """What a search leaves behind: the arc by which each node was reached, −1 for none."""
 
     arc: IntArray
-    memory: Any = None
-    """What the executor's other subroutines, or a recorder, want to know of this search."""
+    memory: Memory_co = cast("Any", None)
+    """What the executor keeps from the search for its other subroutines, if anything."""
 
 
 @dataclass(frozen=True)
 class Paths:
     """Walks from source to sink, at most one through each inner node.
 
-    Path k of graph `graph[k]` takes the arcs `arcs[start[k] : start[k + 1]]`, from the source on.
+    Path k, in graph `graph[k]`, is `arcs[start[k] : start[k + 1]]`, starting at the source.
     """
 
     graph: WideArray
@@ -54,13 +67,13 @@ class Paths:
     arcs: IntArray
 
     def select(self, keep: BoolArray) -> Paths:
-        """Return only the paths that are kept."""
+        """Return the paths to keep."""
         lengths = np.diff(self.start)
         start = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
         return Paths(self.graph[keep], start, self.arcs[np.repeat(keep, lengths)])
 
     def handed_out(self) -> Paths:
-        """Return a read-only copy, for an executor."""
+        """Return a read-only copy for an executor."""
         return Paths(handed_out(self.graph), handed_out(self.start), handed_out(self.arcs))
 
     def smallest(self, residual: WideArray) -> WideArray:
@@ -70,57 +83,36 @@ class Paths:
         return np.minimum.reduceat(residual[self.arcs], self.start[:-1])
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Repeat a value of each path for each of its arcs."""
+        """Repeat each path's value once for each of its arcs."""
         return np.repeat(values, np.diff(self.start))
 
 
-class Search(Protocol):
-    """Find predecessors that lead from each graph's sink back to its source."""
+# Each takes the batch and its residuals; what an executor keeps between them is in the tree.
 
-    def __call__(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
-        """Return the arc by which each node is reached."""
-        ...
+Search = Callable[[Batch, WideArray, WeightArray], Tree[Memory]]
+"""(batch, residual, weights) → predecessors that lead from each graph's sink back to its source."""
 
+IsDone = Callable[[Batch, WideArray, WeightArray, Tree[Memory]], BoolArray]
+"""(batch, residual, weights, tree) → for each graph, whether it has no augmenting path left."""
 
-class IsDone(Protocol):
-    """Say for each graph whether no augmenting path is left."""
+Bottleneck = Callable[[Batch, WideArray, Paths, Tree[Memory]], WideArray]
+"""(batch, residual, paths, tree) → how much each path can carry."""
 
-    def __call__(
-        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
-    ) -> BoolArray:
-        """Return one bit for each graph."""
-        ...
+Augment = Callable[[Batch, WideArray, Paths, WideArray, Tree[Memory]], WideArray]
+"""(batch, residual, paths, bottleneck, tree) → the residual that each of `paths.arcs` keeps."""
 
 
-class Bottleneck(Protocol):
-    """Say for each path how much it can carry."""
-
-    def __call__(self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /) -> WideArray:
-        """Return one amount for each path."""
-        ...
-
-
-class Augment(Protocol):
-    """Say for each arc of the paths what residual it keeps once the bottleneck has been sent."""
-
-    def __call__(
-        self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
-    ) -> WideArray:
-        """Return one residual for each of `paths.arcs`."""
-        ...
-
-
-class Subroutines(NamedTuple):
+class Subroutines(NamedTuple, Generic[Memory]):
     """The four parts of Ford-Fulkerson that an executor supplies."""
 
-    search: Search
-    bottleneck: Bottleneck
-    augment: Augment
-    is_done: IsDone
+    search: Search[Memory]
+    bottleneck: Bottleneck[Memory]
+    augment: Augment[Memory]
+    is_done: IsDone[Memory]
 
 
 class Verdict(IntEnum):
-    """How a graph's run stands after a round."""
+    """The state of a graph's run after a round."""
 
     GOES_ON = 0
     DONE = 1
@@ -132,7 +124,7 @@ class Verdict(IntEnum):
 
     @property
     def words(self) -> str:
-        """The verdict as people read it: "gave up"."""
+        """The verdict in words, such as "gave up"."""
         return self.name.lower().replace("_", " ")
 
 
@@ -141,23 +133,23 @@ class Settings:
     """What Algorithm 2 leaves open."""
 
     max_failures: int = 10
-    """Rounds without a legal path, one after another, that end a run: t or t_b in the paper."""
+    """Consecutive rounds without a legal path that end a run: t or t_b in the paper."""
     many_paths: bool = False
     """Apply all shortest disjoint paths of the tree, not only the sink's own; not in the paper."""
     weights: Callable[[Batch, int], WeightArray] | None = None
-    """The weights of a round by its batch and number, in place of random ones."""
+    """Returns a round's weights, given its batch and number; random ones if None."""
 
 
 @dataclass(frozen=True)
-class Round:
-    """One search and what came of it, for all graphs that were still running."""
+class Round(Generic[Memory]):
+    """One search and the augmentation that follows, for all graphs still running."""
 
     number: int
     batch: Batch
     residual: WideArray
     """The residual of each arc before this round."""
     weights: WeightArray
-    tree: Tree
+    tree: Tree[Memory]
     paths: Paths
     """The paths that were applied."""
     bottleneck: WideArray
@@ -167,22 +159,22 @@ class Round:
     verdict: npt.NDArray[np.int8]
     """A `Verdict` for each graph of the batch."""
     tried: Paths
-    """All paths that the predecessors described, illegal ones too."""
+    """All paths that the predecessors described, including illegal ones."""
     proposed: WideArray
-    """The bottleneck that the executor proposed for each of these."""
+    """The bottleneck that the executor proposed for each of them."""
 
 
 def ford_fulkerson(
     batch: Batch,
-    subroutines: Subroutines,
+    subroutines: Subroutines[Memory],
     rngs: Sequence[np.random.Generator],
     settings: Settings | None = None,
-) -> Iterator[Round]:
-    """Run every graph of the batch to its end; yield all rounds, the last one without a path too.
+) -> Iterator[Round[Memory]]:
+    """Run every graph of the batch to its end; yield all rounds, including a last one without path.
 
     Args:
         batch: starts from its capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
-        subroutines: the executor; all that it is given are read-only copies.
+        subroutines: the executor; it is given only read-only copies.
         rngs: a generator for each graph.
         settings: when to give up, and how many paths to take.
     """
@@ -244,7 +236,7 @@ def ford_fulkerson(
 
 
 def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArray:
-    """Draw the weight of every arc, each graph's from its own generator."""
+    """Draw a weight for every arc, each graph from its own generator."""
     drawn: list[WeightArray] = [
         rngs[int(graph)].integers(1, MAX_WEIGHT + 1, size, np.uint8)
         for graph, size in zip(batch.graphs, np.diff(batch.arc_start), strict=True)
@@ -253,7 +245,7 @@ def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArr
 
 
 def _shortest(batch: Batch, paths: Paths) -> Paths:
-    """Keep each graph's shortest paths: Edmonds and Karp's bound on the rounds is for these."""
+    """Keep each graph's shortest paths: Edmonds and Karp's bound on the rounds needs them."""
     lengths = np.diff(paths.start)
     least = np.full(batch.num_graphs, np.iinfo(np.int64).max)
     np.minimum.at(least, paths.graph, lengths)
@@ -263,13 +255,13 @@ def _shortest(batch: Batch, paths: Paths) -> Paths:
 def _applied(residual: WideArray, paths: Paths, bottleneck: WideArray) -> WideArray:
     amount = paths.spread(bottleneck)
     after = residual.copy()
-    after[paths.arcs] -= amount  # paths of one graph share no arc, so no index stands twice
+    after[paths.arcs] -= amount  # paths of one graph share no arc, so no index repeats
     after[paths.arcs ^ 1] += amount
     return after
 
 
-def _pointers(batch: Batch, tree: Tree) -> IntArray:
-    """Return the tree's arcs, −1 in place of any that does not lead to the node it is given for."""
+def _pointers(batch: Batch, tree: Tree[object]) -> IntArray:
+    """Return the tree's arcs, with −1 for any that does not lead to its own node."""
     arcs = np.flatnonzero((tree.arc >= 0) & (tree.arc < batch.num_arcs))
     arcs = arcs[batch.receiver[tree.arc[arcs]] == arcs]
     pointers = np.full(batch.num_nodes, -1, np.int32)
@@ -281,9 +273,9 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
     """Return the arcs into the sinks by which this round's paths arrive.
 
     With `many_paths`: for each child of the source one arc from its subtree to the sink, and the
-    source's own. Subtrees are disjoint, so these paths share no node but source and sink. Of a
-    subtree's arcs it is the executor's own choice, if that is one, or else the nearest to the
-    source, the lowest among equals.
+    source's own. Subtrees are disjoint, so these paths share no node but source and sink. From each
+    subtree it is the executor's own choice, if that lies there, or else the arc nearest to the
+    source, with ties going to the lowest.
     """
     entries = pointers[batch.sink]
     entries = entries[entries >= 0]
@@ -294,7 +286,7 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
     incoming = [order[start[sink] : start[sink + 1]] ^ 1 for sink in batch.sink]
     root, depth = _roots(batch, pointers)
     others = np.concatenate(incoming)
-    # An executor may search on behind the sink's level: a subtree then has longer paths as well.
+    # An executor may search beyond the sink's level: a subtree then has longer paths as well.
     others = others[np.argsort(depth[batch.sender[others]], kind="stable")]
     arcs = np.concatenate([entries, others])
     arcs = arcs[residual[arcs] > 0]
@@ -306,11 +298,11 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
 def _roots(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
     """Return for each node the child of the source above it, and how far above it that is.
 
-    Where the pointers lead nowhere the child is −1, and the distance means nothing.
+    Where the pointers lead nowhere the child is −1 and the distance is meaningless.
 
-    A source is its own root, for an arc straight to the sink; a node behind the sink has none, for
-    its path would pass the sink on the way. Pointer jumping: after k rounds every node points 2^k
-    steps up, so a cycle never resolves.
+    A source is its own root, for an arc straight to the sink; a node behind the sink has none,
+    since its path would pass through the sink. Pointer jumping: after k rounds every node points
+    2^k steps up, so a cycle never resolves.
     """
     is_root = np.zeros(batch.num_nodes, np.bool_)
     is_root[batch.source] = True
@@ -333,7 +325,7 @@ def _roots(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
 
 
 def follow(batch: Batch, pointers: IntArray, entries: IntArray) -> Paths:
-    """Follow the predecessors back from each entry; leave out walks that never meet the source."""
+    """Follow the predecessors back from each entry; drop walks that never meet the source."""
     graph = batch.arc_graph[entries]
     limit = np.diff(batch.node_start)[graph]
     walks, arcs = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
@@ -358,12 +350,12 @@ def follow(batch: Batch, pointers: IntArray, entries: IntArray) -> Paths:
 def bellman_ford(
     batch: Batch, residual: WideArray, weights: WeightArray, bits: int = 8
 ) -> Iterator[tuple[WideArray, IntArray]]:
-    """Yield distance and arc of each node at the start, and after each step that changes some.
+    """Yield each node's distance and arc at the start, and after each step that changes any.
 
     The steps are those of synchronous Bellman-Ford over the arcs with residual. Distances have
     `bits` bits: infinity is all ones, and a longer distance saturates one below it, so that a
-    reached node never looks unreached. Only a strictly smaller distance replaces another; of equal
-    ones within a step the lower arc wins.
+    reached node never looks unreached. Only a strictly smaller distance replaces another; within a
+    step, ties go to the lower arc.
     """
     if not 1 <= bits <= 31:  # times the number of arcs, a distance must still fit in int64
         raise InputError(f"a distance has 1 to 31 bits, not {bits}")
@@ -383,7 +375,7 @@ def bellman_ford(
     while len(target):
         far = distance[sender]
         through = np.where(far < infinity, np.minimum(far + weight, infinity - 1), infinity)
-        # The smallest key of a segment holds its smallest distance and, among equals, lowest arc.
+        # A segment's smallest key holds its smallest distance and, among ties, the lowest arc.
         best = np.minimum.reduceat(through * batch.num_arcs + arcs, segment)
         nearer = best // batch.num_arcs
         better = nearer < distance[target]
@@ -397,17 +389,17 @@ def bellman_ford(
 
 def bellman_ford_search(
     batch: Batch, residual: WideArray, weights: WeightArray, /, *, bits: int = 8
-) -> Tree:
-    """Search as the paper does: the path of least weight. Only the last step is kept."""
+) -> Tree[None]:
+    """Search for the path of least weight, as the paper does; only the last step is kept."""
     [(_, arc)] = deque(bellman_ford(batch, residual, weights, bits), maxlen=1)
     return Tree(arc)
 
 
-def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
-    """Search in order of the number of arcs; a node takes the arc of least weight that reaches it.
+def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[None]:
+    """Search breadth-first; a node takes the arc of least weight that reaches it.
 
-    The search of a graph stops at the level of its sink, so all paths of the tree to the sink are
-    shortest ones, and the rounds are those of Edmonds and Karp.
+    A graph's search stops at the level of its sink, so all paths of the tree to the sink are
+    shortest, and the rounds are those of Edmonds and Karp.
     """
     order, start = batch.by_sender
     arc = np.full(batch.num_nodes, -1, np.int32)
@@ -431,14 +423,14 @@ def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray
 
 
 def ranges(start: WideArray, end: WideArray) -> WideArray:
-    """Return all numbers of the ranges start[k] : end[k], one range after another."""
+    """Return the numbers of the ranges start[k] : end[k], concatenated."""
     lengths = end - start
     offsets = np.repeat(start - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
     return np.arange(len(offsets)) + offsets
 
 
 def reachable(batch: Batch, residual: WideArray) -> BoolArray:
-    """Run synchronous breadth-first search; returns the reached bit of each (step, node)."""
+    """Run synchronous breadth-first search; return the reached bit of each (step, node)."""
     arcs = np.flatnonzero(residual > 0)
     sender, receiver = batch.sender[arcs], batch.receiver[arcs]
     reached = np.zeros(batch.num_nodes, np.bool_)
@@ -452,27 +444,33 @@ def reachable(batch: Batch, residual: WideArray) -> BoolArray:
         steps.append(reached)
 
 
-def smallest_residual(batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /) -> WideArray:
-    """The bottleneck, computed."""
+def smallest_residual(
+    batch: Batch, residual: WideArray, paths: Paths, tree: Tree[object], /
+) -> WideArray:
+    """Compute the bottleneck."""
     return paths.smallest(residual)
 
 
 def subtract(
-    batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+    batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree[object], /
 ) -> WideArray:
-    """The capacities after augmentation, computed."""
+    """Compute the residuals after augmentation."""
     return residual[paths.arcs] - paths.spread(bottleneck)
 
 
 def sink_unreached(
-    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[object], /
 ) -> BoolArray:
-    """An exact search is done when it did not reach the sink."""
+    """Be done when the search, which is exact, did not reach the sink."""
     return tree.arc[batch.sink] < 0
 
 
-BELLMAN_FORD = Subroutines(bellman_ford_search, smallest_residual, subtract, sink_unreached)
+BELLMAN_FORD: Subroutines[None] = Subroutines(
+    bellman_ford_search, smallest_residual, subtract, sink_unreached
+)
 """The classical executor of the paper: shortest paths over random weights."""
 
-BREADTH_FIRST = Subroutines(breadth_first_search, smallest_residual, subtract, sink_unreached)
-"""The classical executor of Edmonds and Karp; the quicker one."""
+BREADTH_FIRST: Subroutines[None] = Subroutines(
+    breadth_first_search, smallest_residual, subtract, sink_unreached
+)
+"""The classical executor of Edmonds and Karp; faster."""

@@ -1,10 +1,10 @@
-"""A random generator and a few numbers become a graph or a network: the families of test instances.
+"""A random generator and a few numbers become a graph or flow network: families of instances.
 
-Everything comes from the `numpy.random.Generator` given first, so that the same seed gives the
-same bytes; memory and time grow with the edges. `uniform` is the paper's G(n, m, p),
-`partly_matched` the extra data of its appendix on PNA; the other families are ours, for inputs the
-paper never tried. A new family is one function and one line of `FAMILIES`: its parameters are read
-from its signature, its summary from its docstring.
+All randomness comes from the `numpy.random.Generator` given first, so the same seed gives the same
+bytes; memory and time grow with the edges. `uniform` is the paper's G(n, m, p), `partly_matched`
+the extra data from its appendix on PNA; the other families are ours, for inputs that the paper
+never tried. A new family is one function and one line of `FAMILIES`: its parameters are read from
+its signature, its summary from its docstring.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LADDER = (-1, 0, 1)
 def uniform(
     rng: np.random.Generator, n: int, m: int | None = None, p: float = 0.25
 ) -> BipartiteGraph:
-    """Join n left and m (else n) right nodes, each pair independently with probability p.
+    """Join n left and m (by default n) right nodes, each pair independently with probability p.
 
     >>> uniform(np.random.default_rng(7), n=8, m=6, p=1)
     BipartiteGraph(8 + 6 nodes, 48 edges)
@@ -46,7 +46,7 @@ def uniform(
 
 
 def sparse(rng: np.random.Generator, n: int, c: float = 3.0) -> BipartiteGraph:
-    """Join n and n nodes with probability c/n, at most 1: the mean degree is c at any size."""
+    """Join n and n nodes, each pair with probability c/n: the mean degree is c at any size."""
     n = _count("n", n)
     probability = min(1.0, _number("c", c, 0, math.inf) / max(1, n))
     return BipartiteGraph(n, n, *_independent_edges(rng, n, n, probability))
@@ -55,7 +55,7 @@ def sparse(rng: np.random.Generator, n: int, c: float = 3.0) -> BipartiteGraph:
 def regular(rng: np.random.Generator, n: int, degree: int) -> BipartiteGraph:
     """Join n and n nodes so that each has exactly `degree` different neighbours.
 
-    Every such graph can occur, though not all of them equally often.
+    Every such graph can occur, though not all with equal probability.
 
     >>> graph = regular(np.random.default_rng(7), n=5, degree=2)
     >>> np.bincount(graph.left).tolist(), np.bincount(graph.right).tolist()
@@ -65,7 +65,7 @@ def regular(rng: np.random.Generator, n: int, degree: int) -> BipartiteGraph:
     degree = _count("degree", degree, high=n)
     if 2 * degree <= n:
         return BipartiteGraph(n, n, *_regular_edges(rng, n, degree))
-    # Most pairs are edges, so a matrix costs no more than they do; its few gaps are easier to draw.
+    # Most pairs are edges, so a matrix costs no more than they do, and its gaps are easier to draw.
     matrix = np.ones((n, n), np.bool_)
     matrix[_regular_edges(rng, n, n - degree)] = False
     return BipartiteGraph.from_dense(matrix)
@@ -76,10 +76,10 @@ def power_law(
 ) -> BipartiteGraph:
     """Join n and n nodes whose degrees fall off like degree^−exponent on both sides (Chung–Lu).
 
-    Nodes have weights, and the number of times u and v are joined is Poisson with a mean in
-    proportion to the product of theirs. Joining twice is joining once, so the mean degree is a
-    little below `mean_degree`. The weights are dealt at random: a node's number says nothing of
-    its degree.
+    Nodes have weights, and the number of times u and v are joined is Poisson with a mean
+    proportional to the product of theirs. Repeated edges count once, so the mean degree is a little
+    below `mean_degree`. The weights are assigned at random: a node's number says nothing about its
+    degree.
     """
     n = _count("n", n)
     wanted = min(_number("mean_degree", mean_degree, 0, math.inf), n)
@@ -95,7 +95,7 @@ def power_law(
 
 
 def complete(rng: np.random.Generator, n: int, m: int | None = None) -> BipartiteGraph:
-    """Join each of n left nodes to each of m (else n) right ones; nothing about it is random."""
+    """Join each of n left nodes to each of m (by default n) right nodes; nothing is random."""
     num_left = _count("n", n)
     num_right = num_left if m is None else _count("m", m)
     left = np.repeat(np.arange(num_left), num_right)
@@ -106,9 +106,9 @@ def complete(rng: np.random.Generator, n: int, m: int | None = None) -> Bipartit
 def communities(
     rng: np.random.Generator, n: int, p_within: float, p_between: float
 ) -> BipartiteGraph:
-    """Join n and n nodes, more or less likely within than between the two halves of both sides.
+    """Join n and n nodes, with one probability within and another between two communities.
 
-    Nodes below n // 2 are one community, the others the second, on the left as on the right.
+    Nodes below n // 2 are one community, the rest the other, on the left as on the right.
     """
     within = _number("p_within", p_within, 0, 1)
     between = _number("p_between", p_between, 0, 1)
@@ -147,10 +147,10 @@ def ladder(rng: np.random.Generator, n: int) -> BipartiteGraph:
 def ladder_state(rng: np.random.Generator, n: int) -> FlowNetwork:
     """Match n − 1 pairs of `ladder` so that every augmenting path visits at least n nodes.
 
-    The two free nodes are in the first and the last column, so every path crosses all n; the
-    shortest has n nodes, or n + 1 if n is odd, the longest 2n. All matchings up to n = 8 have been
-    tried: from n = 2 on, none leaves only one path, and none forces a longer one. The same seed
-    gives the graph that `ladder` gives.
+    The two free nodes are in the first and last columns, so every path crosses all n; the shortest
+    has n nodes (n + 1 if n is odd), the longest 2n. Exhaustive search up to n = 8: for n >= 2 no
+    matching leaves only one path, and none forces a longer one. The same seed gives the graph that
+    `ladder` gives.
     """
     return residual_after(*_strip(rng, _count("n", n, low=1), LADDER))
 
@@ -158,9 +158,9 @@ def ladder_state(rng: np.random.Generator, n: int) -> FlowNetwork:
 def partly_matched(
     rng: np.random.Generator, n: int, p: float = 0.25, share: float = 0.4
 ) -> FlowNetwork:
-    """Match some nodes of G(n, n, p) greedily, a share of n drawn uniformly from 0 to `share`.
+    """Match some nodes of G(n, n, p) greedily, a fraction of n drawn uniformly from 0 to `share`.
 
-    The edges are tried in random order; there are fewer pairs where greed runs into a dead end.
+    The edges are tried in random order; there are fewer pairs where this runs into a dead end.
     """
     graph = uniform(rng, n, p=p)
     size = int(rng.uniform(0, _number("share", share, 0, 1)) * graph.num_left)
@@ -179,10 +179,10 @@ def partly_matched(
 def flow(
     rng: np.random.Generator, nodes: int, arcs: int, low: int = 1, high: int = 10
 ) -> FlowNetwork:
-    """Draw different arcs and their capacities, low and high included; node 0 sends to the last.
+    """Draw distinct arcs with capacities from low to high; node 0 is the source, the last the sink.
 
-    Arcs in both directions between two nodes may occur. They share a pair, whose sum int64 must
-    hold: hence the limit of `high`.
+    Arcs may run both ways between two nodes. They share a pair, whose sum must fit in int64: hence
+    the limit on `high`.
     """
     nodes = _count("nodes", nodes, low=2)
     arcs = _count("arcs", arcs, high=nodes * (nodes - 1))
@@ -198,7 +198,7 @@ def flow(
 def residual_after(
     graph: BipartiteGraph, matching: Sequence[tuple[int, int]] | npt.NDArray[np.integer[Any]]
 ) -> FlowNetwork:
-    """Build the network of `graph` with the capacities that are left once `matching` is its flow.
+    """Build the flow network of `graph` with the capacities that `matching`, as a flow, leaves.
 
     Args:
         graph: the nodes and edges; the network is that of `FlowNetwork.from_bipartite`.
@@ -237,13 +237,13 @@ class Parameter(NamedTuple):
     name: str
     kind: type[int] | type[float]
     default: float | None
-    """None if it is required, and where the function finds the default itself, as with m."""
+    """None if it is required, or if the function works it out, as with m."""
     is_required: bool
 
 
 @dataclass(frozen=True)
 class Family:
-    """A function that makes instances; its docstring and signature say the rest."""
+    """A function that makes instances, described by its own docstring and signature."""
 
     make: Callable[..., BipartiteGraph | FlowNetwork]
 
@@ -254,7 +254,7 @@ class Family:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Its keywords in order; the first argument of every family is the random generator."""
+        """Its keywords in order, without the random generator, which always comes first."""
         hints = get_type_hints(self.make)
         found: list[Parameter] = []
         for name, told in list(inspect.signature(self.make).parameters.items())[1:]:
@@ -286,8 +286,7 @@ def generate(
     """Make an instance of the family of that name.
 
     Raises:
-        InputError: there is no such family, it has no such parameter or needs one that is not
-            given, or a value is out of range.
+        InputError: an unknown family, an unknown or missing parameter, or a value out of range.
 
     >>> generate("path", np.random.default_rng(7), n=4)
     BipartiteGraph(4 + 4 nodes, 7 edges)
@@ -322,19 +321,19 @@ def _number(name: str, value: object, low: float, high: float) -> float:
 def _independent_edges(
     rng: np.random.Generator, num_left: int, num_right: int, p: float
 ) -> tuple[WideArray, WideArray]:
-    """Choose each pair with probability p: a binomial number of them, then which, all alike."""
+    """Choose each pair with probability p: draw how many, then which."""
     cells = num_left * num_right
     chosen = rng.choice(cells, rng.binomial(cells, p), replace=False, shuffle=False)
     return chosen // num_right, chosen % num_right
 
 
 def _regular_edges(rng: np.random.Generator, n: int, degree: int) -> tuple[WideArray, WideArray]:
-    """Lay `degree` random permutations over each other, then swap ends until no edge is double.
+    """Superimpose `degree` random permutations, then swap ends until no edge is double.
 
-    A swap turns the edges (u, v), (x, y) into (u, y), (x, v). It is made if neither is there yet,
-    so it keeps all degrees and makes no new double. It comes to an end as long as
-    2 * degree <= n: a double edge (u, v) leaves u and v at most degree − 1 different neighbours
-    each, so of all n * degree edges degree * (n − 2 * (degree − 1)) >= 2 * degree do as (x, y).
+    A swap turns the edges (u, v), (x, y) into (u, y), (x, v). It is made if neither exists yet, so
+    it keeps all degrees and makes no new double. This terminates as long as 2 * degree <= n: a
+    double edge (u, v) leaves u and v at most degree − 1 distinct neighbours each, so of all
+    n * degree edges degree * (n − 2 * (degree − 1)) >= 2 * degree will do as (x, y).
     """
     permutations = rng.permuted(np.tile(np.arange(n), (degree, 1)), axis=1)
     edges = (np.arange(n) * n + permutations).reshape(-1)
@@ -347,13 +346,13 @@ def _regular_edges(rng: np.random.Generator, n: int, degree: int) -> tuple[WideA
         left, right = edges[places] // n, edges[places] % n
         swapped = left * n + right[:, ::-1]
         is_absent = edges[np.searchsorted(edges, swapped) % len(edges)] != swapped
-        # Swaps of one round must not meet; the earlier goes first, and so the first never waits.
+        # Swaps in one round must not overlap; earlier ones win, so the first is always made.
         is_made = (is_absent & _is_first(places) & _is_first(swapped)).all(axis=1)
         edges[places[is_made]] = swapped[is_made]
 
 
 def _is_first(values: WideArray) -> BoolArray:
-    """Tell for each entry, in C order, whether none before it is the same."""
+    """Tell for each entry, in C order, whether it is the first of its value."""
     mask = np.zeros(values.size, np.bool_)
     mask[np.unique(values, return_index=True)[1]] = True
     return mask.reshape(values.shape)
@@ -362,10 +361,10 @@ def _is_first(values: WideArray) -> BoolArray:
 def _strip(
     rng: np.random.Generator, n: int, offsets: tuple[int, ...]
 ) -> tuple[BipartiteGraph, WideArray]:
-    """Join neighbours along a line, rename all nodes, and match every left i to right i + 1.
+    """Join neighbours along a line, shuffle all nodes, and match every left i to right i + 1.
 
     That leaves right 0 and the last left node free, one at each end. An augmenting path goes from
-    left i to right i (or i − 1 on a ladder), whose mate is left i − 1 (or i − 2): the whole way.
+    left i to right i (or i − 1 on a ladder), whose mate is left i − 1 (or i − 2): all the way.
     """
     n = _count("n", n)
     place = np.arange(n)

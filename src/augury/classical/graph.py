@@ -1,7 +1,7 @@
-"""Edges between two sets of nodes become a `BipartiteGraph`, the noun everything else starts from.
+"""Edges between two sets of nodes become a `BipartiteGraph`, where everything else starts.
 
 Invariants: `left` and `right` are read-only int32 arrays of equal length, sorted by (left, right)
-and free of duplicates, so two graphs with the same edges hold the same bytes. Memory grows with the
+and free of duplicates, so graphs with the same edges hold the same bytes. Memory grows with the
 edges, never with the product of the sides. Labels belong to the user; inside, nodes are numbers.
 """
 
@@ -36,7 +36,7 @@ class BipartiteGraph:
     """An undirected graph in which every edge joins a left node to a right node.
 
     The constructor takes node numbers in any order and merges duplicate edges. `left_labels[i]` is
-    the user's name of left node i; None means that the nodes are called 0, 1, 2, …. The sides are
+    the user's name for left node i; None means that the nodes are called 0, 1, 2, …. The sides are
     separate: left 0 and right 0 are two nodes.
 
     >>> BipartiteGraph(2, 3, np.array([1, 0, 1]), np.array([2, 0, 2]))
@@ -75,7 +75,7 @@ class BipartiteGraph:
     ) -> BipartiteGraph:
         """Build a graph from pairs of labels; nodes are numbered as they first appear.
 
-        Labels given for a side fix its nodes and their order, so that isolated nodes exist; an edge
+        Labels given for a side fix its nodes and their order, which allows isolated nodes; an edge
         to any other label is refused.
 
         >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("ann", "sing")])
@@ -90,16 +90,18 @@ class BipartiteGraph:
                 numbers.append(sides[0].number(left))
                 numbers.append(sides[1].number(right))
             except (TypeError, ValueError) as error:
-                raise InputError(f"edge {position} is {edge!r}: {_reason(error)}") from None
+                raise unpaired(
+                    f"edge {position}", edge, error, "a pair of hashable labels"
+                ) from None
         ends = np.asarray(numbers).reshape(-1, 2)
         labels = [side.labels() for side in sides]
         return cls(len(labels[0]), len(labels[1]), ends[:, 0], ends[:, 1], *labels)
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
-        """Read a biadjacency matrix: rows are left nodes, columns right ones, non-zeros edges.
+        """Read a biadjacency matrix: rows are left nodes, columns right nodes, non-zeros edges.
 
-        This is the structure alone: any numbers will do, and what they are does not count.
+        Only the structure counts: it makes no difference which numbers the entries are.
         """
         array = matrix_of_numbers(matrix, "biadjacency matrix")
         refuse_nan(array, "the biadjacency matrix")
@@ -107,17 +109,17 @@ class BipartiteGraph:
         return cls(array.shape[0], array.shape[1], left, right)
 
     def to_dense(self) -> BoolArray:
-        """Return the biadjacency matrix; only for graphs whose sides are small enough."""
+        """Return the biadjacency matrix, which must fit in memory."""
         matrix = np.zeros((self.num_left, self.num_right), np.bool_)
         matrix[self.left, self.right] = True
         return matrix
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix) -> BipartiteGraph:
-        """Read a sparse biadjacency matrix: the structure alone, whatever numbers it holds.
+        """Read the structure of a sparse biadjacency matrix, whatever numbers it holds.
 
-        Duplicate entries are summed, as SciPy does on every conversion, but exactly; an entry that
-        is then zero, explicit zeros among them, is not an edge.
+        Duplicate entries are summed, as SciPy does on every conversion, but exactly; an entry whose
+        sum is zero, like an explicit zero, is not an edge.
         """
         coo = without_zeros(matrix)
         return cls(coo.shape[0], coo.shape[1], coo.row, coo.col)
@@ -136,12 +138,11 @@ class BipartiteGraph:
     def from_networkx(
         cls, graph: nx.Graph[Any], top_nodes: Iterable[Label] | None = None
     ) -> BipartiteGraph:
-        """Read a NetworkX graph; the nodes keep their names as labels, directions do not count.
+        """Read a NetworkX graph; its nodes become labels.
 
-        This is the structure alone: attributes of the edges, weights and costs too, do not count.
-
-        The left side is `top_nodes`; without it, the nodes whose attribute `bipartite` is 0;
-        without that, the side of the first node, provided the graph is connected.
+        Only the structure counts: directions and edge attributes, including weights and costs, are
+        ignored. The left side is `top_nodes`; by default the nodes whose attribute `bipartite` is
+        0, or else the side of the first node, provided that the graph is connected.
 
         Raises:
             InputError: an edge joins two nodes of one side, the graph has an odd cycle, or it is
@@ -175,7 +176,7 @@ class BipartiteGraph:
 
     @property
     def num_edges(self) -> int:
-        """The number of different edges."""
+        """The number of distinct edges."""
         return len(self.left)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
@@ -187,17 +188,17 @@ class BipartiteGraph:
         return ((self.left_label(u), self.right_label(v)) for u, v in self.pairs())
 
     def left_label(self, node: int) -> Label:
-        """The user's name of a left node."""
+        """The user's name for a left node."""
         return node if self.left_labels is None else self.left_labels[node]
 
     def right_label(self, node: int) -> Label:
-        """The user's name of a right node."""
+        """The user's name for a right node."""
         return node if self.right_labels is None else self.right_labels[node]
 
     def edge_index(
         self, left: npt.NDArray[np.integer[Any]], right: npt.NDArray[np.integer[Any]]
     ) -> WideArray:
-        """Return the position of each (left, right) pair among the edges, −1 for no such edge."""
+        """Return the position of each (left, right) pair among the edges, −1 for non-edges."""
         known = (left >= 0) & (left < self.num_left) & (right >= 0) & (right < self.num_right)
         # The edges are sorted by these keys, and int64 holds any product of sides.
         keys = self.left.astype(np.int64) * self.num_right + self.right
@@ -217,8 +218,6 @@ class BipartiteGraph:
             and self.left_labels == other.left_labels
             and self.right_labels == other.right_labels
         )
-
-    __hash__ = None  # type: ignore[assignment]  # compared by value, like the arrays it holds
 
     def __repr__(self) -> str:
         sides = f"{self.num_left:,} + {self.num_right:,} nodes"
@@ -246,9 +245,9 @@ class LabelIndex:
 
 
 def whole_number(value: object, what: str) -> int:
-    """Return a count or a node number as a Python int; NumPy's integers count, 2.0 does not."""
+    """Return a count or node number as a Python int; NumPy integers are fine, 2.0 is not."""
     try:
-        return index(value)  # type: ignore[arg-type]  # whatever it is, index() knows
+        return index(value)  # type: ignore[arg-type]  # index() checks it
     except TypeError:
         raise InputError(f"{what} is {value!r}, not a whole number") from None
 
@@ -280,10 +279,8 @@ def _sorted_without_duplicates(
     key += right
     if (key[1:] > key[:-1]).all():
         return left, right
-    # In place, for a large graph: np.unique would hold two more copies.
-    key.sort()
-    is_new = np.ones(len(key), np.bool_)
-    np.not_equal(key[1:], key[:-1], out=is_new[1:])
+    key.sort()  # in place, for large graphs: np.unique would hold two more copies
+    is_new = starts_run(key)
     if not is_new.all():
         key = key[is_new]
     left = (key // num_right).astype(np.int32)
@@ -291,8 +288,15 @@ def _sorted_without_duplicates(
     return left, key.astype(np.int32)
 
 
+def starts_run(key: WideArray) -> BoolArray:
+    """Tell for each sorted key whether it differs from the one before it."""
+    is_new = np.ones(len(key), np.bool_)
+    np.not_equal(key[1:], key[:-1], out=is_new[1:])
+    return is_new
+
+
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the array, now read-only: a graph that is shared must not change under its owners."""
+    """Make the array read-only and return it: a shared graph must not change."""
     if not array.flags.owndata:
         array = array.copy()
     array.flags.writeable = False
@@ -308,12 +312,12 @@ def checked_labels(
     names = as_labels(labels, what.replace("_", " "))
     if len(names) != count:
         raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    # The labels 0, 1, 2, … say nothing that the numbers do not.
+    # The labels 0, 1, 2, … say no more than the numbers.
     return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
 
 
 def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
-    """Return the labels as a tuple after checking that they can be told apart."""
+    """Return the labels as a tuple after checking that all are hashable and different."""
     names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
     try:
         num_different = len(set(names))
@@ -327,7 +331,7 @@ def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
 
 
 def unmasked(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
-    """Return an array; refuses masked entries, whose mask NumPy would drop without a word."""
+    """Return an array; refuse masked entries, whose mask NumPy would silently drop."""
     is_masked: Any = getattr(cast("Any", values), "mask", False)
     if isinstance(values, np.ndarray) and np.any(is_masked):
         raise InputError(f"there are masked entries in the {what}: fill them, as .filled(0) does")
@@ -344,7 +348,7 @@ def matrix_of_numbers(matrix: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
 
 
 def refuse_text(array: npt.NDArray[Any], what: str) -> None:
-    """Raise InputError unless the array's type is one of numbers; an object could be anything."""
+    """Raise InputError unless the array has a numeric type; an object could be anything."""
     kind = array.dtype.kind
     if kind in "biufc":
         return
@@ -357,12 +361,12 @@ def refuse_text(array: npt.NDArray[Any], what: str) -> None:
 
 
 def _is_wide(value: object) -> bool:
-    """Tell whether NumPy could hold it as a number; NaN is none."""
+    """Tell whether it is a number that fits in 64 bits; NaN is not."""
     return isinstance(value, int | float) and -(2**63) <= value < 2**64
 
 
 def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
-    """Raise InputError if an entry is not a number: it is neither an edge nor none."""
+    """Raise InputError if an entry is NaN, which neither is an edge nor is none."""
     if array.dtype.kind in "fc" and np.isnan(array).any():
         position = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
         raise InputError(f"{what} has an entry that is not a number (NaN) at {position}")
@@ -376,13 +380,13 @@ def without_zeros(matrix: Any) -> Any:
         raise InputError(f"expected a SciPy sparse matrix, got {type(matrix).__name__}")
     if matrix.ndim != 2:
         raise InputError(f"a sparse matrix must have two dimensions, not {matrix.ndim}")
-    # The COO form shares the user's memory; what changes below is the CSR copy, duplicates summed.
+    # The COO form shares the user's memory; only the CSR copy, with duplicates summed, is changed.
     try:
         coo: Any = scipy.sparse.coo_array(matrix)
         csr: Any = coo.tocsr()
     except ValueError as error:  # an index beyond the shape
         raise InputError(f"the sparse matrix is damaged: {error}") from None
-    if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may be too narrow
+    if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may overflow
         csr = _summed_exactly(coo)
     refuse_nan(csr.data, "the sparse matrix")
     csr.eliminate_zeros()
@@ -402,7 +406,7 @@ def _summed_exactly(coo: Any) -> Any:
         return coo.astype(np.int64).tocsr()
     if data.dtype != np.uint64:
         data = data.astype(np.int64)
-    # Halves of 32 bits add up within 64, so the carry tells an overflow without overflowing.
+    # Sums of 32-bit halves fit in 64 bits, so the carry reveals an overflow.
     low, high = (
         cast("Any", scipy.sparse.coo_array((half.astype(np.int64), coo.coords), coo.shape)).tocsr()
         for half in (data & 0xFFFFFFFF, data >> 32)
@@ -417,8 +421,10 @@ def _summed_exactly(coo: Any) -> Any:
     return high
 
 
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, InputError) else "expected a pair of hashable labels"
+def unpaired(name: str, entry: object, error: Exception, expected: str) -> InputError:
+    """Return the refusal of an entry that could not be unpacked or looked up."""
+    reason = error if isinstance(error, InputError) else f"expected {expected}"
+    return InputError(f"{name} is {entry!r}: {reason}")
 
 
 def _networkx_sides(graph: nx.Graph[Any], top_nodes: Iterable[Label] | None) -> dict[Label, bool]:
@@ -448,10 +454,10 @@ def _networkx_sides(graph: nx.Graph[Any], top_nodes: Iterable[Label] | None) -> 
 def sides_of_connected(
     nodes: Iterable[Label], edges: Iterable[tuple[Label, Label]], remedy: str
 ) -> dict[Label, bool]:
-    """Tell for each node of a connected graph whether it is on the left, as the first one is.
+    """Tell for each node of a connected graph whether it is on the left, where the first one is.
 
     Raises:
-        InputError: the graph has separate parts, for which the remedy is, or an odd cycle.
+        InputError: the graph has an odd cycle, or separate parts; `remedy` says what to do then.
     """
     neighbours: dict[Label, set[Label]] = {node: set() for node in nodes}
     for u, v in edges:
@@ -467,7 +473,7 @@ def sides_of_connected(
 
 
 def two_colouring(neighbours: Mapping[Label, Iterable[Label]]) -> tuple[dict[Label, bool], int]:
-    """Colour every part so that each edge joins two colours, first nodes True; count the parts.
+    """Two-colour the nodes, the first of each part True; also count the parts.
 
     Raises:
         InputError: there is an odd cycle; the message names it.
@@ -493,7 +499,7 @@ def two_colouring(neighbours: Mapping[Label, Iterable[Label]]) -> tuple[dict[Lab
 
 
 def _odd_cycle(parent: dict[Label, Label | None], u: Label, v: Label) -> list[Label]:
-    """Close the two tree paths from u and v, which share an edge and a colour, at their meeting."""
+    """Join the tree paths from u and v, neighbours of one colour, where they meet."""
 
     def ancestors(node: Label | None) -> list[Label]:
         line: list[Label] = []

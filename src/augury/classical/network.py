@@ -1,4 +1,4 @@
-"""Arcs with capacities become a `FlowNetwork`; a `BipartiteGraph` that of its matchings.
+"""Arcs with capacities, or a `BipartiteGraph`, become a `FlowNetwork`.
 
 Arcs are stored in pairs: `arc ^ 1` is the reverse of `arc`, so
 
@@ -23,7 +23,6 @@ import numpy.typing as npt
 from augury.classical.graph import (
     MAX_NODES,
     BipartiteGraph,
-    BoolArray,
     IntArray,
     Label,
     LabelIndex,
@@ -32,7 +31,9 @@ from augury.classical.graph import (
     frozen,
     matrix_of_numbers,
     node_numbers,
+    starts_run,
     unmasked,
+    unpaired,
     whole_number,
     without_zeros,
 )
@@ -48,7 +49,7 @@ MAX_CAPACITY = 2**63 - 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlowNetwork:
-    """A directed network with integer capacities, a source and a sink; not only bipartite ones.
+    """A directed graph with integer capacities, a source and a sink; it need not be bipartite.
 
     `capacity` doubles as the residual of the empty flow. Use `from_arcs` for arcs in any order;
     the constructor takes arcs already in pairs and checks them.
@@ -129,7 +130,7 @@ class FlowNetwork:
 
     @classmethod
     def from_bipartite(cls, graph: BipartiteGraph) -> FlowNetwork:
-        """Build the unit network whose integer flows are the matchings of `graph`.
+        """Build the unit-capacity network whose integer flows are the matchings of `graph`.
 
         Node 0 is the source; left node i is 1 + i; right node j is 1 + num_left + j; the sink is
         last. Pairs: source to each left node, then the edges in order, then each right node to the
@@ -167,26 +168,15 @@ class FlowNetwork:
                 tails.append(index.number(tail))
                 heads.append(index.number(head))
             except (TypeError, ValueError) as error:
-                reason = (
-                    error if isinstance(error, InputError) else "expected (tail, head, capacity)"
-                )
-                raise InputError(f"arc {position} is {arc!r}: {reason}") from None
+                raise unpaired(f"arc {position}", arc, error, "(tail, head, capacity)") from None
             capacities.append(capacity)
         try:
             ends = index.number(source), index.number(sink)
         except TypeError:
             raise InputError("source and sink must be hashable, such as text or numbers") from None
         names = index.labels()
-        capacity = as_capacities(capacities)
-        return cls.from_arcs(
-            len(names),
-            np.asarray(tails),
-            np.asarray(heads),
-            capacity,
-            source=ends[0],
-            sink=ends[1],
-            labels=names,
-        )
+        columns = np.asarray(tails), np.asarray(heads), as_capacities(capacities)
+        return cls.from_arcs(len(names), *columns, source=ends[0], sink=ends[1], labels=names)
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike, source: int, sink: int) -> FlowNetwork:
@@ -198,14 +188,14 @@ class FlowNetwork:
         return cls.from_arcs(len(array), tail, head, amount, source=source, sink=sink)
 
     def to_dense(self) -> WideArray:
-        """Return the capacity matrix; only for networks of few nodes."""
+        """Return the capacity matrix, which must fit in memory."""
         return self.to_scipy().toarray()
 
     @classmethod
     def from_scipy(
         cls, matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, source: int, sink: int
     ) -> FlowNetwork:
-        """Read a square sparse capacity matrix; duplicates are summed exactly, zeros no arcs."""
+        """Read a square sparse capacity matrix; duplicates add up exactly, zeros are no arcs."""
         coo = without_zeros(matrix)
         _refuse_oblong(coo.shape)
         return cls.from_arcs(coo.shape[0], coo.row, coo.col, coo.data, source=source, sink=sink)
@@ -224,8 +214,8 @@ class FlowNetwork:
     ) -> FlowNetwork:
         """Read a NetworkX graph as NetworkX's own flow functions do.
 
-        An undirected edge carries flow either way. A missing or infinite capacity has no limit; it
-        is stored as one more than all finite capacities together, which no flow can fill.
+        An undirected edge carries flow either way. A missing or infinite capacity means no limit:
+        it is stored as one more than the sum of all finite capacities, which no flow can fill.
 
         Raises:
             InputError: source or sink is not a node, a capacity is not a whole number of at least
@@ -262,11 +252,11 @@ class FlowNetwork:
 
     @property
     def num_arcs(self) -> int:
-        """The number of arcs, reverse ones included: always even."""
+        """The number of arcs, reverse arcs included: always even."""
         return len(self.sender)
 
     def label(self, node: int) -> Label:
-        """The user's name of a node."""
+        """The user's name for a node."""
         return node if self.labels is None else self.labels[node]
 
     def arcs(self) -> Iterator[tuple[Label, Label, int]]:
@@ -287,13 +277,13 @@ class FlowNetwork:
         return self.capacity - residual
 
     def amounts_from(self, arcs: Iterable[tuple[Label, Label, int]]) -> WideArray:
-        """Return what each arc carries, from (tail, head, amount) with the user's labels.
+        """Return what each arc carries, given (tail, head, amount) with the user's labels.
 
-        Amounts on the same arc add up. What goes back from head to tail is on another arc, with a
-        capacity of its own, and is not taken off.
+        Amounts on the same arc add up. What flows back from head to tail is on another arc, which
+        has its own capacity, and is not subtracted.
 
         Raises:
-            InputError: a label or an arc that the network does not have.
+            InputError: an unknown label or arc.
         """
         index = LabelIndex(self.labels or range(self.num_nodes), "")
         ends, amounts = compact_list("q"), compact_list("q")
@@ -302,8 +292,7 @@ class FlowNetwork:
                 tail, head, amount = entry
                 ends.extend((index.number(tail), index.number(head)))
             except (TypeError, ValueError) as error:
-                reason = error if isinstance(error, InputError) else "expected (tail, head, amount)"
-                raise InputError(f"entry {position} is {entry!r}: {reason}") from None
+                raise unpaired(f"entry {position}", entry, error, "(tail, head, amount)") from None
             fault = capacity_fault(amount)
             if fault:
                 raise InputError(f"the flow from {tail!r} to {head!r} {fault}")
@@ -326,12 +315,12 @@ class FlowNetwork:
         return np.where(np.append(key, -1)[arc] == wanted, arc, -1)
 
     def amounts_on(self, arcs: WideArray, amounts: Iterable[int]) -> WideArray:
-        """Return what each arc carries, from amounts on some: those on the same arc add up.
+        """Return what each arc carries, given amounts on some arcs; those on the same arc add up.
 
         Raises:
             InputError: a sum is beyond 64 bits.
         """
-        total: dict[int, int] = {}  # of Python's integers, which do not overflow
+        total: dict[int, int] = {}  # Python integers do not overflow
         for arc, amount in zip(arcs.tolist(), amounts, strict=True):
             total[arc] = total.get(arc, 0) + amount
         if max(total.values(), default=0) > MAX_CAPACITY:
@@ -343,7 +332,7 @@ class FlowNetwork:
         return carried
 
     def value(self, residual: WideArray) -> int:
-        """Return how much flow leaves the source, as a Python int: a sum may pass int64."""
+        """Return the net flow out of the source, as a Python int: the sum may exceed int64."""
         out = self.sender == self.source
         return sum(self.capacity[out].tolist()) - sum(residual[out].tolist())
 
@@ -358,18 +347,16 @@ class FlowNetwork:
             and np.array_equal(self.capacity, other.capacity)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # compared by value, like the arrays it holds
-
     def __repr__(self) -> str:
         ends = f"{self.label(self.source)} → {self.label(self.sink)}"
         return f"FlowNetwork({self.num_nodes:,} nodes, {self.num_arcs // 2:,} arc pairs, {ends})"
 
 
 def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
-    """Return capacities as int64; whole floats are taken, anything else is refused by position."""
+    """Return capacities as int64; whole floats are accepted, anything else is refused."""
     array = unmasked(values, "capacities")
     if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
-        array = np.array(values, object)  # a float among Python ints must not round the others
+        array = np.array(values, object)  # a float among Python ints must not round them
     if array.ndim != 1:
         raise InputError(f"capacities must be one row of numbers, not {array.ndim}-dimensional")
     if array.size == 0:
@@ -392,7 +379,7 @@ def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
 
 
 def capacity_fault(value: Any) -> str:
-    """Say what is wrong with a capacity, in words that follow "the capacity"; "" if nothing is."""
+    """Say what is wrong with a capacity, to follow "the capacity"; "" if nothing is."""
     # NumPy would round MAX_CAPACITY to compare it with a float.
     if isinstance(value, np.floating):
         value = float(cast("Any", value))
@@ -410,30 +397,23 @@ def capacity_fault(value: Any) -> str:
 
 
 def _pair_keys(u: IntArray, v: IntArray, num_nodes: int) -> WideArray:
-    """Return a number for each pair of nodes, whichever of the two comes first."""
+    """Return a number for each unordered pair of nodes."""
     key = np.minimum(u, v).astype(np.int64)
     key *= num_nodes
     key += np.maximum(u, v)
     return key
 
 
-def _is_new(key: WideArray) -> BoolArray:
-    """Tell of each sorted key whether it differs from the one before."""
-    is_new = np.ones(len(key), np.bool_)
-    np.not_equal(key[1:], key[:-1], out=is_new[1:])
-    return is_new
-
-
 def _merged(key: WideArray, amount: WideArray) -> tuple[WideArray, WideArray]:
-    """Sum the amounts of equal keys; returns the different keys, sorted, and their sums."""
+    """Sum the amounts of equal keys; return the distinct keys, sorted, and their sums."""
     order = np.argsort(key, kind="stable")
     key, amount = key[order], amount[order]
     del order
-    is_new = _is_new(key)
+    is_new = starts_run(key)
     if is_new.all():
         return key, amount
     starts = np.flatnonzero(is_new)
-    # Sums of 2³¹ halves of 32 bits fit in 64, so the carry tells an overflow without overflowing.
+    # Sums of 2³¹ 32-bit halves fit in 64 bits, so the carry reveals an overflow.
     low = np.add.reduceat(amount & 0xFFFFFFFF, starts)
     high = np.add.reduceat(amount >> 32, starts) + (low >> 32)
     if (high >= 2**31).any():
@@ -444,10 +424,10 @@ def _merged(key: WideArray, amount: WideArray) -> tuple[WideArray, WideArray]:
 def _in_pairs(
     key: WideArray, amount: WideArray, num_nodes: int
 ) -> tuple[IntArray, IntArray, WideArray]:
-    """Return sender, receiver and capacity of the pairs whose arcs have these keys, sorted."""
+    """Return sender, receiver and capacity of the pairs whose arcs have these sorted keys."""
     is_odd = (key & 1).astype(np.bool_)
     key = key >> 1
-    is_new = _is_new(key)
+    is_new = starts_run(key)
     place = np.cumsum(is_new)  # the pair of each arc, from 1
     place -= 1
     place *= 2
@@ -471,7 +451,7 @@ def _refuse_oblong(shape: tuple[int, ...]) -> None:
 
 def _refuse_double_pairs(low: IntArray, high: IntArray, num_nodes: int) -> None:
     key = _pair_keys(low, high, num_nodes)
-    if (key[1:] > key[:-1]).all():  # as every constructor here leaves them
+    if (key[1:] > key[:-1]).all():  # as the class methods make them
         return
     key.sort()
     double = np.flatnonzero(key[1:] == key[:-1])

@@ -1,14 +1,15 @@
-"""Executors run whole graphs and every decision is judged: evaluation through simulation.
+"""Flow networks and an executor become `Run`s, every decision judged: evaluation by simulation.
 
 `simulate` is Algorithm 2 of the paper for many graphs at once. The run itself is `ford_fulkerson`;
 here its rounds are compared with the truth, which is computed from the residual alone, so that a
-failure can be put down to a subroutine.
+failure can be attributed to a subroutine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Run:
     ending: Verdict = Verdict.GOES_ON
     rounds: int = 0
     asked: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DECISIONS, 0))
-    """How often each decision was asked for."""
+    """How often each decision was requested."""
     wrong: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DECISIONS, 0))
     """How often it was wrong."""
 
@@ -48,14 +49,14 @@ class Run:
 
     @property
     def error(self) -> int:
-        """By how much the flow falls short."""
+        """How far the flow falls short."""
         return self.maximum - self.value
 
 
 DECISIONS = ("search", "reach", "bottleneck", "empty_path", "augmentation")
 """search: a legal path where one exists. reach: whether the sink is reachable. bottleneck: its
 value. empty_path: a bottleneck of 0 recognised, the paper's true negatives. augmentation: a path's
-capacities.
+residuals.
 """
 
 
@@ -73,7 +74,7 @@ def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
 
 def simulate(
     networks: Sequence[FlowNetwork],
-    subroutines: Subroutines,
+    subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
     settings: Settings | None = None,
     maxima: Sequence[int] | None = None,
@@ -81,11 +82,11 @@ def simulate(
     """Run every network once and judge every decision.
 
     Args:
-        networks: may differ in size; each is run as if alone.
+        networks: of any sizes; each is run as if alone.
         subroutines: the executor.
         rngs: the generator of each network's weights.
         settings: how failures end a run.
-        maxima: the maximum flow values, where they are known already.
+        maxima: the maximum flow values, if already known.
     """
     known = maximum_values(networks) if maxima is None else maxima
     runs = [Run(maximum=value) for value in known]
@@ -103,8 +104,8 @@ def simulate(
     return runs
 
 
-def _judged(round_: Round) -> dict[str, tuple[WideArray, WideArray]]:
-    """Count for each graph how often each decision was asked for and wrong in this round."""
+def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:
+    """Count how often each graph's decisions were requested and wrong in this round."""
     batch, tried = round_.batch, round_.tried
     has_path = reachable(batch, round_.residual)[-1][batch.sink]
     is_done = round_.verdict == Verdict.DONE

@@ -1,11 +1,11 @@
 """Flow networks become `Trace`s: every step of every round of classical Ford-Fulkerson.
 
 The rounds are those of `ford_fulkerson` with Bellman-Ford over random weights (paper, section 3).
-Each round holds what the network is trained to repeat: distances and predecessors after each
+Each round holds what a neural network is trained to repeat: distances and predecessors after each
 Bellman-Ford step, reached bits after each breadth-first step, the path and its bottleneck. The last
-round, in which no path is left, is there too. Steps are stored only as far as they change: row 0 is
-the start, the last row the fixed point. The graphs of a batch advance side by side, yet each is
-traced as if alone.
+round, in which no path is left, is included. Steps are stored only as long as something changes:
+row 0 is the start, the last row the fixed point. The graphs of a batch advance side by side, yet
+each is traced as if alone.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ import numpy.typing as npt
 
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
-    BELLMAN_FORD,
     Round,
+    Subroutines,
     Tree,
     WeightArray,
     bellman_ford,
     ford_fulkerson,
     reachable,
+    sink_unreached,
+    smallest_residual,
+    subtract,
 )
 from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import FlowNetwork
@@ -34,7 +37,7 @@ from augury.classical.network import FlowNetwork
 
 @dataclass(frozen=True)
 class TracedRound:
-    """One round on one graph; nodes and arcs are numbered as in its network."""
+    """One round on one graph; nodes and arcs are numbered as in its flow network."""
 
     residual: WideArray
     """(arc,): before the round."""
@@ -54,7 +57,7 @@ class TracedRound:
 
 @dataclass(frozen=True)
 class Trace:
-    """All rounds on one network."""
+    """All rounds on one flow network."""
 
     network: FlowNetwork
     rounds: tuple[TracedRound, ...]
@@ -64,14 +67,14 @@ def record(networks: Sequence[FlowNetwork], rng: np.random.Generator, bits: int 
     """Trace every network; each draws its weights from a generator spawned from `rng`.
 
     Args:
-        networks: may differ in size; one whose capacity is a residual starts from that state.
+        networks: of any sizes; one whose capacity is a residual starts from that state.
         rng: network k uses its k-th child, so a trace does not depend on its neighbours.
         bits: width of a distance; longer ones saturate (see `bellman_ford`).
     """
     rounds: list[list[TracedRound]] = [[] for _ in networks]
     search = partial(_remembering_search, bits=bits)
     dtype = np.min_scalar_type(2**bits - 1)
-    executor = BELLMAN_FORD._replace(search=search)
+    executor = Subroutines(search, smallest_residual, subtract, sink_unreached)
     for round_ in ford_fulkerson(Batch.of(networks), executor, rng.spawn(len(networks))):
         for graph, traced in zip(round_.batch.graphs, _split(round_, dtype), strict=True):
             rounds[int(graph)].append(traced)
@@ -79,25 +82,24 @@ def record(networks: Sequence[FlowNetwork], rng: np.random.Generator, bits: int 
 
 
 class _Steps(NamedTuple):
-    """All steps of a search, row 0 before the first one; nodes × steps, so only traces have it."""
+    """All steps of a search, from row 0 before the first: memory grows with nodes × steps."""
 
     distance: WideArray
-    """(step, node): infinity for nodes that were not reached."""
+    """(step, node): infinity for unreached nodes."""
     arc: IntArray
     """(step, node): the arc by which each node was reached, −1 for the source and the unreached."""
 
 
 def _remembering_search(
     batch: Batch, residual: WideArray, weights: WeightArray, /, *, bits: int
-) -> Tree:
+) -> Tree[_Steps]:
     distances, arcs = zip(*bellman_ford(batch, residual, weights, bits), strict=True)
     return Tree(arcs[-1], _Steps(np.stack(distances), np.stack(arcs)))
 
 
-def _split(round_: Round, dtype: np.dtype[np.unsignedinteger]) -> list[TracedRound]:
-    """Cut a round of the batch into one traced round for each graph."""
+def _split(round_: Round[_Steps], dtype: np.dtype[np.unsignedinteger]) -> list[TracedRound]:
+    """Split a round of the batch into one traced round per graph."""
     batch, steps = round_.batch, round_.tree.memory
-    assert isinstance(steps, _Steps)
     reached = reachable(batch, round_.residual)
     predecessor = np.full(steps.arc.shape, -1, np.int32)
     predecessor[steps.arc >= 0] = batch.sender[steps.arc[steps.arc >= 0]]
@@ -129,37 +131,8 @@ def _split(round_: Round, dtype: np.dtype[np.unsignedinteger]) -> list[TracedRou
 
 
 def _last_change(batch: Batch, steps: npt.NDArray[np.generic]) -> WideArray:
-    """Return for each graph the last row of (step, node) that differs from the row before it."""
+    """Return for each graph the last row of (step, node) that differs from the one before it."""
     step, node = np.nonzero(steps[1:] != steps[:-1])
     last = np.zeros(batch.num_graphs, np.int64)
     np.maximum.at(last, batch.node_graph[node], step + 1)
     return last
-
-
-def describe(trace: Trace) -> str:
-    """Write a trace as text that a person can check by hand."""
-    network = trace.network
-    ends = zip(network.sender.tolist(), network.receiver.tolist(), strict=True)
-    names = [f"{network.label(u)}→{network.label(v)}" for u, v in ends]
-    lines = [f"{network.num_nodes} nodes, source {network.label(network.source)}, "
-             f"sink {network.label(network.sink)}"]  # fmt: skip
-    for number, traced in enumerate(trace.rounds):
-        lines.append(f"round {number}")
-        usable = np.flatnonzero(traced.residual > 0)
-        shown = (f"{names[a]} {traced.residual[a]}/{traced.weights[a]}" for a in usable)
-        lines.append("  residual/weight  " + "  ".join(shown))
-        for step, (distance, before) in enumerate(
-            zip(traced.distance, traced.predecessor, strict=True)
-        ):
-            shown = (
-                f"{network.label(node)}:∞" if before[node] < 0
-                else f"{network.label(node)}:{far}←{network.label(int(before[node]))}"
-                for node, far in enumerate(distance.tolist())
-            )  # fmt: skip
-            lines.append(f"  distance {step}  " + " ".join(shown))
-        for step, bits in enumerate(traced.reached):
-            shown = (str(network.label(int(node))) for node in np.flatnonzero(bits))
-            lines.append(f"  reached {step}  " + " ".join(shown))
-        path = "  ".join(names[int(arc)] for arc in traced.path) or "none"
-        lines.append(f"  path {path}, bottleneck {traced.bottleneck}")
-    return "\n".join(lines) + "\n"

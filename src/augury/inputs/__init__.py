@@ -12,9 +12,9 @@
     dict of lists                   the right nodes of each left node
     NetworkX graph                  bipartite; with source and sink, a flow network
 
-A graph is known by its class's name and module, so that no library is imported only to be told
-that the graph is not one of its own. What can be read in two ways is refused with both ways named,
-and so are costs, which would be ignored (`costs`).
+A graph is recognised by its class's name and module, so no library is imported just to find that
+the graph is not one of its own. Ambiguous input is refused with both readings named; so are costs,
+which would be ignored (`costs`).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def as_graph(
     """Read a graph from any of the forms above.
 
     Args:
-        graph: what holds it.
-        source: makes it a flow network, together with `sink`: a node's label, or its number where
-            there are no labels.
+        graph: whatever holds it.
+        source: with `sink`, makes it a flow network: a node's label, or its number if there are no
+            labels.
         sink: see `source`.
         needs_sink: whether a source alone is too little; if not, any other node stands in for it.
 
     Raises:
-        InputError: the graph is not what it should be, or only one of source and sink is given.
+        InputError: the graph is not valid, or only one of source and sink is given.
         TypeError: it is none of the forms above.
     """
     if not needs_sink and source is not None and sink is None:
@@ -131,7 +131,7 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
 
 
 def _is_one(graphs: Any) -> bool:
-    """Tell one graph from many; a list may be either, and here it is many."""
+    """Tell one graph from many; a list, which could be either, counts as many."""
     return not is_rows(graphs) and any(is_form(graphs) for is_form, _ in FORMS)
 
 
@@ -153,7 +153,7 @@ def _is_networkx(graph: Any) -> bool:
 
 
 def _from_networkx(graph: Any, ends: Ends | None) -> Graph:
-    """Read the structure, and capacities for a flow; weights would be ignored."""
+    """Read the structure, and for a flow the capacities; refuse weights, which would be ignored."""
     noun = "BipartiteGraph" if ends is None else "FlowNetwork"
     attributes = [given for _, _, given in graph.edges(data=True) if given]
     for name in ("weight", "cost"):
@@ -178,4 +178,4 @@ FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Ends | None], Graph]]] =
     (is_adjacency, from_adjacency),
     (_is_networkx, _from_networkx),
 ]
-"""(what it is known by, how it is read), the first that fits."""
+"""(how a form is recognised, how it is read), the first match."""

@@ -1,8 +1,8 @@
 """Matrices become graphs: arrays, tensors and SciPy's sparse matrices.
 
-Rows are left nodes, columns right ones, and what is not 0 an edge; with source and sink an entry is
-the capacity of an arc. Entries that differ are costs, which would be ignored, and two rows or
-columns of whole numbers can be the ends of edges as well: both are refused.
+Rows are left nodes, columns right nodes, and non-zeros edges; with source and sink an entry is the
+capacity of an arc. Entries that differ are costs, which would be ignored, and two rows or columns
+of whole numbers could also be the ends of edges: both are refused.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def is_sparse(graph: Any) -> bool:
 
 
 def as_array(graph: Any, what: str = "tensor") -> npt.NDArray[Any]:
-    """Return an array or a tensor of any device, layout and type as an array."""
+    """Return an array, or a tensor of any device, layout and type, as an array."""
     if isinstance(graph, np.ndarray):
         return unmasked(graph, what)
     try:
         return _as_numpy(_widened(graph).to_dense() if _is_sparse_tensor(graph) else graph)
-    except (RuntimeError, TypeError) as error:  # no data behind it, or a type of its own
+    except (RuntimeError, TypeError) as error:  # a tensor without data, or of an unknown type
         reason = str(error).partition("\n")[0]
         raise InputError(f"the {what} cannot be read as an array: {reason}") from None
 
@@ -51,36 +51,34 @@ def from_array(graph: Any, ends: Ends | None) -> Graph:
         _refuse_labels(array)
     read = BipartiteGraph.from_dense(array)
     _refuse_two_readings(array)
-    if numbers_differ(array):
-        raise ignored("the entries of the matrix differ", "give `matrix != 0` for its edges alone")
+    _refuse_costs(array)
     return read
 
 
 def from_sparse(graph: Any, ends: Ends | None) -> Graph:
-    """Read a sparse matrix; duplicate entries are summed, but costs are what differs before."""
+    """Read a sparse matrix; entries are compared, as costs, before duplicates are summed."""
     matrix = _tensor_as_scipy(graph) if _is_sparse_tensor(graph) else graph
     if ends is not None:
         return FlowNetwork.from_scipy(matrix, *ends)
     read = BipartiteGraph.from_scipy(matrix)
-    if numbers_differ(matrix.tocoo(copy=False).data):
-        raise ignored("the entries of the matrix differ", "give `matrix != 0` for its edges alone")
+    _refuse_costs(matrix.tocoo(copy=False).data)
     return read
 
 
 def as_stack(graphs: Any) -> npt.NDArray[Any] | None:
-    """Return many graphs as one (graph, left, right) array of numbers, if that is their form."""
+    """Return many graphs as one (graph, left, right) array of numbers, if they are one."""
     if not is_array(graphs):
         return None
     array = as_array(graphs, "stack of graphs")
     if array.ndim != 3 or array.dtype.kind not in "biuf":
         return None
     if _has_two_readings(array) or graphs_differ(array):  # NaN differs too
-        return None  # to be refused with the graph's number
+        return None  # as_graphs refuses it with the graph's number
     return array
 
 
 def _refuse_labels(array: npt.NDArray[Any]) -> None:
-    """Raise InputError for text and objects, with the way round where they can be pairs."""
+    """Raise InputError for text and objects, with a hint if they could be pairs."""
     try:
         refuse_text(array, "the matrix")
     except InputError as error:
@@ -89,8 +87,13 @@ def _refuse_labels(array: npt.NDArray[Any]) -> None:
         raise InputError(f"{error}; pairs of nodes are a list, array.tolist()") from None
 
 
+def _refuse_costs(entries: npt.NDArray[Any]) -> None:
+    if numbers_differ(entries):
+        raise ignored("the entries of the matrix differ", "give `matrix != 0` for its edges alone")
+
+
 def _refuse_two_readings(array: npt.NDArray[Any]) -> None:
-    """Raise InputError for what can be a matrix and the two ends of edges, as in PyG."""
+    """Raise InputError for what could be a matrix or, as in PyG, the two ends of edges."""
     if not _has_two_readings(array):
         return
     rows, columns = array.shape
@@ -102,7 +105,7 @@ def _refuse_two_readings(array: npt.NDArray[Any]) -> None:
 
 
 def _has_two_readings(array: npt.NDArray[Any]) -> bool:
-    """Tell two rows or columns of whole numbers that are not only 0 and 1."""
+    """Tell two rows or columns of whole numbers that are not all 0 and 1."""
     if 2 not in array.shape[-2:] or array.dtype.kind not in "iu" or not array.size:
         return False
     return bool(array.min() < 0 or array.max() > 1)
@@ -113,7 +116,7 @@ def _is_sparse_tensor(graph: Any) -> bool:
 
 
 def _tensor_as_scipy(tensor: Any) -> Any:
-    """Return a sparse tensor as SciPy's COO, entry by entry: PyTorch would sum duplicates here."""
+    """Return a sparse tensor as SciPy's COO, duplicates kept: PyTorch would sum them."""
     import scipy.sparse
 
     coo = tensor if str(tensor.layout) == "torch.sparse_coo" else tensor.to_sparse_coo()
@@ -124,7 +127,7 @@ def _tensor_as_scipy(tensor: Any) -> Any:
 
 
 def _widened(tensor: Any) -> Any:
-    """Return a sparse tensor in 64 bits, in which duplicates may then be summed."""
+    """Return a sparse tensor in 64 bits, so that duplicates can be summed."""
     if tensor.is_complex():
         return tensor
     return tensor.double() if tensor.is_floating_point() else tensor.long()
@@ -134,5 +137,5 @@ def _as_numpy(tensor: Any) -> npt.NDArray[Any]:
     tensor = tensor.detach().cpu()
     try:
         return tensor.resolve_conj().resolve_neg().numpy()
-    except TypeError:  # NumPy has no such type; bfloat16 and all smaller ones fit in float64
+    except TypeError:  # NumPy lacks bfloat16 and smaller types; all fit in float64
         return tensor.double().numpy()

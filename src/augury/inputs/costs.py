@@ -1,6 +1,6 @@
-"""Values that would be ignored are refused: whoever gives costs wants more than cardinality.
+"""Costs become errors, since they would be ignored.
 
-A matching here is of greatest cardinality and a flow of greatest value, whatever they cost.
+A matching here is one of greatest cardinality and a flow one of greatest value, whatever the cost.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy.typing as npt
 from augury.errors import InputError
 
 BLOCK = 2**15
-"""Numbers that are compared while they are in the cache: all of them in one pass over memory."""
+"""Numbers compared while they are in the cache, so that memory is read only once."""
 
 
 def ignored(what: str, remedy: str, is_flow: bool = False) -> InputError:
-    """Return the refusal of costs that would be ignored, with the way round."""
+    """Return the error that refuses costs, with a way round."""
     answer = "a flow of greatest value" if is_flow else "a matching of greatest cardinality"
     return InputError(f"{what}, but {answer} would ignore costs and weights: {remedy}")
 
 
 def numbers_differ(values: npt.NDArray[Any]) -> bool:
-    """Tell whether numbers other than 0 differ; those that do not are only marks of edges.
+    """Tell whether the non-zero numbers differ; if not, they only mark edges.
 
-    What is not a number (NaN) differs from all. Boolean arrays are not looked at.
+    NaN differs from everything, itself included.
     """
     if values.dtype.kind == "b":
         return False
     flat, mark = values.reshape(-1), 0
-    # As an unsigned number, what is negative is large.
+    # Seen as unsigned, negative numbers are large.
     if values.dtype.kind in "iu" and flat.view(f"u{flat.itemsize}").max(initial=0) <= 1:
         return False
     for start in range(0, flat.size, BLOCK):
@@ -44,7 +44,7 @@ def numbers_differ(values: npt.NDArray[Any]) -> bool:
 
 
 def values_differ(values: Iterable[Any]) -> bool:
-    """Tell whether values of the edges differ; None, for an edge without one, counts as 1."""
+    """Tell whether the edges' values differ; None, for an edge without one, counts as 1."""
     first: Any = None
     for given in values:
         value = 1 if given is None else given
@@ -52,7 +52,7 @@ def values_differ(values: Iterable[Any]) -> bool:
         try:
             if value is not first and bool(value != first):
                 return True
-        except (TypeError, ValueError):  # an array, say, which is no number to begin with
+        except (TypeError, ValueError):  # an array, say
             return True
     return False
 

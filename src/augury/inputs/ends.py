@@ -1,4 +1,4 @@
-"""What every reader of graphs shares: the two ends of a flow, and whose object it is."""
+"""What all readers share: the two ends of a flow, and which library an object comes from."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Graph = BipartiteGraph | FlowNetwork
 
 
 class Ends(NamedTuple):
-    """Source and sink of a flow, both or neither."""
+    """Source and sink of a flow."""
 
     source: Any
     sink: Any
 
 
 def is_of(graph: Any, *libraries: str) -> bool:
-    """Tell by the modules of its class whose object it is; no library is imported to be asked."""
+    """Tell by the modules of its class whether an object comes from one of the libraries."""
     return any(kind.__module__.partition(".")[0] in libraries for kind in type(graph).__mro__)

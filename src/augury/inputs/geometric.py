@@ -15,9 +15,9 @@ from augury.inputs.costs import ignored, values_differ
 from augury.inputs.ends import Ends, Graph, is_of
 
 WEIGHTS = ("edge_weight", "weight", "cost")
-"""Attributes that hold costs of the edges."""
+"""Edge attributes that hold costs."""
 BELIEVED = 1_000_000
-"""Nodes without edges that a node's number may claim."""
+"""Most nodes without edges that a node number may imply."""
 
 
 def is_hetero(graph: Any) -> bool:
@@ -82,7 +82,7 @@ def _from_one_numbering(data: Any, index: npt.NDArray[Any], num_nodes: int) -> B
         is_left = side == 0
     else:
         remedy = "give the node attribute 'bipartite', or x_s and x_t for two numberings"
-        if num_nodes > BELIEVED + index.shape[1]:  # not connected, whatever the edges are
+        if num_nodes > BELIEVED + index.shape[1]:  # too few edges to be connected
             raise InputError(f"{num_nodes} nodes have only {index.shape[1]} edges: {remedy}")
         colours = sides_of_connected(range(num_nodes), index.T.tolist(), remedy)
         is_left = np.array([colours[node] for node in range(num_nodes)], np.bool_)
@@ -101,7 +101,7 @@ def _from_one_numbering(data: Any, index: npt.NDArray[Any], num_nodes: int) -> B
 
 
 def _edge_index(store: Any, what: str) -> npt.NDArray[np.int64]:
-    """Return the ends of the edges that a `Data` or a relation holds, after a look at its costs."""
+    """Return the ends of the edges in a `Data` or a relation; refuse costs."""
     if getattr(store, "edge_index", None) is None:
         raise InputError(f"{what} must be two rows of node numbers, and there are none")
     array = _values(store, "edge_index")
@@ -125,7 +125,7 @@ def _values(store: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _count(num_nodes: Any, index: npt.NDArray[Any]) -> int:
-    """Return the number of nodes; PyG may know none, and then the edges tell."""
+    """Return the number of nodes, from the edges if PyG does not know it."""
     if num_nodes is not None:
         count = whole_number(num_nodes, "the number of nodes")
         if index.size and index.max() >= count:

@@ -1,12 +1,13 @@
 """Rows become graphs: lists of pairs and triples, dicts of lists, pandas and Polars DataFrames.
 
-A pair is an edge (left, right); a triple, with source and sink, an arc (tail, head, capacity). What
-can be a matrix as well is refused with both ways named, and so are costs, which would be ignored.
+A pair is an edge (left, right); a triple, with source and sink, an arc (tail, head, capacity).
+What could also be a matrix is refused with both readings named; so are costs, which would be
+ignored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from reprlib import repr as short
 from typing import Any
 
@@ -20,7 +21,7 @@ from augury.inputs.costs import ignored
 from augury.inputs.ends import Ends, Graph
 
 SHAPES = {2: "pairs (left, right)", 3: "triples (tail, head, capacity)"}
-"""What rows of so many entries are."""
+"""What a row is, by its number of entries."""
 
 
 def is_rows(graph: Any) -> bool:
@@ -29,7 +30,7 @@ def is_rows(graph: Any) -> bool:
 
 
 def from_rows(rows: Sequence[Any], ends: Ends | None) -> Graph:
-    """Read a list of pairs, or with source and sink of triples."""
+    """Read a list of pairs or, with source and sink, of triples."""
     for position, row in enumerate(rows):
         if not isinstance(row, list | tuple):
             raise InputError(
@@ -50,7 +51,7 @@ def is_adjacency(graph: Any) -> bool:
 
 
 def from_adjacency(adjacency: dict[Any, Any], ends: Ends | None) -> Graph:
-    """Read the right nodes of each left node; a left node with none is a node as well."""
+    """Read the right nodes of each left node, which may have none."""
     if ends is not None:
         raise InputError(f"a dict of lists has no capacities: give {SHAPES[3]} in a list")
     for left, right in adjacency.items():
@@ -79,7 +80,7 @@ def is_frame(graph: Any) -> bool:
 def from_frame(frame: Any, ends: Ends | None) -> Graph:
     """Read the columns left and right, or the first two; for a flow tail, head and capacity.
 
-    Other columns do not count, unless they are called like costs.
+    Other columns are ignored, but those named after costs are refused.
     """
     words = [str(name).strip().casefold() for name in frame.columns]
     for name, word in zip(frame.columns, words, strict=True):
@@ -114,18 +115,18 @@ def _arcs(rows: Sequence[Sequence[Any]], ends: Ends) -> FlowNetwork:
     try:
         labels = list(dict.fromkeys(label for row in rows for label in row[:2]))
     except TypeError:
-        labels = None  # to be refused with its position
+        labels = None  # from_labelled_arcs refuses the arc, with its position
     return FlowNetwork.from_labelled_arcs(rows, *ends, labels)  # type: ignore[arg-type]
 
 
 def _are_columns(adjacency: dict[Any, Any]) -> bool:
-    """Tell what can be a table as a dict of columns: names that are usual in a header."""
+    """Tell a dict that could be a table by columns: all keys are usual in a header."""
     is_header = all(isinstance(key, str) and key.casefold() in HEADER_WORDS for key in adjacency)
     return len(adjacency) in (2, 3) and is_header and len(set(map(len, adjacency.values()))) == 1
 
 
 def _chosen(words: list[str], capacity: int | None, ends: Ends | None) -> list[int]:
-    """Return the numbers of the columns that hold an edge, or an arc with its capacity."""
+    """Return the numbers of the columns that hold an edge, or an arc and its capacity."""
     names = ["left", "right"] if ends is None else ["tail", "head"]
     others = [k for k in range(len(words)) if k != capacity]
     has_names = all(words.count(name) == 1 for name in names)
@@ -140,7 +141,7 @@ def _chosen(words: list[str], capacity: int | None, ends: Ends | None) -> list[i
 
 
 def _refuse_matrix(frame: Any, chosen: list[int], is_flow: bool) -> None:
-    """Raise InputError for a DataFrame that can be a matrix: numbers, or rows with names."""
+    """Raise InputError for a DataFrame that could be a matrix: numbers, or named rows."""
     second = _column(frame, chosen[1])
     if not second:
         return
@@ -161,29 +162,23 @@ def _refuse_matrix(frame: Any, chosen: list[int], is_flow: bool) -> None:
 
 
 def _has_named_rows(frame: Any) -> bool:
-    """Tell whether a pandas DataFrame has an index that means something; Polars has none."""
+    """Tell whether a pandas DataFrame has a meaningful index; Polars has none."""
     index = getattr(frame, "index", None)
     names, dtype = getattr(index, "names", ()), getattr(index, "dtype", None)
     return any(name is not None for name in names) or getattr(dtype, "kind", "i") not in "iu"
 
 
 def _column(frame: Any, number: int) -> list[Any]:
-    """Return the values of a column as Python's own."""
+    """Return the values of a column as Python objects."""
     if hasattr(frame, "iloc"):
         values: list[Any] = frame.iloc[:, number].tolist()
     else:
         values = frame.to_series(number).to_list()
-    missing = next(_missing(values), None)
-    if missing is not None:
-        raise InputError(f"row {missing} of the column {frame.columns[number]!r} is empty")
-    return values
-
-
-def _missing(values: list[Any]) -> Iterator[int]:
     for position, value in enumerate(values):
         is_nan = isinstance(value, float) and value != value
         if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
-            yield position
+            raise InputError(f"row {position} of the column {frame.columns[number]!r} is empty")
+    return values
 
 
 def _is_number(value: Any) -> bool:

@@ -50,7 +50,9 @@ class NeuralExecutor(Executor):
     network: PaperNetwork
 
     @inference()
-    def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+    def search(
+        self, batch: Batch, residual: WideArray, weights: WeightArray, /
+    ) -> Tree[SearchMemory]:
         """Step until the network stops or |V| − 1 steps are done; follow the best predecessors."""
         network, wiring = self.network, wiring_of(batch, self.device)
         self._refuse_beyond_range(residual)
@@ -124,7 +126,7 @@ class NeuralExecutor(Executor):
 
     @inference()
     def bottleneck(
-        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree[SearchMemory], /
     ) -> WideArray:
         """Point at the arc that limits each path; its residual is the bottleneck."""
         if not len(paths.graph):
@@ -138,7 +140,13 @@ class NeuralExecutor(Executor):
 
     @inference()
     def augment(
-        self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+        self,
+        batch: Batch,
+        residual: WideArray,
+        paths: Paths,
+        bottleneck: WideArray,
+        tree: Tree[SearchMemory],
+        /,
     ) -> WideArray:
         """Choose the residual that each arc of the paths keeps."""
         if not len(paths.graph):
@@ -149,10 +157,9 @@ class NeuralExecutor(Executor):
         return kept[~walks.is_padding.reshape(-1)].cpu().numpy()
 
     def _messages(
-        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree[SearchMemory]
     ) -> tuple[Walks, Tensor]:
         memory = tree.memory
-        assert isinstance(memory, SearchMemory)
         arcs, is_padding = padded_paths(paths)
         ends = batch.sender[arcs].astype(np.int64), batch.receiver[arcs].astype(np.int64)
         values = memory.weights[arcs].astype(np.int64), residual[arcs], is_padding

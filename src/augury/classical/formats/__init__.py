@@ -1,6 +1,6 @@
 """A file becomes a `BipartiteGraph` or a `FlowNetwork`, and either becomes a file again.
 
-The format is found by content, then by name, also when packed by gzip or piped in:
+The format is detected from the content, then from the name, even if gzip-compressed or piped in:
 
     Matrix Market  .mtx            no labels, no source and sink: nodes are numbered from 0
     DIMACS         .max .dimacs    flow networks only; nodes are called 1, 2, 3, …
@@ -10,9 +10,9 @@ The format is found by content, then by name, also when packed by gzip or piped 
     NumPy          .npz .npy       a matrix, or everything if labels are all text or all integers
     JSON           .json           everything, if the labels are text and numbers
 
-Arc pairs come back as `FlowNetwork.from_arcs` orders them. Whatever is wrong with a file is one
-`InputError` of one sentence that starts with the file and, where there are lines, the line; so is
-a format that is not read. Costs, which would be ignored, are refused. Memory grows with what a file
+Arc pairs come back as `FlowNetwork.from_arcs` orders them. Whatever is wrong with a file, including
+an unsupported format, is one `InputError` of one sentence that starts with the file and, where
+there are lines, the line. Costs, which would be ignored, are refused. Memory grows with what a file
 holds, not with what it claims. See also docs/formats.md.
 """
 
@@ -90,27 +90,27 @@ WRITERS: dict[str, Writer] = {
 AS_FOUND = ReadOptions()
 
 LOOKED_AT = 4096
-"""Bytes by which a foreign format is known."""
+"""Bytes read to detect a foreign format."""
 
 
 def read_graph(path: str | Path, options: ReadOptions = AS_FOUND) -> Graph:
     """Read a graph in any of the formats above; `-` is standard input.
 
     Raises:
-        InputError: the file cannot be opened or understood; one sentence says where and why.
+        InputError: the file cannot be opened or parsed; one sentence says where and why.
     """
     with named(path), open_input(path) as file:
         return _parsed(file, path, options)
 
 
 def parse_graph(file: IO[bytes], name: str, options: ReadOptions = AS_FOUND) -> Graph:
-    """Read a graph from bytes that are already here; `name` stands for them in complaints.
+    """Read a graph from bytes already in memory; error messages call them `name`.
 
-    Unlike `read_graph` this touches no file, and it takes gzip for what it is not: bytes of a
-    graph. Who accepts packed bytes from strangers has to say how far they may grow.
+    Unlike `read_graph` this touches no file and does not unpack gzip: a caller that accepts packed
+    bytes from strangers must limit how far they may grow.
 
     Raises:
-        InputError: the bytes cannot be understood; one sentence says where and why.
+        InputError: the bytes cannot be parsed; one sentence says where and why.
     """
     with named(name):
         return _parsed(file, name, options)
@@ -123,7 +123,7 @@ def _parsed(file: IO[bytes], name: str | Path, options: ReadOptions) -> Graph:
 
 
 def write_graph(graph: Graph, path: str | Path) -> None:
-    """Write a graph in the format of the file's ending, all of it or nothing.
+    """Write a graph in the format of the file's extension, all of it or nothing.
 
     Raises:
         InputError: the format cannot hold such a graph, or the file cannot be written.
@@ -134,7 +134,7 @@ def write_graph(graph: Graph, path: str | Path) -> None:
             raise InputError(f"the ending must be one of {', '.join(WRITERS)}, each also with .gz")
         with atomic_file(path) as file:
             if str(path).lower().endswith(".gz"):
-                # Without a time stamp, equal graphs become equal files.
+                # No time stamp, so equal graphs become equal files.
                 with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                     writer(graph, cast("IO[bytes]", packed))
             else:
@@ -152,5 +152,5 @@ def _reader(file: IO[bytes], ending: str) -> Reader:
 
 
 def ending_of(path: str | Path) -> str:
-    """Return the ending of a file's name that tells its format, without .gz."""
+    """Return the extension that gives a file's format, ignoring .gz."""
     return Path(str(path).lower().removesuffix(".gz")).suffix

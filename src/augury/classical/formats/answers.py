@@ -1,7 +1,7 @@
 """A file with an answer becomes node numbers or amounts; an answer becomes JSON, CSV or a table.
 
-An answer is somebody's claim: what is read here is only translated into numbers, with the file and
-the line or position of whatever cannot be. Whether it is legal and maximum, a certificate tells.
+An answer is a claim: here it is only translated into numbers, and errors name the file and the line
+or position. Whether it is legal and maximum is for a certificate to say.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ COLUMNS = {
 """What an entry of each kind of answer consists of; also the headers of CSV and tables."""
 
 Entries = Iterator[tuple[int, Sequence[Any]]]
-"""The line or position of each entry of an answer, and its parts."""
+"""The line or position of each entry, and its parts."""
 Fault = Callable[[int, str], InputError]
-"""Makes a complaint about the entry of a line or position."""
+"""Makes the error for the entry at a line or position."""
 
 
 def read_answer(path: str | Path, graph: BipartiteGraph | FlowNetwork) -> WideArray:
     """Read a matching or a flow from JSON or CSV; `-` is standard input.
 
     Returns:
-        For a bipartite graph the pairs of node numbers, (k, 2), also pairs that are no edges.
-        For a network what each arc carries, for `certify_amounts`: amounts on the same arc add up,
-        and v → u is another arc than u → v.
+        For a bipartite graph the pairs of node numbers, (k, 2), including pairs that are no edges.
+        For a flow network what each arc carries, for `certify_amounts`: amounts on the same arc add
+        up, and v → u is another arc than u → v.
 
     Raises:
-        InputError: the file cannot be understood, or names a node or an arc that does not exist.
+        InputError: the file cannot be parsed, or names a node or an arc that does not exist.
     """
     key = "flow" if isinstance(graph, FlowNetwork) else "matching"
 
@@ -131,7 +131,7 @@ def _shown(label: object) -> str:
 
 
 def answer_text(answer: dict[str, Any], kind: Literal["json", "csv", "table"]) -> str:
-    """Return an answer as text: all of it as JSON, or its pairs or flows as CSV or aligned columns.
+    """Format an answer: all of it as JSON, or its pairs or flows as CSV or aligned columns.
 
     >>> print(answer_text({"size": 1, "matching": [("ann", "cook")]}, "table"), end="")
     left  right
@@ -146,7 +146,7 @@ def _as_json(answer: dict[str, Any]) -> str:
 
 
 def _json_value(value: Any) -> str:
-    """One line per entry of a list of lists, one line for anything else."""
+    """Return a list of lists with one entry per line, anything else on one line."""
     plain = _plain(value)
     if isinstance(plain, list) and plain and isinstance(plain[0], list):
         entries = ",\n".join("    " + json.dumps(entry) for entry in cast("list[Any]", plain))
@@ -155,7 +155,7 @@ def _json_value(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value as JSON can hold it; what it cannot hold becomes its text."""
+    """Return the value as JSON can hold it; anything else becomes text."""
     if isinstance(value, np.generic | np.ndarray):
         return _plain(cast("Any", value).tolist())
     if isinstance(value, dict):
@@ -181,7 +181,7 @@ def _as_csv(answer: dict[str, Any]) -> str:
 
 
 def _as_table(answer: dict[str, Any]) -> str:
-    # A line break inside a label would break the column, and a table is made to be looked at.
+    # A line break inside a label would break the column.
     table = [[visible(" ".join(cell.splitlines())) for cell in row] for row in _table(answer)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)

@@ -1,7 +1,7 @@
 """The first row of a table becomes what each column holds: ends, capacity, costs, or a matrix.
 
-A header is recognised by its words, or by standing alone above integers, which only the other rows
-can tell. A column of costs is refused unless the options say that costs are ignored.
+A header is recognised by its words, or by standing above integers only, which takes a look at the
+other rows. A column of costs is refused unless the options say to ignore costs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COST_WORDS = frozenset(
         """,
     )
 )
-"""Words in the names of columns whose values a matching of greatest cardinality would ignore."""
+"""Words in column names whose values a matching of greatest cardinality would ignore."""
 HEADER_WORDS = CAPACITY_WORDS | frozenset(
     re.findall(
         r"\w+",
@@ -46,7 +46,7 @@ HEADER_WORDS = CAPACITY_WORDS | frozenset(
 
 
 def is_cost(name: str) -> bool:
-    """Tell whether a column's name speaks of costs.
+    """Tell whether a column's name suggests costs.
 
     >>> is_cost("Unit cost"), is_cost("day")
     (True, False)
@@ -55,10 +55,10 @@ def is_cost(name: str) -> bool:
 
 
 def is_matrix(table: Iterator[list[str]], options: ReadOptions) -> bool:
-    """Tell whether the rows of a table are a matrix with labels, not a list of edges.
+    """Tell a labelled matrix from a list of edges.
 
     Raises:
-        InputError: it may be both, and the answers would differ.
+        InputError: it could be either, with different answers.
     """
     first = next(table, list[str]())
     if len(first) > 1 and not first[0]:
@@ -80,7 +80,7 @@ def is_matrix(table: Iterator[list[str]], options: ReadOptions) -> bool:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where an edge list keeps what."""
+    """What each column of an edge list holds."""
 
     width: int
     ends: tuple[int, int]
@@ -93,15 +93,15 @@ class Columns:
 
 
 def columns_of(first: list[str], options: ReadOptions, line: int) -> Columns:
-    """Find out from the first row, which may be a header, what the columns of an edge list hold.
+    """Work out from the first row, which may be a header, what the columns of an edge list hold.
 
     Raises:
-        LineError: there are too few columns, too many, or one of costs.
+        LineError: there are too few columns, too many, or a column of costs.
     """
     words = [cell.casefold() for cell in first]
     costs = [len(words) > 2 and is_cost(word) for word in words]
     known = [word in HEADER_WORDS or cost for word, cost in zip(words, costs, strict=True)]
-    # One letter alone may well be a node; a pair such as u, v is a header.
+    # A single letter may well be a node; a pair such as u, v is a header.
     has_word = all(known[:2]) or any(k and len(w) > 1 for k, w in zip(known, words, strict=True))
     has_header = _has_header(words, has_word, options)
     capacity = next((i for i, word in enumerate(words) if word in CAPACITY_WORDS), None)
@@ -135,7 +135,7 @@ def _has_header(words: list[str], has_word: bool, options: ReadOptions) -> bool 
 
 
 def refuse_width(width: int, is_flow: bool, options: ReadOptions, line: int) -> None:
-    """Raise LineError for columns that nothing explains; with `ignore_costs` they are left out."""
+    """Raise LineError for unexplained columns, unless `ignore_costs` drops them."""
     if width <= (3 if is_flow else 2) or options.ignore_costs:
         return
     remedy = "tail, head and capacity are three"

@@ -6,8 +6,8 @@
     n ID t
     a TAIL HEAD CAPACITY
 
-An assignment problem (`p asn`) becomes a `BipartiteGraph` if the options say that costs are
-ignored: `n ID` names a left node, `a LEFT RIGHT COST` is an edge. Minimum-cost flows are refused.
+An assignment problem (`p asn`) becomes a `BipartiteGraph` if the options say to ignore costs:
+`n ID` names a left node, `a LEFT RIGHT COST` is an edge. Minimum-cost flows are refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LACKING = {
 
 
 def is_dimacs(file: IO[bytes]) -> bool:
-    """Tell whether comments lead to a problem line: `c` and `p` may also be labels of edges."""
+    """Tell whether a problem line follows the comments: `c` and `p` may also be edge labels."""
     file.seek(0)
     while line := file.readline(LONGEST_LINE):
         if line.strip() and line.split()[0] != b"c":
@@ -44,7 +44,7 @@ def is_dimacs(file: IO[bytes]) -> bool:
 
 
 def read_dimacs(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowNetwork:
-    """Read a network; `options` may name another source and sink than the file does."""
+    """Read a flow network; `options` may override its source and sink."""
     dimacs, lines = _Dimacs(options), Lines(file, "")
     for line in lines:
         dimacs.read(lines.number, line.split())
@@ -52,7 +52,7 @@ def read_dimacs(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowN
 
 
 def write_dimacs(graph: BipartiteGraph | FlowNetwork, file: IO[bytes]) -> None:
-    """Write a network; its labels are lost."""
+    """Write a flow network; its labels are lost."""
     if isinstance(graph, BipartiteGraph):
         raise InputError("a bipartite graph cannot be written as .max or .dimacs, use .mtx")
     num_arcs = len(arcs_of(graph)[0])
@@ -146,7 +146,7 @@ class _Dimacs:
         )
 
     def result(self) -> BipartiteGraph | FlowNetwork:
-        """Return the network, or the graph, once all lines are read."""
+        """Return the flow network or graph once all lines are read."""
         if self.size is None:
             raise InputError("the line 'p max NODES ARCS' is missing")
         num_nodes, num_arcs = self.size
@@ -184,4 +184,4 @@ KINDS: dict[str, Kinds] = {
         "a": (_Dimacs.edge, 4, "a LEFT RIGHT COST"),
     },
 }
-"""By kind of problem: what takes in each kind of line, how many words it has, and which."""
+"""By kind of problem and of line: what reads it, how many words it has, and which."""

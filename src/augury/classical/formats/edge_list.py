@@ -2,7 +2,7 @@
 
 Nodes are numbered as they first appear, unless the labels of a side all look like integers: then
 they become integers in ascending order. A flow network is read if a column is called capacity, or
-if the options say so. What the columns hold, `columns.py` finds out.
+if the options say so. `columns.py` works out what the columns hold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from augury.files import LineError
 def read_edge_list(
     file: IO[bytes], options: ReadOptions, separators: str = ",\t;"
 ) -> BipartiteGraph | FlowNetwork:
-    """Read an edge list, or a matrix with labels; see the module's docstring."""
+    """Read an edge list or a labelled matrix; see the module's docstring."""
     if is_matrix(rows(Lines(file, "#%"), separators), options):
         return read_labelled_matrix(file, options, separators)
     lines = Lines(file, "#%")
@@ -70,7 +70,7 @@ class _Edges:
         self._rows_skipped = self._labels_skipped = 0
 
     def read(self, table: Iterable[list[str]], lines: Lines) -> None:
-        """Take in all rows; the loop that a million edges go through."""
+        """Read all rows; the loop that a million edges go through."""
         width, capacity = self.columns.width, self.columns.capacity
         tail, head = self.columns.ends
         for row in table:
@@ -84,8 +84,8 @@ class _Edges:
                 self.capacity.append(amount_of(row[capacity], lines.number))
 
     def starts_with_header(self) -> bool:
-        """Tell whether the first row, read as an edge, was none; see `ReadOptions.header`."""
-        # A header's words do not come back as labels …
+        """Tell whether the first row, read as an edge, was a header; see `ReadOptions.header`."""
+        # A header's words do not reappear as labels …
         if self._num_cells(self.tail[0], self.head[0]) > 2:
             return False
         if self.columns.has_word:
@@ -97,23 +97,23 @@ class _Edges:
         return bool(others) and all(others) and not any(x for side in sides for x in side[:tops])
 
     def _num_cells(self, tail: int, head: int) -> int:
-        """Count the cells with a label of the first row: in its column or, in flows, in any."""
+        """Count the cells with a label of the first row: in its column or, for flows, in both."""
         if self.columns.is_flow:
             return sum(column.count(x) for column in (self.tail, self.head) for x in {tail, head})
         return self.tail.count(tail) + self.head.count(head)
 
     def _num_top_labels(self) -> int:
-        """Count the labels of the first row in each numbering, where they come first."""
+        """Count the labels that the first row adds to each numbering."""
         return len({self.tail[0], self.head[0]}) if self.columns.is_flow else 1
 
     def skip_first(self) -> None:
-        """Leave out the first row, whose labels no other row has."""
+        """Drop the first row, whose labels appear in no other row."""
         self._rows_skipped, self._labels_skipped = 1, self._num_top_labels()
 
     def labels(self, index: Numbering) -> list[Label]:
-        """Return the labels of a side, as integers if every one is written as an integer is."""
+        """Return the labels of a side, as integers if all of them are written as integers."""
         labels = list(index)[self._labels_skipped :]
-        index.clear()  # the texts are not needed beside the integers
+        index.clear()  # do not keep the texts beside the integers
         return [int(cast("str", x)) for x in labels] if all(map(_is_integer, labels)) else labels
 
     def ends(self) -> list[IntArray]:
@@ -148,7 +148,7 @@ def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork:
 
 
 def write_edge_list(graph: BipartiteGraph | FlowNetwork, file: IO[bytes], delimiter: str) -> None:
-    """Write a row for each edge or arc, below a header that makes the file readable again."""
+    """Write a row for each edge or arc, below a header that lets the file be read back."""
     if isinstance(graph, FlowNetwork):
         cells = _cells(graph.labels or range(graph.num_nodes), delimiter)
         header = ("tail", "head", "capacity")
@@ -167,7 +167,7 @@ def written_arcs(network: FlowNetwork) -> Iterator[tuple[int, int, int]]:
 
 
 def arcs_of(network: FlowNetwork) -> tuple[IntArray, IntArray, WideArray]:
-    """Return tails, heads and capacities, with one arc of each pair that has no capacity at all."""
+    """Return tails, heads and capacities, including one arc of each pair without any capacity."""
     is_written = network.capacity > 0
     is_written[::2] |= ~is_written[1::2]
     return network.sender[is_written], network.receiver[is_written], network.capacity[is_written]
@@ -188,7 +188,7 @@ def _cells(labels: Sequence[Label], delimiter: str) -> list[str]:
 
 
 def csv_cell(text: str, delimiter: str = ",") -> str:
-    r"""Return the text as a cell that reads back as itself.
+    r"""Return the text as a CSV cell that reads back unchanged.
 
     >>> csv_cell("ann"), csv_cell("ann, bob"), csv_cell("#1")
     ('ann', '"ann, bob"', '"#1"')

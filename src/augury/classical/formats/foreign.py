@@ -1,7 +1,7 @@
-"""Files of other formats become one sentence that names the format and says what to do instead.
+"""Files of unsupported formats become one sentence that names the format and a way round.
 
-A format is known by its first bytes, as `file` does it; by its ending only where the bytes of a
-text say nothing. Parsers of other libraries are called inside `foreign_parser`.
+A format is recognised by its first bytes, as `file` does. Parsers of other libraries are called
+inside `foreign_parser`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BINARY: list[tuple[bytes, str, str]] = [
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "save it as UTF-8"),
     (rb".{7}\0\s*\{", "a safetensors file", "a network goes to --model"),
 ]
-"""(how it starts, what it is, what to do), tried where the start holds bytes that no text has."""
+"""(how it starts, what it is, what to do), for files that are not text."""
 
 TEXT: list[tuple[bytes, str, str]] = [
     (rb"<(\?xml|!).*?<graphml\b|<graphml\b", "GraphML", _networkx("read_graphml")),
@@ -59,7 +59,7 @@ TEXT: list[tuple[bytes, str, str]] = [
     (rb"LEDA\.GRAPH", "LEDA", _networkx("read_leda")),
     (rb"\([dl]p\d+\n|ccopy_reg\n|c(networkx|numpy)\S*\n", "a pickle", NO_PICKLE),
 ]
-"""The same for text; no pattern may be slow on any bytes."""
+"""The same for text; no pattern may be slow on any input."""
 
 IN_ARCHIVES: list[tuple[str, str, str]] = [
     ("xl/", "an Excel workbook", AS_CSV),
@@ -67,11 +67,11 @@ IN_ARCHIVES: list[tuple[str, str, str]] = [
     ("content.xml", "an OpenDocument file", f"in a spreadsheet, {AS_CSV}"),
     ("data.pkl", "a file of torch.save", NO_PICKLE),
 ]
-"""What a member of a zip archive starts or ends with, what the archive is, what to do."""
+"""(how a member's name starts or ends, what the zip archive is, what to do)."""
 
 
 def refuse_foreign(start: bytes) -> None:
-    """Raise InputError if the first bytes of a file belong to a format that is not read."""
+    """Raise InputError if the first bytes of a file belong to an unsupported format."""
     if _is_text(start):
         table, start, flags = TEXT, start.lstrip(), re.IGNORECASE | re.DOTALL
     else:
@@ -87,12 +87,12 @@ def _is_text(start: bytes) -> bool:
     try:
         start.decode()
     except UnicodeDecodeError as error:
-        return error.start > len(start) - 4  # a character that goes on behind the start
+        return error.start > len(start) - 4  # a character cut off at the end
     return True
 
 
 def refuse_archive(names: list[str]) -> None:
-    """Raise InputError for a zip archive in which no member is an array."""
+    """Raise InputError for a zip archive that holds no array."""
     if any(name.endswith(".npy") for name in names):
         return
     for part, what, remedy in IN_ARCHIVES:
@@ -103,7 +103,7 @@ def refuse_archive(names: list[str]) -> None:
 
 @contextmanager
 def foreign_parser(what: str) -> Generator[None]:
-    """Turn whatever a parser of another library throws at damaged bytes into one sentence."""
+    """Turn whatever another library's parser raises on damaged bytes into one sentence."""
     try:
         yield
     except (InputError, MemoryError):

@@ -3,9 +3,9 @@
     {"left": ["ann", "bob"], "right": 2, "edges": [["ann", 0], ["bob", 1]]}
     {"source": "s", "sink": "t", "nodes": ["s", "a", "t"], "arcs": [["s", "a", 3], ["a", "t", 2]]}
 
-Nodes are listed or counted; where they are neither, they are those of the edges, integers in
-ascending order. A list alone is the edges, or with `options.flow` the arcs. What NetworkX writes as
-node-link data is read too. Labels are text and numbers.
+Nodes are listed or counted; by default they are those of the edges, integers in ascending order. A
+bare list holds the edges, or with `options.flow` the arcs. NetworkX's node-link data is read too.
+Labels are text and numbers.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork:
                 raise InputError(f"arc {position}: the capacity {fault}")
         capacity.append(int(amount))
     asked = {"source": options.source, "sink": options.sink}
-    # An option names a node that must be there; the file itself may declare one without arcs.
+    # An option must name an existing node; the file itself may declare one without arcs.
     own = {
         end: _number(data[end], index, end) for end in asked if asked[end] is None and end in data
     }
@@ -104,7 +104,7 @@ def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork:
 
 
 def _ordered(index: Numbering, *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
-    """Sort integer labels as in edge lists, but leave an order that the file itself gives."""
+    """Sort integer labels as in edge lists, unless the file itself gives an order."""
     labels = list(index)
     return (labels, list(numbers)) if index.place else ascending(labels, *numbers)
 
@@ -129,7 +129,7 @@ def _tuples(
 
 
 def _nodes(value: Any, place: str, num_edges: int) -> Numbering:
-    """Return the nodes that the file lists or counts; where it does neither, an open numbering."""
+    """Number the nodes that the file lists or counts; if it does neither, leave it open."""
     index = Numbering()
     if value is None:
         return index
@@ -177,7 +177,7 @@ def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Bipartite
 
 
 def _refuse_attributes(graph: Any) -> None:
-    """Raise InputError if weights or costs of the edges differ; none is 1, as in NetworkX."""
+    """Raise InputError if weights or costs of the edges differ; by default they are 1."""
     for name in ("weight", "cost"):
         amounts = [amount for _, _, amount in graph.edges(data=name, default=1)]
         if any(amount != amounts[0] for amount in amounts):
@@ -185,7 +185,7 @@ def _refuse_attributes(graph: Any) -> None:
 
 
 def write_json(graph: BipartiteGraph | FlowNetwork, file: IO[bytes]) -> None:
-    """Write a graph with everything that belongs to it, if its labels are text and numbers."""
+    """Write a graph with all its data, if its labels are text and numbers."""
     data: dict[str, Any]
     if isinstance(graph, FlowNetwork):
         data = {"source": graph.label(graph.source), "sink": graph.label(graph.sink)}

@@ -1,11 +1,11 @@
-"""A table with labels of rows and columns becomes a `BipartiteGraph`, or with `flow` a network.
+"""A table with row and column labels becomes a `BipartiteGraph`, or with `flow` a `FlowNetwork`.
 
             cook,drive,sing
     ann,    1,   ,     1            blank and 0: no edge; the nodes keep the order of the table
     bob,    0,   1,    0
 
 This is how spreadsheets and ecologists write bipartite graphs. The first cell is empty, or names
-the rows if nothing speaks for an edge list; where both readings are possible, both are named.
+the rows if nothing suggests an edge list; an ambiguous table is refused with both readings named.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
 
 def look_at(table: Iterator[list[str]], width: int) -> Look:
-    """Look at the rows of a table, as far as the first that cannot be one of a matrix."""
+    """Look at the rows of a table, up to the first that cannot belong to a matrix."""
     seen: set[str] = set()
     is_edges = has_numbers = True
     for row in table:
@@ -60,7 +60,7 @@ def _is_entry(cell: str) -> bool:
 
 
 def _value(cell: str) -> int | float | None:
-    """Return the number in a cell, None if there is none; an integer exactly."""
+    """Return the number in a cell, integers exactly; None if it holds no number."""
     if cell.isdecimal() and cell.isascii() and len(cell) <= 18:
         return int(cell)
     try:
@@ -73,7 +73,7 @@ def _value(cell: str) -> int | float | None:
 def read_labelled_matrix(
     file: IO[bytes], options: ReadOptions, separators: str
 ) -> BipartiteGraph | FlowNetwork:
-    """Read a table whose first row holds the labels of the columns behind one cell."""
+    """Read a table whose first row holds the column labels, after one cell."""
     lines = Lines(file, "#%")
     table = rows(lines, separators)
     entries = _Entries(next(table)[1:], options, lines.number)
@@ -83,7 +83,7 @@ def read_labelled_matrix(
 
 
 class _Entries:
-    """The entries of a table that are not zero, as numbers of rows and columns."""
+    """The non-zero entries of a table, as row and column numbers."""
 
     def __init__(self, columns: list[str], options: ReadOptions, line: int) -> None:
         self.options = options
@@ -94,7 +94,7 @@ class _Entries:
             _add(label, self.columns, line, "columns")
 
     def read(self, row: list[str], line: int) -> None:
-        """Take in one row."""
+        """Read one row."""
         if len(row) != len(self.columns) + 1:
             width = len(self.columns) + 1
             raise LineError(line, f"{len(row)} columns where the first row has {width}")
@@ -112,7 +112,7 @@ class _Entries:
                 self._keep(value, cell, line)
 
     def _keep(self, value: int | float, cell: str, line: int) -> None:
-        """Keep a capacity; of a bipartite graph, check that the entries say no more than edges."""
+        """Keep a capacity; in a bipartite graph, check that all entries are equal."""
         if self.options.flow:
             self.capacity.append(amount_of(cell, line))
         elif not self.options.ignore_costs:
@@ -122,21 +122,19 @@ class _Entries:
                 raise LineError(line, str(ignored_costs(told)))
 
     def graph(self) -> BipartiteGraph:
-        """Return the rows as left nodes, the columns as right ones."""
+        """Return a graph with the rows as left nodes and the columns as right nodes."""
         labels = [_labels(list(side)) for side in (self.rows, self.columns)]
         ends = np.asarray(self.row), np.asarray(self.column)
         return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels)
 
     def network(self) -> FlowNetwork:
-        """Return a network in which rows and columns of the same label are one node."""
+        """Return a flow network in which a row and a column of the same label are one node."""
         nodes = Numbering(self.rows)
         of_column = np.array([nodes[label] for label in self.columns], np.int32)
         labels = _labels(list(nodes))
-        heads = of_column[np.asarray(self.column)] if len(self.column) else np.zeros(0, np.int32)
         ends = ends_by_label(labels, self.options)
-        capacity = np.asarray(self.capacity)
-        tails = np.asarray(self.row)
-        return FlowNetwork.from_arcs(len(labels), tails, heads, capacity, **ends, labels=labels)
+        arcs = np.asarray(self.row), of_column[np.asarray(self.column)], np.asarray(self.capacity)
+        return FlowNetwork.from_arcs(len(labels), *arcs, **ends, labels=labels)
 
 
 def _add(label: str, index: Numbering, line: int, what: str) -> int:
@@ -150,6 +148,6 @@ def _add(label: str, index: Numbering, line: int, what: str) -> int:
 
 
 def _labels(labels: list[Label]) -> list[Label]:
-    """Return integers if every label is written as one, as in edge lists."""
+    """Return integers if all labels are written as integers, as in edge lists."""
     texts = [str(label) for label in labels]
     return [int(text) for text in texts] if all(map(INTEGER.fullmatch, texts)) else labels

@@ -1,9 +1,9 @@
-"""Labels in a file become node numbers, and what the user knows becomes `ReadOptions`.
+"""Labels in a file become node numbers; what the user knows about a file becomes `ReadOptions`.
 
-Two ways from label to number beside `graph.LabelIndex`, which is for labels handed over in Python
-and goes by value alone: `Numbering` makes the numbers of a file's nodes as they come, one look-up
-in a dict for each of millions of cells; `LabelFinder` finds a node of a finished graph, also by
-text, since text is all that a CSV file or a command line has.
+Two ways from label to number, besides `graph.LabelIndex`, which is for labels given in Python and
+goes by value alone: `Numbering` numbers a file's nodes as they appear, one dict look-up for each of
+millions of cells; `LabelFinder` finds a node of a finished graph, by text too, since text is all
+that a CSV file or a command line has.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from augury.classical.graph import IntArray, Label, two_colouring
 from augury.errors import InputError
 
 INTEGER = re.compile(r"-?[1-9][0-9]{0,17}|0")
-"""An integer as Python writes it, so that its text and its value name the same node."""
+"""An integer as Python writes it, so that text and value name the same node."""
 
 USUAL_ENDS = (("s", "t"), ("source", "sink"))
-"""Labels that name source and sink by themselves."""
+"""Labels that mark source and sink by themselves."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ReadOptions:
     flow: bool = False
     """Read a flow network where the format could also be a bipartite graph."""
     header: bool | None = None
-    """Whether the first row of an edge list names the columns; None decides by looking."""
+    """Whether the first row of an edge list names the columns; None means to detect it."""
     source: str | None = None
     """The label of the source, as text; in matrices the node number from 0."""
     sink: str | None = None
@@ -47,7 +47,7 @@ class ReadOptions:
 
 
 def ignored_costs(what: str) -> InputError:
-    """Return the refusal of costs: `what` says which they are."""
+    """Return the error that refuses costs; `what` says which."""
     return InputError(
         f"{what} would be ignored, for matchings are of greatest cardinality and flows of greatest "
         "value; --ignore-costs, in Python ReadOptions(ignore_costs=True), reads the edges alone"
@@ -55,7 +55,7 @@ def ignored_costs(what: str) -> InputError:
 
 
 class Numbering(dict[Label, int]):
-    """The number of each label as it first appears; with a `place`, the labels are fixed."""
+    """Numbers labels as they first appear; once `place` is set, the labels are fixed."""
 
     place = ""
 
@@ -75,13 +75,13 @@ class LabelFinder:
         self._by_text: dict[str, int] | None = None
 
     def number(self, label: object) -> int | None:
-        """Return the node's number, None where there is no such node or more than one."""
+        """Return the node's number, None if there is no such node or more than one."""
         if isinstance(self._labels, range):  # a million nodes without labels need no dict
             return _position(label, self._labels)
         if self._by_value is None:
             self._by_value = {label: number for number, label in enumerate(self._labels)}
         label = without_lists(label)
-        # True == 1, but whoever writes true means no node.
+        # True == 1, but JSON's true names no node.
         if not isinstance(label, bool):
             with suppress(KeyError, TypeError):  # TypeError: it cannot be hashed
                 return self._by_value[cast("Label", label)]
@@ -103,7 +103,7 @@ def _position(label: object, numbers: range) -> int | None:
 
 
 def without_lists(label: object) -> object:
-    """Return JSON's lists as tuples, which is what they were when a label was written."""
+    """Turn JSON lists back into tuples, as which labels were written."""
     if not isinstance(label, list):
         return label
     return tuple(without_lists(part) for part in cast("list[object]", label))
@@ -115,9 +115,9 @@ def ends_of(
     options: ReadOptions,
     lacking: Mapping[str, str],
 ) -> dict[str, int]:
-    """Return the numbers of source and sink: those asked for, else the file's own.
+    """Return the numbers of source and sink: from the options, or else from the file.
 
-    Where neither says it, `lacking` is the complaint.
+    If neither names them, `lacking` is the error message.
     """
     finder, ends = LabelFinder(labels), dict(own)
     for end, asked in (("source", options.source), ("sink", options.sink)):
@@ -133,14 +133,14 @@ def ends_of(
     for end in ("source", "sink"):
         if end not in ends:
             raise InputError(lacking[end])
-    if ends["source"] == ends["sink"] < len(labels):  # else the network itself complains
+    if ends["source"] == ends["sink"] < len(labels):  # else FlowNetwork raises
         same = reprlib.repr(labels[ends["source"]])
         raise InputError(f"source and sink are the same node, {same}")
     return ends
 
 
 def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, int]:
-    """Return the numbers of source and sink: those asked for, else those with usual labels."""
+    """Return the numbers of source and sink: from the options, or else by usual labels."""
     finder = LabelFinder(labels)
     asked = {"source": options.source, "sink": options.sink}
     own: dict[str, int] = {}
@@ -157,7 +157,7 @@ def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, in
 
 
 def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
-    """Renumber nodes so that integer labels ascend; others keep the order of first appearance."""
+    """Renumber nodes so that integer labels ascend; others stay in order of appearance."""
     if not all(type(label) is int for label in labels):
         return labels, list(numbers)
     order = sorted(range(len(labels)), key=cast("list[int]", labels).__getitem__)

@@ -1,10 +1,10 @@
 """A Matrix Market, `.npz` or `.npy` file becomes a `BipartiteGraph` or a `FlowNetwork`, and back.
 
-A matrix is biadjacent: rows are left nodes, columns right ones, non-zeros edges. Where the options
-ask for a flow network it is square instead and holds the capacity of u → v at (u, v). A matrix has
-no labels and no ends: nodes are numbered from 0 and the options name source and sink. An `.npz`
+In a biadjacency matrix rows are left nodes, columns right nodes, non-zeros edges. If the options
+ask for a flow network, the matrix is square and holds the capacity of u → v at (u, v). A matrix has
+no labels and no ends: nodes are numbered from 0, and the options name source and sink. An `.npz`
 file holds such a matrix, dense or as `scipy.sparse.save_npz` writes it, or the arrays of a graph
-with everything that belongs to it.
+with all its data.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
         num_rows, num_columns, num_entries, layout, field, symmetry = size
         if layout == "array":
             num_entries = _num_dense(num_rows, num_columns, symmetry)
-        # SciPy makes room for what the header claims before it reads on.
+        # SciPy allocates what the header claims before it reads on.
         if num_entries > num_bytes:
             raise InputError(f"{num_entries} entries do not fit into {num_bytes} bytes")
         refuse_claim(max(num_rows, num_columns), num_entries, "rows or columns")
@@ -58,7 +58,7 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
 
 
 def _refuse_all_but_numbers(file: IO[bytes]) -> None:
-    """Raise LineError for a line that SciPy's compiled reader (1.17) might crash on, not refuse."""
+    """Raise LineError for a line that might crash SciPy's compiled reader (1.17)."""
     file.seek(0)
     for number, line in enumerate(lines_of(file), 1):
         if line.translate(None, b"0123456789+-.eE \t\r\n") and not line.startswith(b"%"):
@@ -68,10 +68,10 @@ def _refuse_all_but_numbers(file: IO[bytes]) -> None:
 
 
 def _guarded(file: IO[bytes]) -> Any:
-    """Return the file as a stream on which SciPy's compiled reader does not crash.
+    """Return the file as a stream that does not crash SciPy's compiled reader.
 
-    That reader (1.17) kills the process when it cannot seek back, so this stream has no seek, and
-    reads beyond the end of a last line that does not end, so this stream ends it.
+    That reader (1.17) kills the process if seeking back fails, so this stream has no seek, and it
+    reads past a last line without a line break, so this stream adds one.
     """
     file.seek(0)
     last = iter([b"\n"])
@@ -79,10 +79,10 @@ def _guarded(file: IO[bytes]) -> Any:
 
 
 NUMBERS = {"integer": ("q", int), "unsigned-integer": ("q", int), "real": ("d", float)}
-"""How the entries of the layout `array` are kept and read."""
+"""How the entries of the layout `array` are stored and parsed."""
 
 FIRST_BELOW = {"general": None, "symmetric": 0, "skew-symmetric": 1}
-"""Where the entries of a column start: at the top, on the diagonal, below the diagonal."""
+"""Where the entries of a column start: at the top, on the diagonal, or below it."""
 
 
 def _num_dense(num_rows: int, num_columns: int, symmetry: str) -> int:
@@ -121,7 +121,7 @@ def _dense_matrix_market(
 
 
 def _from_triangle(values: Any, shape: tuple[int, int], first: int) -> npt.NDArray[Any]:
-    """Return the whole matrix of which a file has the lower triangle, column by column."""
+    """Return the full matrix, given its lower triangle column by column."""
     if shape[0] != shape[1]:
         raise InputError(f"a symmetric matrix is square, not {shape[0]} x {shape[1]}")
     matrix = np.zeros(shape, values.dtype)
@@ -138,7 +138,7 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
         raise InputError(f"a matrix has two dimensions, not {matrix.ndim}")
     if matrix.dtype.kind not in "biufc":
         raise InputError(f"a matrix holds numbers, not {matrix.dtype}")
-    if is_dense and not matrix.size:  # here bytes and edges say nothing of the size
+    if is_dense and not matrix.size:  # its bytes and edges do not bound its size
         refuse_claim(max(matrix.shape), 0, "rows or columns")
     if not options.flow:
         make = BipartiteGraph.from_dense if is_dense else BipartiteGraph.from_scipy
@@ -156,8 +156,8 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
 
 
 def _refuse_costs(matrix: Any) -> None:
-    """Raise InputError if the entries that are not zero differ: then they mean something."""
-    # Before SciPy adds up those that stand twice, which are one edge.
+    """Raise InputError if the non-zero entries differ: then they are costs."""
+    # Before SciPy sums duplicates, which are one edge.
     entries: Any = matrix.tocoo().data if hasattr(matrix, "tocoo") else matrix
     values = entries[entries != 0]
     if values.size and (values != values[0]).any():
@@ -166,7 +166,7 @@ def _refuse_costs(matrix: Any) -> None:
 
 
 def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
-    """Write a sparse matrix: a pattern for a bipartite graph, integers for a network."""
+    """Write a sparse matrix: a pattern for a bipartite graph, integers for a flow network."""
     import scipy.io
 
     field = "integer" if isinstance(graph, FlowNetwork) else "pattern"
@@ -174,7 +174,7 @@ def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
 
 
 def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
-    """Read the arrays of a graph or a network, or one matrix, sparse or dense."""
+    """Read the arrays of a graph or flow network, or one matrix, sparse or dense."""
     with foreign_parser("an .npz file"), zipfile.ZipFile(file) as archive:
         refuse_archive(archive.namelist())
         num_bytes = sum(member.file_size for member in archive.infolist())
@@ -207,19 +207,18 @@ def _sparse_of_arrays(arrays: Archive) -> Any:
 
     name = arrays["format"].item()
     name = name.decode("ascii") if isinstance(name, bytes) else str(name)
-    kind: Any = getattr(scipy.sparse, f"{name}_array") if name in PARTS else None
-    if kind is None:
+    if name not in PARTS:
         raise InputError(f"a sparse matrix of the format {name[:20]!r} is not read")
     if name == "coo" and "coords" in arrays.files:
         parts: Any = tuple(_integers(arrays, "coords"))
     else:
         parts = tuple(_integers(arrays, key) for key in PARTS[name])
-    places = parts if name in ("csr", "csc", "bsr") else (parts if name == "coo" else parts[0],)
+    places = (parts,) if name == "coo" else parts
     shape = tuple(_integers(arrays, "shape").tolist())
     refuse_claim(max(shape, default=0), arrays["data"].size, "rows or columns")
-    matrix = kind((arrays["data"], *places), shape=shape)
+    matrix = getattr(scipy.sparse, f"{name}_array")((arrays["data"], *places), shape=shape)
     if name in ("csr", "csc", "bsr"):
-        matrix.check_format(full_check=True)  # compiled code would follow wrong indices anywhere
+        matrix.check_format(full_check=True)  # compiled code would follow bad indices anywhere
     return matrix
 
 
@@ -230,20 +229,18 @@ PARTS = {
     "coo": ("row", "col"),
     "dia": ("offsets",),
 }
-"""What says, in each of SciPy's formats, where the entries stand."""
+"""The arrays that hold the positions of the entries, by SciPy's format."""
 
 
 def _integers(arrays: Archive, key: str) -> npt.NDArray[np.int64]:
-    """Return an array of whole numbers; SciPy only warns of others, and rounds them."""
-    if key not in arrays.files:
-        raise InputError(f"the .npz file lacks the array {key!r}")
+    """Return an array of whole numbers; SciPy would only warn of others, and round them."""
     values = arrays[key]
     if values.size and values.dtype.kind not in "iu":
         raise InputError(f"the array {key!r} must hold whole numbers, not {values.dtype}")
     return values.astype(np.int64)
 
 
-def _graph_of_arrays(arrays: Any) -> BipartiteGraph:
+def _graph_of_arrays(arrays: Archive) -> BipartiteGraph:
     left, right = _array(arrays, "left"), _array(arrays, "right")
     counts = _count(arrays, "num_left"), _count(arrays, "num_right")
     refuse_claim(max(counts), len(left), "nodes")
@@ -251,7 +248,7 @@ def _graph_of_arrays(arrays: Any) -> BipartiteGraph:
     return BipartiteGraph(*counts, left, right, *labels)
 
 
-def _network_of_arrays(arrays: Any, options: ReadOptions) -> FlowNetwork:
+def _network_of_arrays(arrays: Archive, options: ReadOptions) -> FlowNetwork:
     columns = [_array(arrays, key) for key in ("sender", "receiver", "capacity")]
     num_nodes, labels = _count(arrays, "num_nodes"), _label_array(arrays, "labels")
     refuse_claim(num_nodes, len(columns[0]), "nodes")
@@ -260,23 +257,21 @@ def _network_of_arrays(arrays: Any, options: ReadOptions) -> FlowNetwork:
     return FlowNetwork.from_arcs(num_nodes, *columns, **ends, labels=labels)
 
 
-def _array(arrays: Any, key: str) -> npt.NDArray[Any]:
-    if key not in arrays.files:
-        raise InputError(f"the .npz file lacks the array {key!r}")
-    values: npt.NDArray[Any] = arrays[key]
+def _array(arrays: Archive, key: str) -> npt.NDArray[Any]:
+    values = arrays[key]
     if values.ndim > 1:
         raise InputError(f"the array {key!r} must be one row, not {values.ndim}-dimensional")
     return np.atleast_1d(values)
 
 
-def _count(arrays: Any, key: str) -> int:
+def _count(arrays: Archive, key: str) -> int:
     values = _array(arrays, key)
     if values.size != 1 or values.dtype.kind not in "iu" or values[0] < 0:
         raise InputError(f"{key!r} must be one whole number of at least 0")
     return int(values[0])
 
 
-def _label_array(arrays: Any, key: str) -> list[Label] | None:
+def _label_array(arrays: Archive, key: str) -> list[Label] | None:
     if key not in arrays.files:
         return None
     values = _array(arrays, key)
@@ -297,7 +292,7 @@ def write_npz(graph: Graph, file: IO[bytes]) -> None:
         arrays |= {"left": graph.left, "right": graph.right}
         labels = {"left_labels": graph.left_labels, "right_labels": graph.right_labels}
     arrays |= {key: _array_of_labels(names) for key, names in labels.items() if names is not None}
-    # The archive is written out of order, which a gzip stream cannot take.
+    # Writing the archive takes seeking, which a gzip stream cannot do.
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     file.write(buffer.getbuffer())
@@ -309,6 +304,6 @@ def _array_of_labels(labels: Sequence[Label]) -> npt.NDArray[Any]:
         kinds == {int} and all(-(2**63) <= cast("int", x) < 2**63 for x in labels)
     ):
         values = np.array(labels)
-        if values.tolist() == list(labels):  # NumPy drops zero characters at the end of a text
+        if values.tolist() == list(labels):  # NumPy drops trailing zero characters
             return values
     raise InputError("an .npz file holds labels that are all text or all 64-bit integers")

@@ -1,8 +1,8 @@
 """Bytes of a `.npy` file, alone or in an `.npz` archive, become an array of numbers or text.
 
-NumPy's own reader would do, but for two things: it makes room for what a header claims before it
-looks at what follows, and it warns of old files, which a library silences only by changing the
-filters of the whole process. So the header is read here; pickled objects are never loaded.
+NumPy's own reader would do, but for two things: it allocates what a header claims before looking at
+what follows, and it warns of old files, which a library can silence only by changing the filters of
+the whole process. So the header is parsed here. Pickled objects are never loaded.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from augury.errors import InputError
 MAGIC = b"\x93NUMPY"
 
 MOST_DENSE = 2**32
-"""Bytes of one array; a matrix beyond this is all but empty, and wants to be saved sparse."""
+"""Bytes of one array; a larger matrix is nearly empty, and should be saved as a sparse one."""
 
 MOST_HEADER = 2**10
-"""NumPy writes 118 bytes; many more only for columns with names, which are no matrix."""
+"""NumPy writes 118 bytes; many more only for named columns, which are no matrix."""
 
 HEADER = re.compile(
     r"\s*\{\s*'descr'\s*:\s*'([^']*)'\s*,\s*'fortran_order'\s*:\s*(True|False)\s*,"
     r"\s*'shape'\s*:\s*\(\s*((?:\d+L?(?:\s*,\s*\d+L?)*)?)\s*,?\s*\)\s*,?\s*\}\s*"
 )
-"""What every writer puts there; an L behind a number is from Python 2."""
+"""What every writer puts there; an L after a number comes from Python 2."""
 
 KINDS = re.compile(r"[<>|=]?(?:[biufc][0-9]{1,2}|[SU][0-9]{1,9})|[|]?[?]|[|]b1")
-"""The types of numbers, truth values and text."""
+"""Numeric, Boolean and text types."""
 
 
 def read_array(file: IO[bytes], num_bytes: int) -> npt.NDArray[Any]:
-    """Read the array of a file of so many bytes.
+    """Read the array of a file of `num_bytes` bytes.
 
     Raises:
         InputError: the header is damaged or claims more than follows, or the array holds objects.
@@ -77,7 +77,7 @@ def _header(file: IO[bytes]) -> tuple[str, bool, tuple[int, ...], int]:
 
 
 class Archive:
-    """The arrays of an `.npz` file, each read when it is asked for."""
+    """The arrays of an `.npz` file, each read on access."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -85,6 +85,8 @@ class Archive:
         self.files = [name.removesuffix(".npy") for name in names]
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
+        if key not in self.files:
+            raise InputError(f"the .npz file lacks the array {key!r}")
         name = f"{key}.npy"
         with self._archive.open(name) as member:
             return read_array(member, self._archive.getinfo(name).file_size)

@@ -1,7 +1,7 @@
-"""A path, a pipe or packed bytes become a file to read: unpacked, seekable, and with an end.
+"""A path, a pipe or gzip data becomes a file to read: unpacked, seekable, and finite.
 
-Nothing is read on trust: a device that never ends is refused, and so is a pipe that runs on and on,
-a few packed bytes that become very many, or a gzip file of all but empty members.
+Nothing is read on trust: an endless device is refused, and so are an endless pipe, a few packed
+bytes that unpack to very many, and a gzip file of nearly empty members.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from typing import IO, cast
 from augury.errors import InputError
 
 SPOOL_BYTES = 2**24
-"""Up to here an unpacked or piped file is kept in memory, beyond it on disk."""
+"""An unpacked or piped file is kept in memory up to this size, beyond it on disk."""
 
 MOST_PIPED = 2**32
-"""A pipe may never end; who has more to say than this can say it in a file."""
+"""Most bytes from a pipe, which may never end; anything larger has to come from a file."""
 
 FREE_TEXT = 2**24
-"""A few packed bytes can unpack to any number. So many bytes of text are let through …"""
+"""A few packed bytes can unpack to any number. This many bytes of text are allowed …"""
 FREE_ARRAYS = 2**28
-"""… or of arrays, since a dense matrix, all but empty, packs a thousandfold …"""
+"""… or of arrays, since a nearly empty dense matrix packs a thousandfold …"""
 BYTES_PER_BYTE = 100
-"""… and so many more for each packed one."""
+"""… and this many more for each packed byte."""
 
 FREE_MEMBERS = 1000
-"""A gzip file may have many members, one behind the other: so many are let through …"""
+"""A gzip file may consist of many members: this many are allowed …"""
 BYTES_PER_MEMBER = 200
-"""… and one more for each so many packed bytes; an empty member has 20."""
+"""… and one more for each so many packed bytes; an empty member takes 20."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 GZIP_START = b"\x1f\x8b"
 GZIP_WINDOW = 31
-"""What tells zlib to read the header of gzip, and to check the sums at the end of each member."""
+"""Tells zlib to expect a gzip header and to verify each member's checksum."""
 
 
 @contextmanager
 def open_input(path: str | Path) -> Generator[IO[bytes]]:
-    """Open a file or standard input for reading, unpacked and seekable whatever it was.
+    """Open a file or standard input for reading; the result is always unpacked and seekable.
 
     Raises:
-        InputError: it is a device, or it unpacks to more than can be believed.
+        InputError: it is a device, or it unpacks to an implausible size.
     """
     with _opened(path) as file, _spool() as piped, _spool() as unpacked:
         _refuse_device(file)
@@ -77,7 +77,7 @@ def _opened(path: str | Path) -> Generator[IO[bytes]]:
 
 
 def _refuse_device(file: IO[bytes]) -> None:
-    """Raise InputError for /dev/zero and its like; a terminal ends, and /dev/null is empty."""
+    """Raise InputError for /dev/zero and the like; a terminal ends, and /dev/null is empty."""
     try:
         found = os.fstat(file.fileno())
     except (OSError, AttributeError):  # bytes in memory
@@ -92,7 +92,7 @@ def _spool() -> IO[bytes]:
 
 
 def _keep(file: IO[bytes], target: IO[bytes]) -> None:
-    """Copy a pipe, up to a limit; one that starts with a zero byte is no graph in any format."""
+    """Copy a pipe, up to a limit; no format starts with a zero byte."""
     while piece := file.read(2**20):
         if target.tell() == 0 and piece.startswith(b"\0"):
             raise InputError("this is not a graph: it starts with a zero byte")
@@ -118,7 +118,7 @@ def _unpack(file: IO[bytes], target: IO[bytes]) -> None:
 
 
 def _unpacked(file: IO[bytes], most_members: int) -> Iterator[bytes]:
-    """Yield the contents of all members; zeros between and behind them are padding."""
+    """Yield the contents of all members; zeros between and after them are padding."""
     member, num_members, rest = None, 0, b""
     while packed := rest or file.read(2**16):
         if member is None:
@@ -139,14 +139,14 @@ def _unpacked(file: IO[bytes], most_members: int) -> Iterator[bytes]:
 
 
 def refuse_bomb(num_bytes: int, num_packed: int, free: int) -> None:
-    """Raise InputError if so few packed bytes become so many that they can only be an attack."""
+    """Raise InputError if packed bytes unpack to so many that it can only be an attack."""
     most = free + BYTES_PER_BYTE * num_packed
     if num_bytes > most:
         raise InputError(f"{num_packed} packed bytes unpack to more than {most}: this is no graph")
 
 
 def start_of(file: IO[bytes]) -> bytes:
-    """Return how the file starts, without byte order mark and white space; refuse an empty one."""
+    """Return the file's start, without byte order mark and white space; refuse an empty one."""
     file.seek(0)
     start = file.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
     if not start:

@@ -1,8 +1,4 @@
-"""An open file becomes lines, rows, numbers or JSON; text and bytes become a file.
-
-What is written appears under its name only once it is complete. Every complaint is one `InputError`
-of one sentence that starts with the file and, where there are lines, the line.
-"""
+"""An open file becomes lines, rows, numbers or JSON; errors name the line where there is one."""
 
 from __future__ import annotations
 
@@ -21,19 +17,19 @@ from augury.errors import InputError
 from augury.files import LineError
 
 FREE_NODES = 1_000_000
-"""A header can claim any number of nodes in a few bytes. This many are believed without edges …"""
+"""A header can claim any number of nodes in a few bytes. This many are accepted without edges …"""
 NODES_PER_EDGE = 16
-"""… and this many more for each edge that the file really holds."""
+"""… and this many more for each edge that the file actually holds."""
 
 LONGEST_LINE = 2**24
-"""A line beyond this is none: without a limit, a file of zeros would be one line."""
+"""Most bytes of a line: without a limit, a file of zeros would be one line."""
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
-    """Return the lines from here on, once it is known that each of them ends.
+    """Return the remaining lines, after checking that each of them ends.
 
     Raises:
-        InputError: there is a line of `LONGEST_LINE` bytes, or somewhat more.
+        InputError: a line has more than about `LONGEST_LINE` bytes.
     """
     start = file.tell()
     while len(piece := file.read(LONGEST_LINE)) == LONGEST_LINE:
@@ -44,7 +40,7 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 class Lines(Iterator[str]):
-    """The lines of a file as text, without blank lines and comments; `number` is the last one's."""
+    """The lines of a file as text, without blank lines and comments; `number` counts them all."""
 
     def __init__(self, file: IO[bytes], comments: str) -> None:
         file.seek(0)
@@ -69,7 +65,7 @@ class Lines(Iterator[str]):
 
 
 def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
-    """Yield the cells of each line; the first separator found in the first line is the one."""
+    """Yield the cells of each line; the separator is the first one found in the first line."""
     first = next(lines, None)
     if first is None:
         return
@@ -83,7 +79,7 @@ def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
         yield first
         last = lines.number
         for given, line in enumerate(lines, 1):
-            # One quote too many must not swallow the lines after it.
+            # A stray quote must not swallow the following lines.
             if done < given:
                 raise LineError(last, "a quoted field is not closed")
             last = lines.number
@@ -99,7 +95,7 @@ def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
 
 
 def amount_of(text: str, line: int, what: str = "capacity") -> int:
-    """Return a capacity written in text; whole numbers like 2.0 and 1e3 count, exactly."""
+    """Parse a capacity exactly; 2.0 and 1e3 are whole numbers too."""
     if text.isdecimal() and text.isascii() and len(text) <= 18:
         return int(text)
     value: object = reprlib.repr(text)[1:-1]
@@ -110,8 +106,8 @@ def amount_of(text: str, line: int, what: str = "capacity") -> int:
             value = float(text)
     fault = capacity_fault(value)
     if not fault:
-        # A float has rounded already: 0.1e-400 looks like 0 and 2**53 + 0.5 like a whole number.
-        with suppress(InvalidOperation):  # an exponent of twenty digits, which a float takes
+        # A float is already rounded: 0.1e-400 looks like 0, and 2**53 + 0.5 like a whole number.
+        with suppress(InvalidOperation):  # an exponent of twenty digits, which float() accepts
             exact = Decimal(text)
             if exact == exact.to_integral_value():
                 return int(exact)
@@ -120,11 +116,11 @@ def amount_of(text: str, line: int, what: str = "capacity") -> int:
 
 
 def parse_json(file: IO[bytes]) -> Any:
-    """Return what a JSON file says; a broken one is an InputError with its line."""
+    """Parse a JSON file; a broken one is an InputError with its line."""
     data = bytearray()
     file.seek(0)
     while piece := file.read(2**24):
-        if b"\0" in piece:  # also what a sparse file of any size reads as
+        if b"\0" in piece:  # sparse files, of any size, read as zeros
             raise InputError("this is not JSON: it holds a zero byte")
         data += piece
     try:
@@ -140,7 +136,7 @@ def parse_json(file: IO[bytes]) -> Any:
 
 
 def refuse_claim(count: int, num_edges: int, what: str) -> None:
-    """Raise InputError if so many nodes for so few edges can only be a mistake or an attack."""
+    """Raise InputError if so many nodes with so few edges can only be a mistake or an attack."""
     most = FREE_NODES + NODES_PER_EDGE * num_edges
     if count > most:
         raise InputError(
