@@ -17,7 +17,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from augury import engines
 from augury.algorithms.cells import FLOOD
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import case_logits, compiled
@@ -338,7 +337,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             super().__init__(threads)
 
     monkeypatch.setattr(table, "CELLS_A_THREAD", 1)
-    monkeypatch.setattr(engines, "ThreadPoolExecutor", Counted)
+    monkeypatch.setattr(table, "ThreadPoolExecutor", Counted)
     return counts
 
 
