@@ -140,12 +140,12 @@ def match_lists(
 def push_flows(batch: Batch, *, network: CellNetwork | None = None) -> tuple[WideArray, IntArray]:
     """Return the residual of a maximum flow of each network of the batch, and the rounds taken."""
     from augury.algorithms.subroutines import refuse_beyond_range
-    from augury.engines import cpu
+    from augury.engines import flows
 
     refuse_beyond_range(batch.capacity, require_proof(network).bits)
     order, start = batch.by_sender
     nodes = batch.num_nodes
-    arcs = cpu.Arcs(
+    arcs = flows.Arcs(
         own(batch.sender, np.int32),
         own(batch.receiver, np.int32),
         batch.capacity.copy(),
@@ -156,7 +156,7 @@ def push_flows(batch: Batch, *, network: CellNetwork | None = None) -> tuple[Wid
         np.full(nodes, -1, np.int32),
     )
     rounds = np.empty(batch.num_graphs, np.int32)
-    cpu.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
+    flows.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
     return arcs.residual, rounds
 
 
@@ -214,18 +214,18 @@ def _match_table(
     adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
 ) -> Matched:
     """Share the graphs among threads; small ones as words, others as lists."""
-    from augury.engines import cpu
+    from augury.engines.words import WORD, Words, match_words
 
     require_proof(network)
     count, num_left, num_right = adjacency.shape
     mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
-    is_small = max(num_left, num_right) <= cpu.WORD
+    is_small = max(num_left, num_right) <= WORD
 
     def match(part: tuple[int, int]) -> None:
         some = slice(*part)
         if is_small:
-            words = cpu.Words.of(num_left, num_right)
-            cpu.match_words(adjacency[some], words, mates[some], rounds[some])
+            words = Words.of(num_left, num_right)
+            match_words(adjacency[some], words, mates[some], rounds[some])
         else:
             mates[some], rounds[some] = _match_large(adjacency[some])
 
@@ -243,29 +243,29 @@ def _match_table(
 def _match_lists(
     indptr: npt.NDArray[Any], indices: npt.NDArray[Any], left: WideArray, right: WideArray
 ) -> Matched:
-    from augury.engines import cpu
+    from augury.engines import lists as loops
 
     edges = own(indptr, np.int64), own(indices, np.int32)
-    lists = cpu.Lists.of(*edges, int(right[-1]))
+    lists = loops.Lists.of(*edges, int(right[-1]))
     rounds = np.empty(len(left) - 1, np.int32)
-    cpu.match_lists(lists, own(left, np.int64), own(right, np.int64), rounds)
+    loops.match_lists(lists, own(left, np.int64), own(right, np.int64), rounds)
     first = np.repeat(right[:-1], np.diff(left)).astype(np.int32)
     return Matched(np.where(lists.mates >= 0, lists.mates - first, -1).astype(np.int32), rounds)
 
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Matched:
     """Match by way of lists."""
-    from augury.engines import cpu
+    from augury.engines import lists
 
     count, num_left, num_right = adjacency.shape
     if num_right % 8:  # lists are made eight bytes at a time
         adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
     rows = adjacency.reshape(count * num_left, adjacency.shape[2])
     indptr = np.zeros(len(rows) + 1, np.int64)
-    cpu.count_edges(rows, indptr[1:])
+    lists.count_edges(rows, indptr[1:])
     np.cumsum(indptr, out=indptr)
     indices = np.empty(int(indptr[-1]), np.int32)
-    cpu.list_edges(rows.view(np.uint64), num_left, num_right, indices)
+    lists.list_edges(rows.view(np.uint64), num_left, num_right, indices)
     sides = np.arange(count + 1) * num_left, np.arange(count + 1) * num_right
     mates, rounds = _match_lists(indptr, indices, *sides)
     return Matched(mates.reshape(count, num_left), rounds)
