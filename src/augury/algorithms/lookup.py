@@ -17,7 +17,7 @@ import numpy.typing as npt
 from augury.algorithms.cells import FLOOD, NEAREST
 from augury.cells.table import Table
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import WeightArray
+from augury.classical.ford_fulkerson import MAX_WEIGHT, WeightArray
 from augury.classical.graph import BoolArray, IntArray
 from augury.neural.compiled import compiled as on_disk
 
@@ -32,10 +32,11 @@ class Given(NamedTuple):
     node_start: Any
     source: Any
     order: Any
-    """(arc,): the arcs sorted by sender, so their reverses are sorted by receiver."""
+    """(arc,): the arcs sorted by sender, so that their reverses are sorted by receiver."""
     start: Any
     """(node + 1,): where each node's arcs start in `order`."""
     receiver: Any
+    """(arc,)"""
     is_usable: Any
     """(arc,)"""
     weights: Any
@@ -44,6 +45,14 @@ class Given(NamedTuple):
     """(own, set, output): the cell FLOOD."""
     ranks: Any
     """(kind,): the cell NEAREST."""
+
+
+class Links(NamedTuple):
+    """The arcs in the order in which nodes hear them; self loops are left out."""
+
+    sender: Any
+    bits: Any
+    """The weight, then whether the reverse is usable, then whether the arc is."""
 
 
 class Nodes(NamedTuple):
@@ -66,21 +75,21 @@ def flood(
     batch: Batch, is_usable: BoolArray, weights: WeightArray, table: Table
 ) -> tuple[IntArray, BoolArray, int]:
     """Return the arc by which each node was reached, −1 for none; which were; and the steps."""
-    # An index of bits cannot leave a table of 256 entries, whatever the weights.
-    ranks = np.resize(table.scores(NEAREST), 256)
     order, start = batch.by_sender
     given = (batch.node_start, batch.source, order, start, batch.receiver, is_usable, weights)
+    cells = table.entries[FLOOD.name], table.scores(NEAREST)
     count = batch.num_nodes
     nodes = Nodes(
         is_reached=np.zeros(count, np.bool_),
         arc=np.full(count, -1, np.int32),
         counts=np.zeros((count, len(FLOOD.kinds)), np.int32),
         says_changed=np.zeros(count, np.bool_),
-        waiting=np.empty(count, np.int64),
+        waiting=np.empty(count, np.int32),
         is_waiting=np.zeros(count, np.bool_),
-        flipped=np.empty(count, np.int64),
+        flipped=np.empty(count, np.int32),
     )
-    steps = _flood(Given(*map(_read_only, (*given, table.entries[FLOOD.name], ranks))), nodes)
+    links = Links(np.empty(batch.num_arcs, np.int32), np.empty(batch.num_arcs, np.uint8))
+    steps = _flood(Given(*map(_read_only, (*given, *cells))), links, nodes)
     nodes.arc[batch.source] = -1
     return nodes.arc, nodes.is_reached, steps
 
@@ -93,22 +102,23 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 @compiled
-def _flood(given: Given, nodes: Nodes) -> int:
+def _flood(given: Given, links: Links, nodes: Nodes) -> int:
     """Search every graph; return the steps of the longest search."""
     longest = 0
+    _sort(given, links)
     for graph in range(len(given.source)):
         first, end = given.node_start[graph], given.node_start[graph + 1]
-        _listen(given, nodes, first, end)
+        _listen(given, links, nodes, first, end)
         nodes.flipped[0] = given.source[graph]
-        _flip(given, nodes, 1)  # before the first step, which asks every node
+        _flip(given, links, nodes, 1)  # before the first step, which asks every node
         for k in range(end - first):
             nodes.waiting[k] = first + k
             nodes.is_waiting[first + k] = True
         num_waiting, num_changed, steps = end - first, 0, 0
         while True:
             num_flipped, num_changed = _decide(given, nodes, num_waiting, num_changed)
-            _latch(given, nodes, num_flipped)
-            num_waiting = _flip(given, nodes, num_flipped)
+            _latch(given, links, nodes, num_flipped)
+            num_waiting = _flip(given, links, nodes, num_flipped)
             steps += 1
             if num_changed == 0 or steps >= end - first - 1:
                 break
@@ -117,12 +127,22 @@ def _flood(given: Given, nodes: Nodes) -> int:
 
 
 @compiled
-def _listen(given: Given, nodes: Nodes, first: int, end: int) -> None:
+def _sort(given: Given, links: Links) -> None:
+    """Gather once, for memory is read fastest in order."""
+    for link in range(len(given.order)):
+        out = given.order[link]
+        links.sender[link] = given.receiver[out]
+        usable = given.is_usable[out ^ 1] | given.is_usable[out] << 1
+        links.bits[link] = given.weights[out ^ 1] << 2 | usable
+
+
+@compiled
+def _listen(given: Given, links: Links, nodes: Nodes, first: int, end: int) -> None:
     """Count what each node hears while nobody is reached."""
     for node in range(first, end):
         usable = 0
-        for j in range(given.start[node], given.start[node + 1]):
-            usable += given.is_usable[given.order[j] ^ 1]
+        for link in range(given.start[node], given.start[node + 1]):
+            usable += links.bits[link] & 1
         nodes.counts[node, 0] = given.start[node + 1] - given.start[node] - usable + 1  # itself
         nodes.counts[node, 1] = usable
 
@@ -149,28 +169,27 @@ def _decide(given: Given, nodes: Nodes, num_waiting: int, num_changed: int) -> A
 
 
 @compiled
-def _latch(given: Given, nodes: Nodes, num_flipped: int) -> None:
+def _latch(given: Given, links: Links, nodes: Nodes, num_flipped: int) -> None:
     """Give each newly reached node its arc: the link of highest rank, the first among equals."""
     highest = given.ranks.max()
     for k in range(num_flipped):
         node = nodes.flipped[k]
         if nodes.is_reached[node]:
             continue
-        best, rank = np.int64(-1), -1
-        for j in range(given.start[node], given.start[node + 1]):
-            arc = np.int64(given.order[j] ^ 1)
-            kind = 2 * nodes.is_reached[given.receiver[arc ^ 1]] + given.is_usable[arc]
-            other = given.ranks[kind << WEIGHT_BITS | given.weights[arc]]
+        best, rank = -1, -1
+        for link in range(given.start[node], given.start[node + 1]):
+            kind = 2 * int(nodes.is_reached[links.sender[link]]) + (links.bits[link] & 1)
+            other = given.ranks[kind << WEIGHT_BITS | links.bits[link] >> 2 & MAX_WEIGHT]
             if best < 0 or other > rank:
-                best, rank = arc, other
+                best, rank = link, other
                 if rank == highest:
                     break
         # The self loop is the last link: kind 0, weight 0.
-        nodes.arc[node] = -1 if given.ranks[0] > rank else best
+        nodes.arc[node] = -1 if best < 0 or given.ranks[0] > rank else given.order[best] ^ 1
 
 
 @compiled
-def _flip(given: Given, nodes: Nodes, num_flipped: int) -> int:
+def _flip(given: Given, links: Links, nodes: Nodes, num_flipped: int) -> int:
     """Flip bits and tell all hearers; return how many nodes have another case now."""
     num_waiting = 0
     for k in range(num_flipped):
@@ -184,9 +203,9 @@ def _flip(given: Given, nodes: Nodes, num_flipped: int) -> int:
             nodes.is_waiting[node] = True
             nodes.waiting[num_waiting] = node
             num_waiting += 1
-        for j in range(given.start[node], given.start[node + 1]):
-            arc = given.order[j]
-            hearer, usable = given.receiver[arc], int(given.is_usable[arc])
+        for link in range(given.start[node], given.start[node + 1]):
+            # It sends by the reverses of the links that it hears by.
+            hearer, usable = links.sender[link], int(links.bits[link] >> 1 & 1)
             nodes.counts[hearer, before + usable] -= 1
             nodes.counts[hearer, after + usable] += 1
             gone = nodes.counts[hearer, before + usable] == 0
