@@ -110,7 +110,7 @@ class OnCells(ABC):
             running = runs[batch.node_graph]
             score = scores[kind << WEIGHT_BITS | weight]
             new = np.flatnonzero(now & ~is_reached & running)
-            link[new] = best_links(score, links.start, new)
+            link[new] = best_links_into(score, links.start, new)
             is_reached = np.where(running, now, is_reached)
             steps += 1
             says_changed = np.zeros(batch.num_graphs, np.bool_)
@@ -193,7 +193,7 @@ def refuse_beyond_range(residual: WideArray, bits: int) -> None:
         )
 
 
-def best_links(score: Said, start: WideArray, nodes: WideArray) -> WideArray:
+def best_links_into(score: Said, start: WideArray, nodes: WideArray) -> WideArray:
     """Return the link of the highest score into each of these nodes, the first among equals."""
     links = ranges(start[nodes], start[nodes + 1])
     if not len(links):
