@@ -294,14 +294,14 @@ def test_a_flow_beyond_the_range_is_refused() -> None:
 
 
 def test_weights_are_those_that_the_loops_use() -> None:
-    from augury.engines import cpu
+    from augury.engines import flows, words
 
     for number, rows in product(range(9), (1, 2, 7, 64, 1000)):
-        assert cpu.turn(number, rows) == turn(number, rows) < rows
+        assert words.turn(number, rows) == turn(number, rows) < rows
     arcs = np.arange(2000)
     for number in (0, 1, 17):
         weights = mixed(number, arcs)
-        assert weights.tolist() == [cpu.weight_of(number, arc) for arc in arcs]
+        assert weights.tolist() == [flows.weight_of(number, arc) for arc in arcs]
         assert set(weights.tolist()) == set(range(1, MAX_WEIGHT + 1))
 
 

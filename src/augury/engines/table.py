@@ -1,6 +1,6 @@
 """A proven network as hand-written loops: the engine `table`.
 
-The loops (`cpu`) do what the table of a proven network says, a step of a search on 64 nodes at a
+The loops (`words`, `lists`, `flows`) do what the table of a proven network says, a step of a search on 64 nodes at a
 time; they were checked equal to it round for round, with the ties of `ties`, and have no judge.
 For flows the bottleneck and the subtraction are integer operations.
 """
@@ -60,18 +60,18 @@ class Table(Engine):
         self, adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
     ) -> Mates:
         """Share the graphs among threads; small ones as words, others as lists."""
-        from augury.engines import cpu
+        from augury.engines.words import WORD, Words, match_words
 
         require_proof(network)
         count, num_left, num_right = adjacency.shape
         mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
-        is_small = max(num_left, num_right) <= cpu.WORD
+        is_small = max(num_left, num_right) <= WORD
 
         def match(part: tuple[int, int]) -> None:
             some = slice(*part)
             if is_small:
-                words = cpu.Words.of(num_left, num_right)
-                cpu.match_words(adjacency[some], words, mates[some], rounds[some])
+                words = Words.of(num_left, num_right)
+                match_words(adjacency[some], words, mates[some], rounds[some])
             else:
                 mates[some], rounds[some] = _match_large(adjacency[some])
 
@@ -108,12 +108,12 @@ def match_lists(
     Rows and columns of graph g start at `left[g]` and `right[g]`; `indices` count from the first
     graph on, the mates returned from their own. The answers are as if each graph were alone.
     """
-    from augury.engines import cpu
+    from augury.engines import lists as loops
 
     edges = own(indptr, np.int64), own(indices, np.int32)
-    lists = cpu.Lists.of(*edges, int(right[-1]))
+    lists = loops.Lists.of(*edges, int(right[-1]))
     rounds = np.empty(len(left) - 1, np.int32)
-    cpu.match_lists(lists, own(left, np.int64), own(right, np.int64), rounds)
+    loops.match_lists(lists, own(left, np.int64), own(right, np.int64), rounds)
     first = np.repeat(right[:-1], np.diff(left)).astype(np.int32)
     mates = np.where(lists.mates >= 0, lists.mates - first, -1).astype(np.int32)
     return Mates(mates, rounds)
@@ -126,12 +126,12 @@ def push_flows(
 
     For network and digest see `require_proof`.
     """
-    from augury.engines import cpu
+    from augury.engines import flows
 
     refuse_beyond_range(batch.capacity, require_proof(network, digest).bits)
     order, start = batch.by_sender
     nodes = batch.num_nodes
-    arcs = cpu.Arcs(
+    arcs = flows.Arcs(
         own(batch.sender, np.int32),
         own(batch.receiver, np.int32),
         batch.capacity.copy(),
@@ -142,7 +142,7 @@ def push_flows(
         np.full(nodes, -1, np.int32),
     )
     rounds = np.empty(batch.num_graphs, np.int32)
-    cpu.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
+    flows.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
     return arcs.residual, rounds
 
 
@@ -210,17 +210,17 @@ def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
     """Match by way of lists."""
-    from augury.engines import cpu
+    from augury.engines.lists import count_edges, list_edges
 
     count, num_left, num_right = adjacency.shape
     if num_right % 8:  # lists are made eight bytes at a time
         adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
     rows = adjacency.reshape(count * num_left, adjacency.shape[2])
     indptr = np.zeros(len(rows) + 1, np.int64)
-    cpu.count_edges(rows, indptr[1:])
+    count_edges(rows, indptr[1:])
     np.cumsum(indptr, out=indptr)
     indices = np.empty(int(indptr[-1]), np.int32)
-    cpu.list_edges(rows.view(np.uint64), num_left, num_right, indices)
+    list_edges(rows.view(np.uint64), num_left, num_right, indices)
     sides = np.arange(count + 1) * num_left, np.arange(count + 1) * num_right
     mates, rounds = match_lists(indptr, indices, *sides)
     return Mates(mates.reshape(count, num_left), rounds)
