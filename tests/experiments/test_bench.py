@@ -95,7 +95,7 @@ def test_growth_is_measured_in_fresh_processes_and_drawn(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", growth.CONTESTANTS)
 def test_every_engine_finds_the_size_on_a_sparse_graph(name: str) -> None:
-    found = growth.measure(name, 400)
+    found = growth.measure((name, 400))
     matrix = growth._matrix(400)
     theirs = maximum_bipartite_matching(matrix, perm_type="column")
     assert (found["size"], found["edges"]) == ((theirs >= 0).sum(), matrix.nnz)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +17,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from augury import processes
 from augury.config import preset, with_settings
 from augury.models import checkpoint
-from augury.training import executions
 from augury.training.executions import Exam, Executions, processes_for
 from tiny import tiny_config
 
@@ -65,18 +64,6 @@ def test_processes_find_what_this_one_finds(two: Executions) -> None:
     assert expected[2] == exam().nothing and expected[1] != expected[0]
 
 
-def test_processes_have_one_thread_each(two: Executions, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert two.pool is not None
-    names = executions.LIBRARIES
-    assert [two.pool.submit(os.getenv, name).result() for name in names] == ["1"] * len(names)
-    assert two.pool.submit(torch.get_num_threads).result() == 1
-    monkeypatch.setenv(names[0], "3")
-    monkeypatch.delenv(names[1], raising=False)
-    with executions._inheritance():
-        assert os.environ[names[0]] == os.environ[names[1]] == "1"
-    assert os.environ[names[0]] == "3" and names[1] not in os.environ
-
-
 def test_all_processes_start_without_waiting_for_one_another() -> None:
     before = set(multiprocessing.active_children())
     whole = Exam(preset("paper-mpnn"), 1.0)
@@ -98,7 +85,7 @@ def test_an_error_of_an_execution_is_an_error_here(two: Executions) -> None:
     assert two.pool is not None  # the others go on
 
 
-def test_what_dead_processes_left_is_done_here() -> None:
+def test_a_process_that_dies_is_replaced() -> None:
     said: list[str] = []
     before = set(multiprocessing.active_children())
     with Executions(exam(), 2, said.append) as made:
@@ -107,38 +94,27 @@ def test_what_dead_processes_left_is_done_here() -> None:
         assert len(started) == 2
         started.pop().kill()
         found = [made.result(execution) for execution in under_way]
+        assert made.pool is not None
+    assert found == found[:2] * 4 and not said
+    assert not set(multiprocessing.active_children()) - before
+
+
+def test_what_processes_left_that_keep_dying_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(self: processes.Child, task: object) -> None:
+        raise processes.Died
+
+    said: list[str] = []
+    before = set(multiprocessing.active_children())
+    monkeypatch.setattr(processes.Child, "ask", die)
+    with Executions(exam(), 2, said.append) as made:
+        under_way = [made.submit(weights) for weights in networks()[:2] * 2]
+        found = [made.result(execution) for execution in under_way]
         after = made.submit(networks()[0])
         assert after.is_back and after.future is None
         assert made.result(after) == found[0]
-    assert found == found[:2] * 4
-    assert len(said) == 1 and "have died" in said[0]
+    assert found == found[:2] * 2 and found[0]["execution_1x"] == 1
+    assert len(said) == 1 and "keep dying" in said[0]
     assert not set(multiprocessing.active_children()) - before
-
-
-def test_closing_does_not_wait_for_what_is_under_way() -> None:
-    before = set(multiprocessing.active_children())
-    with Executions(exam(), 1, silent) as made:
-        assert made.pool is not None
-        asleep = made.pool.submit(time.sleep, 3600)
-        while not asleep.running():
-            time.sleep(0.01)
-    assert not set(multiprocessing.active_children()) - before
-
-
-def test_processes_that_are_found_dead_are_not_asked() -> None:
-    said: list[str] = []
-    before = set(multiprocessing.active_children())
-    with Executions(exam(), 1, said.append) as made:
-        assert made.pool is not None
-        asleep = made.pool.submit(time.sleep, 60)
-        [process] = set(multiprocessing.active_children()) - before
-        process.kill()
-        with pytest.raises(BrokenProcessPool):
-            asleep.result()
-        execution = made.submit(networks()[0])
-        assert execution.future is None and len(said) == 1
-        assert made.result(execution)["execution_1x"] == 1
-    assert len(said) == 1
 
 
 def test_where_no_process_can_be_started_this_one_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +122,7 @@ def test_where_no_process_can_be_started_this_one_does_it(monkeypatch: pytest.Mo
         raise BlockingIOError
 
     said: list[str] = []
-    monkeypatch.setattr(executions.ProcessPoolExecutor, "submit", fail)
+    monkeypatch.setattr(processes.Child, "start", fail)
     with Executions(exam(), 2, said.append) as made:
         assert made.result(made.submit(networks()[0]))["execution_1x"] == 1
     assert len(said) == 1
@@ -166,7 +142,9 @@ def test_two_cores_are_left_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SCRIPT = """
 import multiprocessing, signal, time
+from augury import processes
 from augury.config import preset, with_settings
+from augury.models import checkpoint
 from augury.training.executions import Exam, Executions
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
@@ -174,7 +152,7 @@ if __name__ == "__main__":
     config = with_settings(preset("paper-mpnn"), few)
     with Executions(Exam(config, 1.0), 2) as made:
         if {is_ready}:
-            made.pool.submit(abs, 1).result()
+            made.result(made.submit(checkpoint.load(checkpoint.find('paper-mpnn')).network.state_dict()))
         print(*[child.pid for child in multiprocessing.active_children()], flush=True)
         time.sleep(60)
 """

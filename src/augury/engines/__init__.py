@@ -280,7 +280,7 @@ def _match_evaluated(
     from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
     from augury.engines.ties import turning_weights
-    from augury.neural.isolation import threads_for
+    from augury.neural.isolation import one_thread
 
     count, num_left, num_right = adjacency.shape
     graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
@@ -289,7 +289,7 @@ def _match_evaluated(
     mates = np.full((count, num_left), -1, np.int32)
     rounds = np.zeros(count, np.int32)
     settings = Settings(many_paths=True, weights=turning_weights)
-    with threads_for(engine):
+    with one_thread(engine == "fast"):
         for round_ in ford_fulkerson(batch, executor, (), settings):
             batch = round_.batch
             rounds[batch.graphs[np.unique(round_.paths.graph)]] += 1

@@ -26,7 +26,8 @@ from augury.experiments.tasks import (
     Training,
     machine,
 )
-from augury.experiments.workers import WorkerError, Workers
+from augury.experiments.workers import Workers
+from augury.processes import WorkerError
 
 SLICE_SECONDS = 30.0
 """How long a training goes on before its state is written down."""

@@ -19,7 +19,6 @@ from pathlib import Path
 from augury.config import Config
 from augury.experiments.evaluate import evaluate, load_models
 from augury.experiments.parts import Outcome, Part, outcome_of
-from augury.experiments.workers import lightning_quiet
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def perform(task: Task, scratch: Path | None = None) -> Result:
 
 
 def _train(task: Training, folder: Path) -> Trained:
-    from augury.training.trainer import train
+    from augury.training.trainer import lightning_quiet, train
 
     started = time.perf_counter()
     if task.resume is not None:

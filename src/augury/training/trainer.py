@@ -18,9 +18,11 @@ import csv
 import ctypes
 import io
 import json
+import logging
 import signal
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -524,7 +526,7 @@ def train(  # noqa: PLR0913  # what, where, and three ways to look on
     `pause` is asked after each epoch; where it says so the call ends, and `resume` goes on.
     `timeline` gets for each epoch the seconds that its updates, its figures, the waiting for its
     executions and its keeping took. Lightning writes its advice to standard error and to the
-    warnings; commands do without, see `experiments.workers.lightning_quiet`.
+    warnings, unless the call is inside `lightning_quiet`.
     On a GPU the updates of the paper's networks are recorded as CUDA graphs (see `recorded`), and
     the next epochs' updates go on while the validation graphs of the last ones are executed.
 
@@ -609,6 +611,19 @@ def _fit(trainer: pl.Trainer, module: Ensemble) -> None:
         if not isinstance(error.__context__, KeyboardInterrupt):
             raise
         raise KeyboardInterrupt from None
+
+
+@contextmanager
+def lightning_quiet() -> Iterator[None]:
+    """Keep Lightning's advice off the terminal; for commands, whose process is their own."""
+    logger = logging.getLogger("lightning.pytorch")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logger.setLevel(before)
 
 
 def _trainer(config: Config, device: str, callbacks: list[pl.Callback]) -> pl.Trainer:
