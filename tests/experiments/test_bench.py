@@ -112,7 +112,8 @@ def test_memory_that_is_taken_shows() -> None:
 def test_an_engine_that_is_wrong_on_a_sparse_graph_ends_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def claimed(name: str, edges: int) -> growth.Record:
+    def claimed(task: tuple[str, int]) -> growth.Record:
+        name, edges = task
         return {"size": len(name), "seconds": 1, "edges": edges}
 
     monkeypatch.setattr(growth, "_in_fresh_process", claimed)

@@ -106,9 +106,8 @@ def test_the_error_of_a_task_is_told(two: Processes, tmp_path: Path) -> None:
 EVALUATES = """
 import sys
 from augury.experiments import tasks
-from augury.experiments.evaluate import Condition
-from augury.experiments.parts import Part
-from augury.experiments.records import Extent
+from augury.experiments.conditions import Condition, Extent
+from augury.experiments.records import Part
 from augury.models.checkpoint import find
 part = Part("discrete", 0, 0, Condition(1), Extent(1, 1))
 tasks.perform(tasks.Evaluation(part, find("discrete").read_bytes(), "cpu"))

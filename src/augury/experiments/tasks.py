@@ -18,7 +18,7 @@ from pathlib import Path
 
 from augury.config import Config
 from augury.experiments.evaluate import evaluate, load_models
-from augury.experiments.parts import Outcome, Part, outcome_of
+from augury.experiments.records import Part, Runs
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Evaluation:
 class Evaluated:
     """How the runs went."""
 
-    outcome: Outcome
+    runs: Runs
     seconds: float
     machine: dict[str, str]
 
@@ -122,9 +122,8 @@ def _evaluate(task: Evaluation, folder: Path) -> Evaluated:
     (model,) = load_models([str(path)], task.device)
     part = task.part
     model = replace(model, seed=part.seed)
-    records = list(evaluate(model, part.condition, part.extent))
-    seconds = time.perf_counter() - started
-    return Evaluated(outcome_of(records, part.extent), seconds, machine(task.device))
+    runs = evaluate(model, part.condition, part.extent)
+    return Evaluated(runs, time.perf_counter() - started, machine(task.device))
 
 
 @cache
