@@ -35,8 +35,8 @@ State = dict[str, npt.NDArray[Any]]
 """The weights of a network."""
 
 
-@dataclass(frozen=True, eq=False)
-class Exam:
+@dataclass(eq=False)
+class Validation:
     """The graphs of each scale that a network is to execute, all subroutines neural."""
 
     config: Config
@@ -60,7 +60,7 @@ class Exam:
         """The shares of a network that gets every graph wrong."""
         return {f"execution_{scale}x": 0.0 for scale in self.graphs}
 
-    def taken(self, state: State) -> Shares:
+    def executed(self, state: State) -> Shares:
         """Execute the graphs with the network of these weights."""
         network = make_network(self.config.network, self.mean_log_degree)
         network.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
@@ -81,7 +81,7 @@ class Exam:
         state = {key: value.numpy() for key, value in untrained.state_dict().items()}
         training = self.config.training
         few = replace(training, execution_scales=training.execution_scales[:1], execution_graphs=2)
-        Exam(replace(self.config, training=few), self.mean_log_degree).taken(state)
+        Validation(replace(self.config, training=few), self.mean_log_degree).executed(state)
         self.maxima  # noqa: B018  # found once
 
 
@@ -105,14 +105,16 @@ class Execution:
 class Executions:
     """Takes networks and returns their shares; close it, or use it as a context manager."""
 
-    def __init__(self, exam: Exam, num_processes: int, say: Callable[[str], None] = print) -> None:
-        self.exam, self.say = exam, say
+    def __init__(
+        self, validation: Validation, num_processes: int, say: Callable[[str], None] = print
+    ) -> None:
+        self.validation, self.say = validation, say
         self.pool: Pool | None = None
         if num_processes and not multiprocessing.current_process().daemon:  # which may have none
             # Without its graphs: a child reads them no sooner than it has imported everything.
-            bare = replace(exam)
+            bare = replace(validation)
             try:
-                self.pool = Pool(bare.taken, num_processes, prepare=bare.prepare)
+                self.pool = Pool(bare.executed, num_processes, prepare=bare.prepare)
             except OSError:  # no room for so many processes
                 self._give_up()
 
@@ -135,7 +137,7 @@ class Executions:
             except (Died, CancelledError, OSError):
                 if self.pool is not None:
                     self._give_up()
-        return self.exam.taken(execution.state)
+        return self.validation.executed(execution.state)
 
     def close(self) -> None:
         """Kill all processes, whatever they are doing."""
