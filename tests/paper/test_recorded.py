@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from augury.paper.recorded import Recorder
+from augury.training.ensemble import Ensemble, Epoch, PaddedEpoch, training_data_of
 from augury.training.samples import learn
-from augury.training.trainer import Ensemble, Epoch, PaddedEpoch, training_data_of
 from tiny import tiny_config
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
