@@ -83,13 +83,6 @@ def refused(path: Path) -> str:
     return str(caught.value)
 
 
-def test_a_message_is_one_short_line_whatever_it_quotes() -> None:
-    message = str(InputError("first\nsecond\u2028third" + "x" * 5000 + " the end"))
-    assert len(message) <= LONGEST_MESSAGE and len(message.splitlines()) == 1
-    assert message.startswith("first second third") and message.endswith("the end")
-    assert str(InputError("two  spaces stay")) == "two  spaces stay"
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [

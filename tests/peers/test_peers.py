@@ -74,7 +74,8 @@ def run(suite: Suite, folder: Path, *options: str) -> dict[str, dict[str, Any]]:
         *("--pyargs", *suite.modules, *options),
     ]
     # Plugins that happen to be installed are no part of the peers' tests, and slow to import.
-    ours = {"PYTHONPATH": str(HERE), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+    ours = {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment = os.environ | suite.environment | ours
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
