@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
@@ -79,3 +81,14 @@ def served(app: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
+
+
+HEAD = b"POST /api/v1/solve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def opened(url: str, sent: bytes = b"") -> socket.socket:
+    """Open a connection of its own, without an HTTP client, and send something."""
+    parts = urlsplit(url)
+    plain = socket.create_connection((parts.hostname, parts.port), PATIENCE)
+    plain.sendall(sent)
+    return plain

@@ -182,17 +182,19 @@ def reordered(network: CellNetwork, seed: int) -> CellNetwork:
     return network
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_no_order_of_summation_moves_a_decision_beyond_the_bound(name: str) -> None:
-    moved = 0.0
+def test_no_order_of_summation_moves_a_decision_beyond_the_bound() -> None:
+    moved = dict.fromkeys(PARTS, 0.0)
     for seed in range(4):
         network = untrained(seed) if seed else proven()
-        truth, bound = signed(copy.deepcopy(network).double(), name), part_of(network, name).bound
-        for order in range(10):
+        bounds = {part.name: part.bound for part in prove(network)}
+        exact = copy.deepcopy(network).double()
+        for order in range(5):
             other = reordered(network, order)
-            again = signed(copy.deepcopy(other).double(), name)
-            torch.testing.assert_close(again, truth, rtol=1e-9, atol=1e-12)
-            difference = float((signed(other, name).double() - truth).abs().max())
-            assert difference < bound
-            moved = max(moved, difference)
-    assert moved > 0
+            again = copy.deepcopy(other).double()
+            for name, bound in bounds.items():
+                truth = signed(exact, name)
+                torch.testing.assert_close(signed(again, name), truth, rtol=1e-9, atol=1e-12)
+                difference = float((signed(other, name).double() - truth).abs().max())
+                assert difference < bound
+                moved[name] = max(moved[name], difference)
+    assert min(moved.values()) > 0

@@ -48,6 +48,14 @@ SLOW = {
     "tests/test_connectivity.py::test_complete_graphs": "990 searches",
     "tests/test_connectivity.py::TestAllPairsNodeConnectivity::test_complete": "735 searches",
     "tests/test_connectivity.py::test_articulation_points": "588 searches",
+    "tests/test_gomory_hu.py::TestGomoryHuTree::test_florentine_families_graph": "313 searches",
+    "tests/test_cuts.py::test_edge_cutset_random_graphs": "270 searches",
+    "tests/test_connectivity.py::TestAllPairsNodeConnectivity::"
+    "test_all_pairs_connectivity_icosahedral": "259 searches",
+    "tests/test_connectivity.py::test_tutte": "252 searches",
+    "tests/test_cuts.py::test_articulation_points": "196 searches",
+    "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::"
+    "test_preflow_push_global_relabel": "none of ours",
 }
 """Tests that run only with `--patient`, and with them those that NetworkX itself marks slow."""
 
