@@ -57,7 +57,7 @@ def test_killed_while_solving_a_folder_no_answer_is_half_written(tmp_path: Path)
     graphs.mkdir()
     for number in range(200):
         (graphs / f"{number}.csv").write_text(f"a,b\nc,d\ne{number},b\n")
-    solve = ["solve", str(graphs), "--executor", "classical", "--output", str(answers)]
+    solve = ["solve", str(graphs), "--model", "classical", "--output", str(answers)]
 
     def written() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in answers.glob("*.json")}

@@ -46,7 +46,7 @@ def read_only_copy(folder: Path) -> str:
 
 def test_every_warning_may_be_an_error(tmp_path: Path) -> None:
     page, trace = tmp_path / "run.html", tmp_path / "run.json"
-    told = "--html", str(page), "--trace", str(trace)
+    told = "--html", str(page), "--story", str(trace)
     code, out, err = run("solve", str(JOBS), *told, PYTHONWARNINGS="error")
     assert (code, err) == (0, "")
     assert "certified maximum" in out and page.exists() and trace.exists()

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How, Progress, as_seed
+from augury.algorithms.answer import Answer, How, Progress
 from augury.classical.batch import MAX_ARCS
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
-from augury.classical.graph import BipartiteGraph, Label, WideArray
+from augury.classical.graph import BipartiteGraph, Label, WideArray, as_seed
 from augury.classical.network import FlowNetwork
 from augury.engines import ENGINES, as_bytes
 from augury.engines.engine import Engine

@@ -9,8 +9,8 @@ from typing import Any
 from augury import __version__
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import as_seed
 from augury.algorithms.story import Actor, Telling, plain, told_graph
+from augury.classical.graph import as_seed
 from augury.engines import ENGINES
 from augury.errors import InputError
 from augury.inputs import Graph

@@ -20,7 +20,7 @@ from augury.watch import watch
 from graphs import NETWORKS, networks
 from proven import proven, untrained
 
-REACH = {"algorithm": "reachability"}
+REACH: dict[str, Any] = {"algorithm": "reachability"}
 ARCS = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "a"), ("c", "e")]
 
 

@@ -94,7 +94,7 @@ def everything() -> dict[Path, bytes | None]:
         (["frobnicate"], "No such command"),
         (["solve"], "Missing argument"),
         (["solve", "jobs.csv", "--frobnicate"], "No such option"),
-        (["solve", "jobs.csv", "--executor", "oracle"], "'oracle' is not one of"),
+        (["solve", "jobs.csv", "--model", "oracle"], "oracle: there is no such checkpoint"),
         (["solve", "jobs.csv", "--seed", "-1"], "--seed"),
         (["solve", "jobs.csv", "--format", "xml"], "'xml' is not one of"),
         (["certify", "jobs.csv"], "Missing argument"),
@@ -149,7 +149,7 @@ def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 def classical(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Solve without a network: what is printed, and how, does not depend on who solved."""
-    return shell("solve", "--executor", "classical", *arguments, **options)
+    return shell("solve", "--model", "classical", *arguments, **options)
 
 
 def test_a_pipe_gets_plain_text_whatever_the_terminal_could_show() -> None:
@@ -192,7 +192,7 @@ def test_what_computes_no_network_needs_no_heavy_library(tmp_path: Path) -> None
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, rows: int) -> None:
     graph = tmp_path / "graph.csv"
     graph.write_text("left,right\n" + "".join(f"l{i},r{i}\n" for i in range(rows)))
-    command = [*COMMAND, "solve", str(graph), "--format", "csv", "--executor", "classical"]
+    command = [*COMMAND, "solve", str(graph), "--format", "csv", "--model", "classical"]
     # With a buffer, a short answer fails only when it is flushed at the very end.
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     reading, writing = os.pipe()

@@ -15,7 +15,7 @@ import pytest
 from command import Augury, runner
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
-SOLVE = ("solve", "--executor", "classical")
+SOLVE = ("solve", "--model", "classical")
 COMMAND = [sys.executable, "-m", "augury.apps.cli"]
 
 
@@ -37,12 +37,12 @@ OVERWRITING = [
     (("jobs.csv", "--out", "link.csv"), "--output names link.csv, which is read: jobs.csv"),
     (("link.csv", "--output", "jobs.csv"), "which is read: link.csv would be overwritten"),
     (("jobs.csv", "--output", "hard.csv"), "--output names hard.csv, which is read"),
-    (("jobs.csv", "--trace", "jobs.csv"), "--trace names jobs.csv, which is read"),
+    (("jobs.csv", "--story", "jobs.csv"), "--story names jobs.csv, which is read"),
     (("jobs.csv", "--html", "link.csv"), "--html names link.csv, which is read"),
-    (("jobs.csv", "--output", "x", "--trace", "x"), "--trace names x, and so does --output"),
-    (("jobs.csv", "--output", "x", "--trace", "./x"), "and so does --output"),
-    (("jobs.csv", "--html", "x", "--trace", "x"), "--html names x, and so does --trace"),
-    (("jobs.csv", "--html", "old", "--trace", "older"), "--html names old, and so does --trace"),
+    (("jobs.csv", "--output", "x", "--story", "x"), "--story names x, and so does --output"),
+    (("jobs.csv", "--output", "x", "--story", "./x"), "and so does --output"),
+    (("jobs.csv", "--html", "x", "--story", "x"), "--html names x, and so does --story"),
+    (("jobs.csv", "--html", "old", "--story", "older"), "--html names old, and so does --story"),
     (("jobs.csv", "--html", "x", "--output", "x"), "--html names x, and so does --output"),
     (("jobs.csv", "hard.csv", "--output", "answers"), "--output names answers/jobs.csv.json"),
     (("no.csv", "--output", "no.csv"), "--output names no.csv, which is read"),
@@ -156,7 +156,7 @@ def test_what_the_shell_opened_is_written_where_it_stands(
         (("--output", "/dev/fd/2", "--format", "csv"), "matching", CSV),
         (("--output", "/dev/full"), "", "augury: /dev/full: no space left on device\n"),
         (("--output", "/dev/fd/99"), "", "augury: /dev/fd/99: "),
-        (("--output", "/dev/null", "--trace", "/dev/null"), "matching", ""),
+        (("--output", "/dev/null", "--story", "/dev/null"), "matching", ""),
     ],
 )
 def test_devices_are_written(augury: Augury, options: tuple[str, ...], out: str, err: str) -> None:
@@ -187,10 +187,10 @@ def obeyed(text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["solve", "evil.json", "--executor", "classical"], 0),
-        (["solve", "evil.json", "--executor", "classical", "--format", "table"], 0),
-        (["solve", "evil.json", "--executor", "classical", "--output", f"{EVIL}.json"], 0),
-        (["solve", f"{EVIL}.csv", f"{EVIL}.csv", "--executor", "classical"], 0),
+        (["solve", "evil.json", "--model", "classical"], 0),
+        (["solve", "evil.json", "--model", "classical", "--format", "table"], 0),
+        (["solve", "evil.json", "--model", "classical", "--output", f"{EVIL}.json"], 0),
+        (["solve", f"{EVIL}.csv", f"{EVIL}.csv", "--model", "classical"], 0),
         (["certify", "evil.json", "answer.csv"], 0),
         (["certify", "evil.json", "wrong.csv"], 2),
         (["certify", f"{EVIL}.csv", f"{EVIL} nowhere.csv"], 2),

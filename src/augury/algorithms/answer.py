@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
-from augury.classical.graph import WideArray, whole_number
-from augury.classical.network import FlowNetwork
-from augury.errors import InputError
-from augury.inputs import Graph
+from augury.classical.graph import WideArray
 
 
 class Progress(NamedTuple):
@@ -45,21 +40,3 @@ class How(NamedTuple):
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
     """Called after each round."""
-
-
-def answer_in(graph: Graph, residual: WideArray) -> WideArray:
-    """Read a matching, (pair, 2), or a net flow, (arc,), off the last residual."""
-    if isinstance(graph, FlowNetwork):
-        return graph.flow(residual)
-    # An edge is matched if its forward arc is full; see `FlowNetwork.from_bipartite`.
-    on_edges = residual[2 * graph.num_left : 2 * (graph.num_left + graph.num_edges) : 2]
-    matched = np.flatnonzero(on_edges == 0)
-    return np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)
-
-
-def as_seed(seed: object) -> int:
-    """Return a seed as a Python int of at least 0."""
-    whole = whole_number(seed, "the seed")
-    if whole < 0:
-        raise InputError(f"the seed is {whole}, which is negative")
-    return whole

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How, Progress, answer_in
+from augury.algorithms.answer import Answer, How, Progress
 from augury.algorithms.cells import CELLS
 from augury.algorithms.ford_fulkerson_story import story
 from augury.classical.batch import Batch
@@ -51,7 +51,7 @@ def run(graphs: Sequence[Graph], subroutines: Subroutines, how: How) -> list[Ans
     parts = np.split(residual, batch.arc_start[1:-1])
     told = zip(graphs, parts, rounds.tolist(), completed.tolist(), endings, strict=True)
     return [
-        Answer(answer_in(graph, part), own, classical, ending.words)
+        Answer(_found(graph, part), own, classical, ending.words)
         for graph, part, own, classical, ending in told
     ]
 
@@ -80,6 +80,12 @@ def _rounds(
         if progress is not None:
             progress(Progress(finished, round_.number + 1, size))
     return residual, rounds, endings
+
+
+def _found(graph: Graph, residual: WideArray) -> WideArray:
+    if isinstance(graph, FlowNetwork):
+        return graph.flow(residual)
+    return FlowNetwork.matching(graph, residual)
 
 
 def certify(graphs: Sequence[Graph], found: Sequence[WideArray]) -> list[Certificate]:

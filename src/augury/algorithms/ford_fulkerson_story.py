@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.algorithms.answer import Answer, answer_in
+from augury.algorithms.answer import Answer
 from augury.algorithms.story import (
     Actor,
     Recorder,
@@ -75,7 +75,9 @@ def story(graph: Graph, actor: Actor, telling: Telling) -> Told:
     ]
     classical = sum(by in STEPS for by in fruitful)
     residual = np.array(rounds[-1]["after"], np.int64)
-    answer = Answer(answer_in(graph, residual), len(fruitful) - classical, classical, ending)
+    is_flow = isinstance(graph, FlowNetwork)
+    found = graph.flow(residual) if is_flow else FlowNetwork.matching(graph, residual)
+    answer = Answer(found, len(fruitful) - classical, classical, ending)
     return Told(model, rounds, answer)
 
 

@@ -252,6 +252,14 @@ def whole_number(value: object, what: str) -> int:
         raise InputError(f"{what} is {value!r}, not a whole number") from None
 
 
+def as_seed(seed: object) -> int:
+    """Return a seed as a Python int of at least 0."""
+    whole = whole_number(seed, "the seed")
+    if whole < 0:
+        raise InputError(f"the seed is {whole}, which is negative")
+    return whole
+
+
 def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
     """Return `values` as int32 after checking that each is a node number below `num_nodes`."""
     array = unmasked(values, f"{side} ends")

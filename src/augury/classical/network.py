@@ -276,6 +276,13 @@ class FlowNetwork:
         """Return the net flow of each arc; `flow[arc] == -flow[arc ^ 1]`."""
         return self.capacity - residual
 
+    @staticmethod
+    def matching(graph: BipartiteGraph, residual: WideArray) -> WideArray:
+        """Return the (left, right) pairs of the edges whose arc is full; see `from_bipartite`."""
+        on_edges = residual[2 * graph.num_left : 2 * (graph.num_left + graph.num_edges) : 2]
+        matched = np.flatnonzero(on_edges == 0)
+        return np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)
+
     def amounts_from(self, arcs: Iterable[tuple[Label, Label, int]]) -> WideArray:
         """Return what each arc carries, given (tail, head, amount) with the user's labels.
 

@@ -1,8 +1,8 @@
 """A proven network as hand-written loops: the engine `table`.
 
-The loops (`words`, `lists`, `flows`) do what the table of a proven network says, a step of a search on 64 nodes at a
-time; they were checked equal to it round for round, with the ties of `ties`, and have no judge.
-For flows the bottleneck and the subtraction are integer operations.
+The loops (`words`, `lists`, `flows`) do what the table of a proven network says, a step of a search
+on 64 nodes at a time; they were checked equal to it round for round, with the ties of `ties`, and
+have no judge. For flows the bottleneck and the subtraction are integer operations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How, Progress, answer_in
+from augury.algorithms.answer import Answer, How, Progress
 from augury.algorithms.subroutines import refuse_beyond_range
 from augury.classical.batch import Batch
 from augury.classical.graph import BipartiteGraph, IntArray, WideArray
@@ -189,7 +189,7 @@ def _pushed(networks: Sequence[FlowNetwork], executor: Any) -> list[Answer]:
     residual, rounds = push_flows(batch, network=executor.network, digest=executor.digest)
     parts = np.split(residual, batch.arc_start[1:-1])
     told = zip(networks, parts, rounds.tolist(), strict=True)
-    return [Answer(answer_in(graph, part), number) for graph, part, number in told]
+    return [Answer(graph.flow(part), number) for graph, part, number in told]
 
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from augury.apps import cli
-from augury.apps.commands import graphs
+from augury.apps.commands import generate as command
 from augury.classical.generate import FAMILIES
 from command import Augury
 
@@ -52,8 +52,8 @@ def test_a_family_that_does_not_exist_leaves_no_folder(augury: Augury) -> None:
 
 
 def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> None:
-    hints = get_type_hints(graphs.generate, include_extras=True)
-    options = set(inspect.signature(graphs.generate).parameters)
+    hints = get_type_hints(command.generate, include_extras=True)
+    options = set(inspect.signature(command.generate).parameters)
     keywords = {p.name for family in FAMILIES.values() for p in family.parameters}
     assert options - {"family", "output", "seed", "count"} == keywords
     for family in FAMILIES.values():

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from augury import __version__
-from augury.apps.commands import graphs
 from command import JOBS, Augury
 
 
@@ -22,7 +21,7 @@ def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
 
 
 def test_a_flow_is_printed_with_its_proof(augury: Augury) -> None:
-    code, out, err = augury("solve", "pipes.max", "--executor", "bellman-ford")
+    code, out, err = augury("solve", "pipes.max", "--model", "bellman-ford")
     assert (code, err) == (0, "")
     assert out.startswith("flow of 5 in a network of 4 nodes and 5 arc pairs\nbellman-ford exec")
     assert "certified maximum: a cut of capacity 5, source side: " in out
@@ -76,10 +75,46 @@ def test_flow_edge_lists_take_source_and_sink(augury: Augury) -> None:
     assert json.loads(done.out)["flow"] == [["well", "a", 2], ["a", "town", 2]]
 
 
-def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
-    from augury.solution import CLASSICAL
+def test_who_a_source_reaches_is_printed_with_its_proof(augury: Augury) -> None:
+    Path("roads.csv").write_text("from,to\nhome,shop\nshop,park\nlake,home\n")
+    code, out, err = augury(
+        "solve", "roads.csv", "--algorithm", "reachability", "--source", "home", "--html", "r.html"
+    )
+    assert (code, err) == (0, "")
+    assert out == (
+        "3 nodes reached in a network of 4 nodes and 3 arc pairs\n"
+        "discrete executor (lookup engine), 1 round, done\n"
+        "certified maximum: no arc leaves the 3 nodes reached, and no path is shorter\n"
+        "written to r.html\n"
+    )
+    reach = "solve", "roads.csv", "--algorithm", "reachability"
+    assert augury(*reach, "--source", "home", "--format", "csv").out == (
+        "node,steps,predecessor\nhome,0,\nshop,1,home\npark,2,shop\n"
+    )
+    for arguments, message in (
+        ((), "nothing says which node is the source: name it with --source"),
+        (("--source", "sea"), "the source 'sea' is not a node of the network"),
+        (("--source", "home", "--model", "paper-pna"), "executes ford-fulkerson, not reachability"),
+    ):
+        done = augury(*reach, *arguments)
+        assert done.code == 2 and message in done.err
+    done = augury("solve", "roads.csv", "--algorithm", "flood")
+    assert done.code == 2 and "'flood' is none of the algorithms ford-fulkerson" in done.err
 
-    assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
+
+def test_the_old_names_of_options_work_and_say_so(augury: Augury) -> None:
+    done = augury("solve", "jobs.csv", "--executor", "classical", "--trace", "run.json")
+    assert done.code == 0 and done.out.splitlines()[1].startswith("classical executor, 2 rounds")
+    assert done.err == (
+        "augury: --executor is called --model: --model classical\n"
+        "augury: --trace is called --story: --story run.json\n"
+    )
+    assert json.loads(Path("run.json").read_text())["format"] == "augury-story"
+    both = augury("solve", "jobs.csv", "--executor", "classical", "--model", "discrete")
+    assert both.code == 2 and "name two executors" in both.err
+    assert "lookup engine" in augury("solve", "jobs.csv", "--executor", "neural").out
+    out = augury("solve", "--help").out
+    assert "--executor" not in out and "--trace" not in out
 
 
 def test_several_files_or_a_folder_are_one_batch(augury: Augury) -> None:
@@ -138,25 +173,25 @@ def test_an_engine_may_be_chosen(augury: Augury) -> None:
     assert "\ndiscrete executor (table engine), 1 round, done\ncertified maximum" in out
     answer = json.loads(augury("solve", "jobs.csv", "--engine", "plain", "--json").out)
     assert answer["engine"] == "plain"
-    augury("solve", "jobs.csv", "--engine", "table", "--trace", "run.json")
+    augury("solve", "jobs.csv", "--engine", "table", "--story", "run.json")
     assert json.loads(Path("run.json").read_text())["model"]["engine"] == "table"
     for options, message in (
         (("--engine", "table", "--model", "paper-mpnn"), "'paper-mpnn' is none"),
-        (("--engine", "table", "--executor", "classical"), "and classical is none"),
-        (("--engine", "warp"), "'warp' is not one of"),
+        (("--engine", "table", "--model", "classical"), "and classical is none"),
+        (("--engine", "warp"), "'warp' is none of the engines auto"),
     ):
         failed = augury("solve", "jobs.csv", *options)
         assert failed.code == 2 and message in failed.err
 
 
 def test_the_run_is_written_as_json_and_as_a_page(augury: Augury) -> None:
-    done = augury("solve", "jobs.csv", "--trace", "run.json", "--html", "run.html")
+    done = augury("solve", "jobs.csv", "--story", "run.json", "--html", "run.html")
     assert done.out.endswith("written to run.json\nwritten to run.html\n")
     story = json.loads(Path("run.json").read_text())
-    assert (story["format"], story["version"]) == ("augury-trace", 1)
+    assert (story["format"], story["version"]) == ("augury-story", 1)
     assert story["solution"]["size"] == 2
     assert "<script" in Path("run.html").read_text()
-    answer = json.loads(augury("solve", "jobs.csv", "--trace", "again.json", "--json").out)
+    answer = json.loads(augury("solve", "jobs.csv", "--story", "again.json", "--json").out)
     assert answer["size"] == 2
     assert json.loads(Path("again.json").read_text()) == story
 
@@ -165,11 +200,10 @@ def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
     Path("empty").mkdir()
     for arguments, message in {
         ("jobs.csv", "--model", "oracle"): "oracle: there is no such checkpoint",
-        ("jobs.csv", "--model", "discrete", "--executor", "classical"): "but --executor is class",
-        ("jobs.csv", "--device", "cpu", "--executor", "classical"): "--device is for a network",
+        ("jobs.csv", "--device", "cpu", "--model", "classical"): "--device is for a network",
         ("jobs.csv", "--json", "--format", "csv"): "--json and --format csv ask for two things",
         ("jobs.csv", "--device", "moon"): "the device is 'moon'",
-        ("jobs.csv", "pipes.max", "--trace", "t.json"): "--trace writes the run on one graph",
+        ("jobs.csv", "pipes.max", "--story", "t.json"): "--story writes the run on one graph",
         ("jobs.csv", "pipes.max", "--html", "t.html"): "--html writes the run on one graph",
         ("jobs.csv", "--html", "nowhere/t.html"): "nowhere: there is no such folder",
         ("jobs.csv", "pipes.max", "--output", "nowhere/at"): "nowhere: there is no such folder",
