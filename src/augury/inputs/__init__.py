@@ -25,20 +25,13 @@ from typing import Any
 
 from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.graph import BipartiteGraph, Label
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.arrays import as_array, as_stack, from_array, from_sparse, is_array, is_sparse
 from augury.inputs.costs import ignored, values_differ
-from augury.inputs.ends import Ends, Graph, is_of
+from augury.inputs.ends import Ends, is_of
 from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
-from augury.inputs.rows import (
-    from_adjacency,
-    from_frame,
-    from_rows,
-    is_adjacency,
-    is_frame,
-    is_rows,
-)
+from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 
 __all__ = ["Graph", "as_graph", "as_graphs", "as_stack"]
 
@@ -128,7 +121,7 @@ def _from_networkx(graph: Any, ends: Ends | None) -> Graph:
 
 
 FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Ends | None], Graph]]] = [
-    (lambda graph: isinstance(graph, BipartiteGraph | FlowNetwork), _own),
+    (lambda graph: isinstance(graph, Graph), _own),
     (lambda graph: isinstance(graph, str | Path), _from_path),
     (is_sparse, from_sparse),
     (is_array, from_array),
@@ -136,7 +129,7 @@ FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Ends | None], Graph]]] =
     (is_data, from_data),
     (is_frame, from_frame),
     (is_rows, from_rows),
-    (is_adjacency, from_adjacency),
+    (lambda graph: isinstance(graph, dict), from_adjacency),
     (_is_networkx, _from_networkx),
 ]
 """(how a form is recognised, how it is read), the first match."""

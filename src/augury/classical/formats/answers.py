@@ -20,7 +20,7 @@ from augury.classical.formats.labels import LabelFinder
 from augury.classical.formats.opened import open_input, start_of
 from augury.classical.formats.text import Lines, amount_of, parse_json, rows
 from augury.classical.graph import BipartiteGraph, WideArray
-from augury.classical.network import FlowNetwork, capacity_fault
+from augury.classical.network import FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError, visible
 from augury.files import LineError, named
 
@@ -33,7 +33,7 @@ Fault = Callable[[int, str], InputError]
 """Makes the error for the entry at a line or position."""
 
 
-def read_answer(path: str | Path, graph: BipartiteGraph | FlowNetwork) -> WideArray:
+def read_answer(path: str | Path, graph: Graph) -> WideArray:
     """Read a matching or a flow from JSON or CSV; `-` is standard input.
 
     Returns:

@@ -34,13 +34,13 @@ from augury.classical.formats.labels import (
 )
 from augury.classical.formats.text import parse_json, refuse_claim
 from augury.classical.graph import BipartiteGraph, IntArray, Label
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, capacity_fault
+from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError
 
 LACKING = {end: f'the JSON object lacks "{end}"' for end in ("source", "sink")}
 
 
-def read_json(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+def read_json(file: IO[bytes], options: ReadOptions) -> Graph:
     """Read any of the forms above."""
     data = parse_json(file)
     if isinstance(data, list):
@@ -156,7 +156,7 @@ def _number(label: Any, index: Numbering, where: str) -> int:
         raise InputError(f"{where}: {error}") from None
 
 
-def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Graph:
     import networkx as nx
 
     with foreign_parser("NetworkX node-link data"):
@@ -184,7 +184,7 @@ def _refuse_attributes(graph: Any) -> None:
             raise ignored_costs(f"the attribute {name!r} of the edges")
 
 
-def write_json(graph: BipartiteGraph | FlowNetwork, file: IO[bytes]) -> None:
+def write_json(graph: Graph, file: IO[bytes]) -> None:
     """Write a graph with all its data, if its labels are text and numbers."""
     data: dict[str, Any]
     if isinstance(graph, FlowNetwork):
