@@ -468,27 +468,35 @@ RECORD = {
 }  # fmt: skip
 
 
+PART: dict[str, Any] = {
+    "network": "m", "seed": 0, "epoch": 3, "name": "m", "weights": "w",
+    "cell": {"scale": 1, "p": "1/4", "termination": "bfs",
+             "neural_bottleneck": True, "neural_augmentation": True},
+    "extent": {"graphs": 2, "runs": 2, "seed": 0},
+    "value": [[7, 8], [8, 8]], "maximum": [8, 8], "rounds": [[9, 9], [9, 9]],
+    "ending": ["done"] * 4,
+    **{part: RECORD[part] for part in ("asked", "wrong")},
+}  # fmt: skip
+
+
 def make_records(rng: Rng) -> Case:
-    """Return a damaged file of records."""
-    head = {
-        "kind": "augury-records",
-        "version": "0",
-        "commit": "",
-        "graphs": 1,
-        "runs": 2,
-        "seed": 0,
-    }
-    rows = [json.dumps(row) for row in (head, RECORD, RECORD | {"run": 1})]
+    """Return a damaged file of records, in the format of today or the older one."""
+    old = {"kind": "augury-records", "version": "0", "graphs": 1, "runs": 2, "seed": 0}
+    new = {"kind": "augury-parts", "format": 1, "version": "0", "commit": ""}
+    is_old = rng.random() < 0.5
+    lines = (old, RECORD, RECORD | {"run": 1}) if is_old else (new, PART, PART | {"seed": 1})
+    rows = [json.dumps(row) for row in lines]
     return Case({"some.jsonl": damaged(rng, ("\n".join(rows) + "\n").encode())})
 
 
 def attempt_records(case: Case, folder: Path) -> str:
     """Read and summarise records."""
     from augury.errors import InputError
-    from augury.experiments.records import read_records, summarise, table_rows
+    from augury.experiments.records import read_records
+    from augury.experiments.summary import summarise, table_rows
 
     try:
-        table_rows(summarise(read_records(folder / "some.jsonl").records))
+        table_rows(summarise(read_records(folder / "some.jsonl").parts))
     except InputError as error:
         return refused(error, "some.jsonl")
     return "read"

@@ -29,8 +29,9 @@ import torch
 from augury.config import Config, preset
 from augury.paper.recorded import Recorder
 from augury.provenance import provenance
+from augury.training.ensemble import Ensemble, Epoch, PaddedEpoch, training_data_of
 from augury.training.samples import learn
-from augury.training.trainer import Ensemble, Epoch, PaddedEpoch, train, training_data_of
+from augury.training.trainer import train
 
 Result = dict[str, Any]
 

@@ -27,7 +27,8 @@ from augury.models.checkpoint import MODELS
 from augury.neural.batch import training_data
 from augury.paper import fast, reduce
 from augury.paper.processors import Processor
-from augury.training.trainer import Ensemble, Epoch, memory_kept
+from augury.training.ensemble import Ensemble, Epoch
+from augury.training.trainer import memory_kept
 
 AUTHORS = {"epoch": 34.0, "validation": 5.4, 2: 13.0, 4: 42.0, 8: 430.0}
 """CPU seconds of the authors' published code, as reported."""

@@ -10,6 +10,10 @@ import pytest
 
 from augury.apps import cli
 
+JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
+PIPES = "p max 4 5\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 3 1\na 2 4 2\na 3 4 3\n"
+"""A bipartite graph and a flow network, as files."""
+
 
 class Done(NamedTuple):
     code: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from contextlib import redirect_stdout
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,17 @@ def blocks(path: Path, language: str) -> list[tuple[int, str]]:
     ]
 
 
-def run_python(path: Path) -> dict[str, Any]:
-    """Execute the Python blocks of a document in order, in one namespace."""
+def run_python(path: Path, **replaced: str) -> dict[str, Any]:
+    """Execute the Python blocks of a document in order, in one namespace.
+
+    Args:
+        path: the document.
+        replaced: arguments of its calls, each with another value: `num_graphs="9"`.
+    """
     space: dict[str, Any] = {"__name__": "document"}
     for first, code in blocks(path, "python"):
+        for name, value in replaced.items():
+            code = re.sub(rf"\b{name}=\d+", f"{name}={value}", code)
         # The empty lines make a traceback name the line of the document.
         exec(compile("\n" * first + code, str(path), "exec"), space)
     return space
@@ -56,9 +64,15 @@ def commands(path: Path) -> list[tuple[str, ...]]:
     return [tuple(shlex.split(line, comments=True)) for line in lines]
 
 
+@cache
+def command() -> Any:
+    """Return our command with all its subcommands."""
+    return typer.main.get_command(cli.app)
+
+
 def parse(words: tuple[str, ...]) -> None:
     """Parse every option and value of a command of ours; run nothing."""
-    group: Any = typer.main.get_command(cli.app)
+    group = command()
     context = group.make_context("augury", list(words[1:]))
     name, subcommand, rest = group.resolve_command(context, list(words[1:]))
     subcommand.make_context(name, rest, parent=context)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
@@ -23,7 +25,8 @@ START_PATIENCE = 300.0
 STAND_IN = """
 import json, os, signal, struct, sys, time
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGUSR1, signal.default_int_handler)
 
 def answer(status, value):
     body = json.dumps(value).encode()
@@ -36,7 +39,7 @@ while head := sys.stdin.buffer.read(4):
     answer(100, {})
     name = task.get("graph", {}).get("name", "")
     if name == "stuck":
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         while name in ("spin", "stuck"):
             pass
@@ -78,3 +81,14 @@ def served(app: Any) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
+
+
+HEAD = b"POST /api/v1/solve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def opened(url: str, sent: bytes = b"") -> socket.socket:
+    """Open a connection of its own, without an HTTP client, and send something."""
+    parts = urlsplit(url)
+    plain = socket.create_connection((parts.hostname, parts.port), PATIENCE)
+    plain.sendall(sent)
+    return plain

@@ -33,7 +33,7 @@ print("data", hashlib.sha256(b"".join(p.read_bytes() for p in sorted(place.iterd
 for model in ("discrete", "paper-mpnn", "classical", "bellman-ford"):
     print("solve", model, [s.to_dict() for s in solve_batch(graphs, model=model, seed=3)])
 for model in load_models(["paper-mpnn", "discrete"], "cpu"):
-    print("evaluate", list(evaluate(model, Condition(1, "1/4", "bfs"), Extent(3, 1))))
+    print("evaluate", vars(evaluate(model, Condition(1, "1/4", "bfs"), Extent(3, 1))))
 config = tiny_config(sys.argv[2], "training.max_epochs=2")
 train(config, [0, 1], place / "run", say=lambda line: None)
 for path in sorted((place / "run").rglob("seed-*/*.safetensors")):

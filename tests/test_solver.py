@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, certify_flow, solve, solver
+from augury.algorithms import FORD_FULKERSON
+from augury.algorithms.answer import Progress
 from augury.algorithms.executor import CellExecutor
 from augury.classical import generate
 from augury.classical.batch import Batch
@@ -34,8 +36,7 @@ from augury.inputs import Graph
 from augury.models.checkpoint import find, save
 from augury.models.kinds import make_network
 from augury.paper.executor import NeuralExecutor
-from augury.solution import CLASSICAL
-from augury.solver import Progress, solve_batch
+from augury.solver import solve_batch
 from augury.watch import watch
 from graphs import (
     BRIDGE,
@@ -49,7 +50,7 @@ from graphs import (
     networks,
 )
 
-EXECUTORS = ["discrete", *CLASSICAL]
+EXECUTORS = ["discrete", *FORD_FULKERSON.classical]
 every_executor = pytest.mark.parametrize("executor", EXECUTORS)
 
 
@@ -247,16 +248,14 @@ def test_a_checkpoint_is_known_by_its_content_not_by_name_and_time(
     kinds: list[type] = []
     for folder in ("one", "other", "one"):
         monkeypatch.chdir(tmp_path / folder)
-        subroutines = solver.runner_of("mine.safetensors").subroutines
-        assert subroutines is not None
-        kinds.append(type(subroutines.search.__self__))  # type: ignore[reportFunctionMemberAccess]
+        kinds.append(type(solver.runner_of("mine.safetensors").executor))
     assert kinds == [CellExecutor, NeuralExecutor, CellExecutor]
     solve(JOBS, model="mine.safetensors", engine="table")
     monkeypatch.chdir(tmp_path / "other")
     with pytest.raises(InputError, match="'paper-mpnn' is none"):
         solve(JOBS, model="mine.safetensors", engine="table")
-    [again, once] = (solver.runner_of("mine.safetensors").subroutines for _ in range(2))
-    assert again == once  # the same network, loaded once
+    [again, once] = (solver.runner_of("mine.safetensors").executor for _ in range(2))
+    assert again is once  # the same network, loaded once
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")

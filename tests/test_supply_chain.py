@@ -40,9 +40,9 @@ def dangers(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
-def test_no_file_is_read_in_a_way_that_runs_code(path: Path) -> None:
-    assert list(dangers(ast.parse(path.read_text(encoding="utf-8")))) == []
+def test_no_file_is_read_in_a_way_that_runs_code() -> None:
+    for path in SOURCES:
+        assert list(dangers(ast.parse(path.read_text(encoding="utf-8")))) == [], path
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ class NetworkConfig:
 
     kind: Literal["paper", "discrete"] = "paper"
     """The paper's network, or ours, which carries nothing but bits from step to step."""
+    algorithm: str = "ford-fulkerson"
+    """What the discrete network learns to execute: a name in ALGORITHMS."""
     processor: str = "mpnn"
     """Which message-passing layer updates the nodes: a name in PROCESSORS."""
     hidden: int = 32

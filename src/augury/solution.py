@@ -1,41 +1,27 @@
-"""What was found on a graph becomes a `Solution`: labels, and the certificate that proves it."""
+"""An answer becomes a `Solution`: the user's labels, and the certificate that proves it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from augury.classical.certificate import Certificate, certify_flow, certify_pairs
-from augury.classical.ford_fulkerson import BELLMAN_FORD, BREADTH_FIRST, Subroutines
-from augury.classical.graph import Label, WideArray, whole_number
-from augury.classical.network import FlowNetwork
-from augury.direct import Found
+from augury.algorithms import ALGORITHMS
+from augury.algorithms.algorithm import Algorithm
+from augury.algorithms.answer import Answer
+from augury.classical.certificate import Certificate, Cover, certify_pairs
+from augury.classical.covers import Covers
+from augury.classical.graph import Label, WideArray
 from augury.errors import InputError
 from augury.inputs import Graph
-
-CLASSICAL: dict[str, Subroutines] = {"classical": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
-"""Executors without a network: breadth-first search, and the paper's search by random weights."""
-
-
-class Outcome(NamedTuple):
-    """How the run on one network ended."""
-
-    residual: WideArray
-    """What each arc can still carry: always that of a legal flow."""
-    neural_rounds: int
-    """Searches of the executor that led to at least one augmenting path."""
-    classical_rounds: int
-    """The same of the classical search that finished the run; 0 unless it had ended early."""
-    ending: str
-    """How the executor's own part ended: "done", or why it stopped early."""
 
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """A legal matching or flow with the user's labels, and what is known about it."""
+    """A legal answer with the user's labels, and what is known about it."""
 
     executor: str
     """Who ran the subroutines: the network's name, or that of a classical executor."""
@@ -47,19 +33,22 @@ class Solution:
     """How the executor's own part ended: "done", or why it stopped early."""
     certificate: Certificate
     engine: str | None = None
-    """Which form of the network ran, by its name in `neural.engines.ENGINES`: "table" and
-    "cuda-table" look its decisions up, the others evaluate it. None where no network of ours ran.
+    """In which form the network ran, a name in `augury.engines.ENGINES`: "plain" and "cuda"
+    evaluate it, "lookup" reads its table; "table" and "cuda-table" are hand-written loops that were
+    checked equal to that table. None where no network of ours ran.
     """
     matching: list[tuple[Label, Label]] | None = None
-    """Matched (left, right) pairs; None for a flow."""
+    """Matched (left, right) pairs."""
     flow: list[tuple[Label, Label, int]] | None = None
-    """(tail, head, amount) for each arc that carries flow; None for a matching."""
+    """(tail, head, amount) for each arc that carries flow."""
+    reached: list[tuple[Label, int, Label]] | None = None
+    """(node, steps, predecessor) for each node that is reached; the source has no predecessor."""
     retell: Callable[[], dict[str, Any]] | None = field(default=None, compare=False)
     """Run again, with every step told; None where the executor shows none."""
 
     @property
     def size(self) -> int:
-        """Edges of the matching, or value of the flow."""
+        """Edges of the matching, value of the flow, or nodes that are reached."""
         return self.certificate.size
 
     @property
@@ -72,13 +61,17 @@ class Solution:
         """Searches that led to at least one augmenting path, whoever made them."""
         return self.neural_rounds + self.classical_rounds
 
+    @property
+    def noun(self) -> str:
+        """What was found: "matching", "flow" or "reached"."""
+        return next(noun for noun in NOUNS if getattr(self, noun) is not None)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one object that JSON can hold."""
-        what = "flow" if self.matching is None else "matching"
         return {
             "size": self.size,
             "is_maximum": self.is_maximum,
-            what: [list(entry) for entry in getattr(self, what)],
+            self.noun: [list(entry) for entry in getattr(self, self.noun)],
             "executor": self.executor,
             "engine": self.engine,
             "rounds": self.rounds,
@@ -108,49 +101,105 @@ class Solution:
             return None
 
     def __repr__(self) -> str:
-        what = "flow" if self.matching is None else "matching"
         short = self.certificate.shortfall
         proven = "maximum" if self.is_maximum else f"{short} short of the maximum"
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
-        if self.classical_rounds and self.executor not in CLASSICAL:
+        if self.classical_rounds and not is_classical(self.executor):
             rounds += f", {self.classical_rounds} of them classical"
         who = f"{self.executor} ({self.engine})" if self.engine else self.executor
-        return f"Solution({what} of {self.size}, {proven}, {rounds}, {who})"
+        is_set = self.noun == "reached"
+        found = f"{self.size} reached" if is_set else f"{self.noun} of {self.size}"
+        return f"Solution({found}, {proven}, {rounds}, {who})"
 
 
-def found_of(graph: Graph, outcome: Outcome) -> Found:
-    """Read the answer off the last residual."""
-    if isinstance(graph, FlowNetwork):
-        return Found(graph.flow(outcome.residual), *outcome[1:])
-    return Found(matched_pairs(graph, outcome.residual), *outcome[1:])
+NOUNS = ("matching", "flow", "reached")
 
 
-def solution_of(
-    who: tuple[str, str | None], graph: Graph, found: Found, certificate: Certificate | None = None
-) -> Solution:
-    """Give the answer its labels, and certify it unless that is done already.
+def is_classical(executor: str) -> bool:
+    """Whether this is the name of an executor without a network."""
+    return any(executor in algorithm.classical for algorithm in ALGORITHMS.values())
 
-    `who` are the names of the executor and of the engine.
+
+def solutions_of(
+    algorithm: Algorithm,
+    who: tuple[str, str | None],
+    graphs: Sequence[Graph],
+    answers: Sequence[Answer],
+) -> list[Solution]:
+    """Give answers their labels and certificates; `who` are the names of executor and engine."""
+    certificates = algorithm.certify(graphs, [answer.found for answer in answers])
+    solutions: list[Solution] = []
+    for graph, answer, certificate in zip(graphs, answers, certificates, strict=True):
+        noun, rows = algorithm.labelled(graph, answer.found)
+        told: dict[str, Any] = {noun: rows}
+        solutions.append(Solution(who[0], *answer[1:], certificate, who[1], **told))
+    return solutions
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solutions(Sequence[Solution]):
+    """The solutions of a stack of dense graphs, all found and proven; each is made when asked for.
+
+    `sizes` and `mates` have them as arrays.
     """
-    told = who[0], *found[1:]
-    if isinstance(graph, FlowNetwork):
-        proof = certificate or certify_flow(graph, found.answer)
-        return Solution(*told, proof, who[1], flow=list(graph.flow_arcs(found.answer)))
-    proof = certificate or certify_pairs(graph, found.answer)
-    matching = [(graph.left_label(u), graph.right_label(v)) for u, v in found.answer.tolist()]
-    return Solution(*told, proof, who[1], matching)
 
+    executor: str
+    engine: str
+    mates: npt.NDArray[np.int32]
+    """(graph, left): the column of each row, −1 for none."""
+    rounds: npt.NDArray[np.int32]
+    """(graph,): searches that led to at least one augmenting path."""
+    covers: Covers
+    """The proof of each."""
+    tell: Callable[[Graph], dict[str, Any]] | None
+    """Tells the run on a graph; see `Solution.retell`."""
 
-def matched_pairs(graph: Any, residual: WideArray) -> WideArray:
-    """Return (left, right) of the edges whose forward arc is full; see `from_bipartite`."""
-    on_edges = residual[2 * graph.num_left : 2 * (graph.num_left + graph.num_edges) : 2]
-    matched = np.flatnonzero(on_edges == 0)
-    return np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)
+    @property
+    def sizes(self) -> WideArray:
+        """(graph,): edges of each matching."""
+        return self.covers.sizes
 
+    @property
+    def is_maximum(self) -> bool:
+        """Whether all are proven."""
+        return bool(self.covers.is_proven.all()) or all(one.is_maximum for one in self)
 
-def as_seed(seed: object) -> int:
-    """Return a seed as a Python int of at least 0."""
-    whole = whole_number(seed, "the seed")
-    if whole < 0:
-        raise InputError(f"the seed is {whole}, which is negative")
-    return whole
+    def __len__(self) -> int:
+        return len(self.mates)
+
+    @overload
+    def __getitem__(self, number: int) -> Solution: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Solution]: ...
+    def __getitem__(self, number: int | slice) -> Solution | list[Solution]:
+        if isinstance(number, slice):
+            return [self._solution(k) for k in range(*number.indices(len(self)))]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"solution {number} of {len(self)}")
+        return self._solution(number % len(self))
+
+    def _solution(self, number: int) -> Solution:
+        covers, tell = self.covers, self.tell
+        rows = np.flatnonzero(self.mates[number] >= 0)
+        pairs = np.stack([rows, self.mates[number][rows]], axis=1).astype(np.int64)
+        if covers.is_proven[number]:
+            sides = covers.in_left[number], covers.in_right[number]
+            cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
+            certificate = Certificate(len(pairs), "", len(pairs), cover)
+        else:
+            certificate = certify_pairs(covers.graph(number), pairs)
+        return Solution(
+            executor=self.executor,
+            neural_rounds=int(self.rounds[number]),
+            classical_rounds=0,
+            ending="done",
+            certificate=certificate,
+            engine=self.engine,
+            matching=list(map(tuple, pairs.tolist())),
+            retell=tell and (lambda: tell(covers.graph(number))),
+        )
+
+    def __repr__(self) -> str:
+        proven = int(self.covers.is_proven.sum())
+        who = f"{self.executor} ({self.engine})"
+        return f"Solutions({len(self):,} matchings, {proven:,} proven maximum, {who})"

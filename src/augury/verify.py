@@ -1,8 +1,8 @@
 """A discrete network becomes a proof or a counterexample: every case of its cells is enumerated.
 
 `cells.proof` tells whether each case is right whatever the rounding; `docs/verification.md` shows
-that a network which is right in all of them executes Edmonds-Karp on every flow network in its
-range. Where a case is wrong, a small network is looked for on which a run shows it.
+that a network which is right in all of them executes its algorithm on every graph. Where a case is
+wrong, a small graph is looked for on which a run shows it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from augury.algorithms import FORD_FULKERSON, Algorithm
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import CellNetwork, compiled
-from augury.cells.proof import Part, prove
+from augury.cells.proof import Checked, prove
 from augury.classical.generate import flow
-from augury.classical.simulate import DECISIONS, simulate
+from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
 
 
@@ -25,7 +26,8 @@ from augury.errors import InputError
 class Proof:
     """The verdict on a network."""
 
-    parts: tuple[Part, ...]
+    algorithm: Algorithm
+    parts: tuple[Checked, ...]
     bits: int
     counterexample: str
     """A small network on which a run goes wrong; empty if proven or none was found."""
@@ -44,28 +46,39 @@ class Proof:
             failed = ", ".join(part.name for part in self.parts if not part.is_proven)
             return f"Not proven: {failed} went wrong in at least one case."
         cases = sum(part.cases for part in self.parts)
-        return (
-            f"Proven in all {cases} cases: on every flow network, of any size, whose integer "
-            f"capacities add up to at most 2^{self.bits} − 1 in each pair of arcs, this network "
-            "executes Edmonds-Karp and ends with a maximum flow; learnt are search, termination, "
-            "predecessors, bottleneck and augmentation, programmed are the bits of integers, the "
-            "latch on a node's first predecessor, following the pointers, and the reverse arc's "
-            "share of its pair."
-        )
+        return f"Proven in all {cases} cases: {self.algorithm.theorem.format(bits=self.bits)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one object that JSON can hold."""
         parts = {part.name: part.to_dict() for part in self.parts}
-        told = {"proven": self.is_proven, "bits": self.bits, "parts": parts, "table": self.table}
+        told = {
+            "proven": self.is_proven,
+            "algorithm": self.algorithm.name,
+            "bits": self.bits,
+            "parts": parts,
+            "table": self.table,
+        }
         return told | {"conclusion": self.conclusion, "counterexample": self.counterexample}
 
 
-def verify(network: CellNetwork, find_counterexample: bool = True) -> Proof:
-    """Enumerate all cases in float32 and float64; on failure look for a small graph to show it."""
-    proof = Proof(prove(network), network.bits, "", _table_words(network))
+def verify(
+    network: CellNetwork,
+    find_counterexample: bool = True,
+    algorithm: Algorithm = FORD_FULKERSON,
+) -> Proof:
+    """Enumerate all cases in float32 and float64; on failure look for a small graph to show it.
+
+    Raises:
+        InputError: the network lacks a cell of the algorithm.
+    """
+    missing = [cell.name for cell in algorithm.cells if cell not in network.cells]
+    if missing:
+        raise InputError(f"this network has no cell {missing[0]!r}, which {algorithm.name} needs")
+    checked = prove(network, algorithm.cells)
+    proof = Proof(algorithm, checked, network.bits, "", _table_words(network))
     if proof.is_proven or not find_counterexample:
         return proof
-    return replace(proof, counterexample=counterexample(network))
+    return replace(proof, counterexample=counterexample(network, algorithm))
 
 
 def _table_words(network: CellNetwork) -> str:
@@ -76,7 +89,9 @@ def _table_words(network: CellNetwork) -> str:
     return f"{table.num_cases} decisions, {equal}"
 
 
-def counterexample(network: CellNetwork, tries: int = 300) -> str:
+def counterexample(
+    network: CellNetwork, algorithm: Algorithm = FORD_FULKERSON, tries: int = 300
+) -> str:
     """Look for a small network on which a run goes wrong, smallest first; "" if none shows it."""
     executor = CellExecutor(copy.deepcopy(network).cpu().float()).subroutines()
     rng = np.random.default_rng(0)
@@ -85,7 +100,7 @@ def counterexample(network: CellNetwork, tries: int = 300) -> str:
         arcs = int(rng.integers(1, min(nodes * (nodes - 1), 3 * nodes) + 1))
         tried = flow(rng, nodes, arcs, low=1, high=int(rng.choice([1, 15])))
         try:
-            run = simulate([tried], executor, [rng])[0]
+            [run] = algorithm.judge([tried], executor, [rng])
         except InputError:  # beyond the range of a network with few bits
             continue
         wrong = [name for name in DECISIONS if run.wrong[name]]
@@ -93,5 +108,5 @@ def counterexample(network: CellNetwork, tries: int = 300) -> str:
             listed = ", ".join(f"{u}→{v} {c}" for u, v, c in tried.arcs())
             found = f"{run.value} of {run.maximum}"
             cause = " and ".join(wrong) or "rounds"
-            return f"from 0 to {nodes - 1} over {listed}: found a flow of {found}, {cause} wrong"
+            return f"from 0 to {nodes - 1} over {listed}: found {found}, {cause} wrong"
     return ""

@@ -44,6 +44,7 @@ main()
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         # A shell in the background ignores Ctrl-C, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
@@ -56,7 +57,7 @@ main()
             assert first["name"] == "people.csv"
             assert first["graph"]["edges"] == [["ann", "cook"], ["bob", "sing"]]
         finally:
-            os.kill(process.pid, signal.SIGINT)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
             _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, f"{WARMING}\n")
 
@@ -80,7 +81,7 @@ def test_processes_that_do_not_start_are_told(
     monkeypatch.setattr(workers, "arguments", lambda limits: [sys.executable, "-c", ""])
     done = augury("--port", "0")
     assert done.code == 2
-    assert done.err == f"{WARMING}\naugury: the processes that compute do not start\n"
+    assert done.err == f"{WARMING}\naugury: the worker processes do not start\n"
 
 
 def test_a_port_that_is_taken_is_told(augury: Augury) -> None:

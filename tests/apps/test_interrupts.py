@@ -198,7 +198,7 @@ COMMANDS = {
     ),
     "train": (
         ["train", "discrete", "--device", "cpu", "--out", "run", *TINY],
-        "augury.training.trainer.KeepEverything._scored",
+        "augury.training.keeping.KeepEverything._scored",
         "interrupted; the same command with --resume goes on with run",
         {"run/seed-0": ["best.safetensors", "epoch-000.safetensors", "history.csv"]},
     ),

@@ -45,6 +45,7 @@ from graphs import BRIDGE, NETWORKS, STRAIGHT, WIDE, bipartite_graphs, networks
 EXECUTORS = {"breadth-first": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
 every_executor = pytest.mark.parametrize("executor", EXECUTORS.values(), ids=EXECUTORS)
 one_or_many = pytest.mark.parametrize("many", [False, True], ids=["one path", "many paths"])
+any_executor = st.sampled_from(list(EXECUTORS))
 
 
 def run(
@@ -86,13 +87,12 @@ def networkx_value(network: FlowNetwork) -> int:
     return int(nx.maximum_flow_value(network.to_networkx(), network.source, network.sink))
 
 
-@every_executor
-@one_or_many
-@given(network=networks())
+@given(network=networks(), executor=any_executor, many=st.booleans())
+@settings(max_examples=150)
 def test_the_value_is_that_of_scipy_and_networkx(
-    network: FlowNetwork, executor: Subroutines, many: bool
+    network: FlowNetwork, executor: str, many: bool
 ) -> None:
-    rounds = run(network, executor, many=many)
+    rounds = run(network, EXECUTORS[executor], many=many)
     for round_ in rounds:
         check_round(round_)
     value = network.value(rounds[-1].after)
@@ -103,27 +103,23 @@ def test_the_value_is_that_of_scipy_and_networkx(
     assert value == sum(int(b) for round_ in rounds for b in round_.bottleneck)
 
 
-@every_executor
-@one_or_many
-@given(network=networks(high=WIDE))
-@settings(max_examples=50)
+@given(network=networks(high=WIDE), executor=any_executor, many=st.booleans())
+@settings(max_examples=60)
 def test_capacities_up_to_2_to_the_62_are_exact(
-    network: FlowNetwork, executor: Subroutines, many: bool
+    network: FlowNetwork, executor: str, many: bool
 ) -> None:
-    rounds = run(network, executor, many=many)
+    rounds = run(network, EXECUTORS[executor], many=many)
     for round_ in rounds:
         check_round(round_)
     assert network.value(rounds[-1].after) == networkx_value(network)
 
 
-@every_executor
-@one_or_many
-@given(graph=bipartite_graphs())
+@given(graph=bipartite_graphs(), executor=any_executor, many=st.booleans())
 def test_the_matching_is_as_large_as_those_of_scipy_and_igraph(
-    graph: BipartiteGraph, executor: Subroutines, many: bool
+    graph: BipartiteGraph, executor: str, many: bool
 ) -> None:
     network = FlowNetwork.from_bipartite(graph)
-    value = network.value(run(network, executor, many=many)[-1].after)
+    value = network.value(run(network, EXECUTORS[executor], many=many)[-1].after)
     assert value == (maximum_bipartite_matching(graph.to_scipy(), perm_type="column") >= 0).sum()
     sides = [0] * graph.num_left + [1] * graph.num_right
     edges = [(left, graph.num_left + right) for left, right in graph.pairs()]
@@ -205,21 +201,24 @@ def of_graph(round_: Round, position: int) -> dict[str, Any] | None:
     }
 
 
-@every_executor
-@one_or_many
-@given(alone=st.lists(networks(), min_size=1, max_size=4), seed=st.integers(0, 99))
-@settings(max_examples=40)
+@given(
+    alone=st.lists(networks(), min_size=1, max_size=4),
+    seed=st.integers(0, 99),
+    executor=any_executor,
+    many=st.booleans(),
+)
+@settings(max_examples=60)
 def test_a_graph_runs_in_a_batch_as_it_does_alone(
-    alone: Sequence[FlowNetwork], seed: int, executor: Subroutines, many: bool
+    alone: Sequence[FlowNetwork], seed: int, executor: str, many: bool
 ) -> None:
     def rngs() -> list[np.random.Generator]:
         return np.random.default_rng(seed).spawn(len(alone))
 
-    how = Settings(many_paths=many)
-    together = list(ford_fulkerson(Batch.of(alone), executor, rngs(), how))
+    how, own = Settings(many_paths=many), EXECUTORS[executor]
+    together = list(ford_fulkerson(Batch.of(alone), own, rngs(), how))
     for position, network in enumerate(alone):
         rng = rngs()[position]
-        single = list(ford_fulkerson(Batch.of([network]), executor, [rng], how))
+        single = list(ford_fulkerson(Batch.of([network]), own, [rng], how))
         seen = [told for round_ in together if (told := of_graph(round_, position)) is not None]
         assert seen == [of_graph(round_, 0) for round_ in single]
 
@@ -405,10 +404,13 @@ ENDS = {
 }
 
 
-@one_or_many
 @pytest.mark.parametrize("lies", ENDS)
-@given(alone=st.lists(networks(high=4), min_size=1, max_size=3), seed=st.integers(0, 999))
-@settings(max_examples=60)
+@given(
+    alone=st.lists(networks(high=4), min_size=1, max_size=3),
+    seed=st.integers(0, 999),
+    many=st.booleans(),
+)
+@settings(max_examples=40)
 def test_no_executor_makes_the_residual_illegal(
     alone: list[FlowNetwork], seed: int, lies: str, many: bool
 ) -> None:
@@ -510,8 +512,7 @@ def vandal() -> Subroutines:
     return Subroutines(*map(after, BREADTH_FIRST))
 
 
-@one_or_many
-@given(alone=st.lists(networks(high=4), min_size=1, max_size=3))
+@given(alone=st.lists(networks(high=4), min_size=1, max_size=3), many=st.booleans())
 @settings(max_examples=40)
 def test_an_executor_that_writes_into_its_arguments_changes_nothing_of_the_judges(
     alone: list[FlowNetwork], many: bool

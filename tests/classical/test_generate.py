@@ -205,7 +205,7 @@ SIZES = [(n, d) for n in (1, 2, 3, 4, 5, 8, 13) for d in range(n + 1)]
     ("n", "degree"), [*SIZES, (64, 32), (400, 200), (101, 50), (101, 100), (2000, 3)]
 )
 def test_regular_degrees_are_exact_on_both_sides(n: int, degree: int) -> None:
-    for seed in range(5):
+    for seed in range(2):
         for side in degrees(regular(seeded(seed), n, degree)):
             assert side.tolist() == [degree] * n
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from augury import engines
 from augury.algorithms.cells import FLOOD
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import case_logits, compiled
@@ -32,15 +32,9 @@ from augury.classical.generate import flow, path_state, power_law, sparse
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values
-from augury.engines import (
-    ENGINES,
-    as_bytes,
-    match_dense,
-    match_sparse,
-    match_union,
-    push_flows,
-    require_proof,
-)
+from augury.engines import ENGINES, as_bytes, match_dense, match_sparse, table
+from augury.engines.engine import Mates, require_proof
+from augury.engines.table import match_lists, push_flows, starts
 from augury.engines.ties import mixed, mixed_weights, turn, turning_weights
 from augury.errors import InputError
 from graphs import NETWORKS
@@ -75,6 +69,16 @@ def check_legal(adjacency: Adjacency, mates: npt.NDArray[np.int32]) -> list[int]
         assert edges[rows, mate[rows]].all()
         assert len(set(mate[rows].tolist())) == len(rows)
     return (mates >= 0).sum(-1).tolist()
+
+
+def match_union(matrices: Sequence[Any]) -> Mates:
+    """Match sparse graphs side by side; their mates follow each other, each counted in its own."""
+    rows = [csr_array(matrix) for matrix in matrices]
+    left, right = (starts([matrix.shape[side] for matrix in rows]) for side in (0, 1))
+    degrees = [np.diff(matrix.indptr) for matrix in rows]
+    columns = [matrix.indices + first for matrix, first in zip(rows, right, strict=False)]
+    joined = np.concatenate([np.zeros(0, np.int64), *columns])
+    return match_lists(starts(np.concatenate([[], *degrees])), joined, left, right)
 
 
 def network_of(edges: Adjacency) -> FlowNetwork:
@@ -290,14 +294,14 @@ def test_a_flow_beyond_the_range_is_refused() -> None:
 
 
 def test_weights_are_those_that_the_loops_use() -> None:
-    from augury.engines import cpu
+    from augury.engines import flows, words
 
     for number, rows in product(range(9), (1, 2, 7, 64, 1000)):
-        assert cpu.turn(number, rows) == turn(number, rows) < rows
+        assert words.turn(number, rows) == turn(number, rows) < rows
     arcs = np.arange(2000)
     for number in (0, 1, 17):
         weights = mixed(number, arcs)
-        assert weights.tolist() == [cpu.weight_of(number, arc) for arc in arcs]
+        assert weights.tolist() == [flows.weight_of(number, arc) for arc in arcs]
         assert set(weights.tolist()) == set(range(1, MAX_WEIGHT + 1))
 
 
@@ -332,8 +336,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counts.append(threads)
             super().__init__(threads)
 
-    monkeypatch.setattr(engines, "CELLS_A_THREAD", 1)
-    monkeypatch.setattr(engines, "ThreadPoolExecutor", Counted)
+    monkeypatch.setattr(table, "CELLS_A_THREAD", 1)
+    monkeypatch.setattr(table, "ThreadPoolExecutor", Counted)
     return counts
 
 
@@ -341,7 +345,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_small_batch_starts_fewer_threads(
     started: list[int], monkeypatch: pytest.MonkeyPatch, cells: int, threads: int
 ) -> None:
-    monkeypatch.setattr(engines, "CELLS_A_THREAD", cells)
+    monkeypatch.setattr(table, "CELLS_A_THREAD", cells)
     match_dense(random_graphs(5, (20, 30), 10), threads=3)  # 6,000 cells
     assert started == ([threads] if threads > 1 else [])
 

@@ -95,7 +95,7 @@ def test_growth_is_measured_in_fresh_processes_and_drawn(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", growth.CONTESTANTS)
 def test_every_engine_finds_the_size_on_a_sparse_graph(name: str) -> None:
-    found = growth.measure(name, 400)
+    found = growth.measure((name, 400))
     matrix = growth._matrix(400)
     theirs = maximum_bipartite_matching(matrix, perm_type="column")
     assert (found["size"], found["edges"]) == ((theirs >= 0).sum(), matrix.nnz)
@@ -112,7 +112,8 @@ def test_memory_that_is_taken_shows() -> None:
 def test_an_engine_that_is_wrong_on_a_sparse_graph_ends_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def claimed(name: str, edges: int) -> growth.Record:
+    def claimed(task: tuple[str, int]) -> growth.Record:
+        name, edges = task
         return {"size": len(name), "seconds": 1, "edges": edges}
 
     monkeypatch.setattr(growth, "_in_fresh_process", claimed)

@@ -16,7 +16,7 @@ import pytest
 
 from augury.errors import InputError
 from augury.experiments.cluster import RayWorkers
-from augury.experiments.workers import MAX_RETRIES, WorkerError
+from augury.processes import MAX_RETRIES, WorkerError
 
 HERE = str(Path(__file__).parent)
 sys.path.insert(0, HERE)

@@ -1,11 +1,9 @@
-"""`augury evaluate`: records that can be continued, and the arithmetic of tables made from them."""
+"""`augury evaluate`: records that can be continued, and tables made from any file of records."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from dataclasses import asdict
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -22,19 +20,16 @@ from augury.classical.ford_fulkerson import (
     WeightArray,
     bellman_ford_search,
 )
-from augury.classical.generate import uniform
 from augury.classical.graph import WideArray
-from augury.classical.network import FlowNetwork
-from augury.classical.simulate import DECISIONS
-from augury.config import Config, DataConfig, NetworkConfig
-from augury.errors import InputError
+from augury.config import Config, NetworkConfig
 from augury.experiments import evaluate as module
-from augury.experiments.evaluate import Condition, Model, evaluate, evaluate_all, load_models
-from augury.experiments.records import Extent, read_records, summarise, table_rows
+from augury.experiments.conditions import Condition, Extent
+from augury.experiments.evaluate import Model, evaluate, evaluate_all, load_models
+from augury.experiments.records import read_records
 from augury.models.checkpoint import save
 from augury.models.kinds import make_network
-from augury.neural.batch import training_data
 from command import Augury, runner
+from older import old_lines, told
 
 SMALL = ["--scales", "1,2", "--graphs", "3", "--runs", "2"]
 EXTENT = Extent(graphs=3, runs=2)
@@ -92,17 +87,18 @@ def test_a_table_made_from_records_is_that_of_the_run(augury: Augury) -> None:
     assert augury("--from", "records.jsonl", "--json") == as_json
 
 
-def test_a_file_holds_a_header_and_every_record_once(augury: Augury) -> None:
+def test_a_file_holds_a_header_and_every_part_once(augury: Augury) -> None:
     augury("run", *SMALL, "--seed", "4", "--out", "records.jsonl")
     head, *rows = map(json.loads, Path("records.jsonl").read_text().splitlines())
-    assert (head["kind"], head["graphs"], head["runs"], head["seed"]) == ("augury-records", 3, 2, 4)
-    assert {"version", "commit"} <= set(head)
-    places = {(r["model_seed"], r["scale"], r["run"], r["graph"]) for r in rows}
-    assert len(places) == len(rows) == 2 * 2 * 2 * 3
-    assert all(row["value"] <= row["maximum"] for row in rows)
+    assert head.keys() == {"kind", "format", "version", "commit"}
+    parts = [(row["name"], row["seed"], row["cell"]["scale"]) for row in rows]
+    assert parts == [(NAME, seed, scale) for seed in (0, 1) for scale in (1, 2)]
+    for row in rows:
+        assert row["extent"] == {"graphs": 3, "runs": 2, "seed": 4}
+        assert (np.array(row["value"]) <= row["maximum"]).all()
 
 
-@pytest.mark.parametrize("cut", ["in a line", "after a line", "in the first part"])
+@pytest.mark.parametrize("cut", ["in a line", "after a line", "in the first line"])
 def test_a_stopped_evaluation_does_only_what_is_missing(
     augury: Augury, monkeypatch: pytest.MonkeyPatch, cut: str
 ) -> None:
@@ -110,9 +106,9 @@ def test_a_stopped_evaluation_does_only_what_is_missing(
     text = Path("records.jsonl").read_text()
     lines = text.splitlines(keepends=True)
     kept, missing = {
-        "in a line": ("".join(lines[:20])[:-9], 1),  # 6 records a part: three whole parts
-        "after a line": ("".join(lines[:14]), 2),
-        "in the first part": ("".join(lines[:3]), 4),
+        "in a line": (text[:-9], 1),
+        "after a line": ("".join(lines[:3]), 2),
+        "in the first line": ("".join(lines[:2])[:-9], 4),
     }[cut]
     Path("records.jsonl").write_text(kept)
     done: list[Any] = []
@@ -131,13 +127,27 @@ def test_a_stopped_evaluation_does_only_what_is_missing(
     assert len(done) == missing + 2
 
 
-def test_unfinished_parts_are_left_out_of_a_table_and_said(augury: Augury) -> None:
-    augury("run", *SMALL, "--out", "records.jsonl")
-    lines = Path("records.jsonl").read_text().splitlines(keepends=True)
-    Path("records.jsonl").write_text("".join(lines[:10]) + lines[10][:5])
-    code, out, err = augury("--from", "records.jsonl")
+def test_an_older_file_is_read_and_continued(
+    augury: Augury, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = augury("run", *SMALL, "--out", "new.jsonl")
+    lines = old_lines(*read_records(Path("new.jsonl")).parts.items())
+    Path("old.jsonl").write_text("".join(lines))
+    assert augury("--from", "old.jsonl") == whole
+    Path("old.jsonl").write_text("".join(lines[:10]) + lines[10][:5])
+    code, out, err = augury("--from", "old.jsonl")
     assert (code, len(out.splitlines())) == (0, 2)
-    assert err == "augury: records.jsonl: 3 records of unfinished parts are left out\n"
+    assert err == "augury: old.jsonl: 3 records of unfinished parts are left out\n"
+    done: list[Any] = []
+
+    def counted(*arguments: Any) -> Any:
+        done.append(arguments)
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(module, "evaluate", counted)
+    assert augury("run", *SMALL, "--out", "old.jsonl") == whole
+    assert len(done) == 3  # of the four parts one was there
+    assert augury("--from", "old.jsonl") == whole
 
 
 def test_an_interrupt_keeps_the_finished_parts(
@@ -152,7 +162,7 @@ def test_an_interrupt_keeps_the_finished_parts(
     code, out, err = augury("run", *SMALL, "--out", "records.jsonl")
     sentence = "augury: interrupted; the same command goes on with records.jsonl\n"
     assert (code, out, err) == (cli.INTERRUPTED, "", sentence)
-    assert len(read_records(Path("records.jsonl")).records) == 6
+    assert len(read_records(Path("records.jsonl")).parts) == 1
 
 
 BAD: list[tuple[list[str], str]] = [
@@ -232,8 +242,8 @@ def test_a_variant_is_not_called_by_the_papers_name_nor_stands_beside_its_figure
     assert len(rows) == 4 and all(row.startswith(f"{NAME}  ") for row in rows)
     assert all(re.split(" {2,}", row)[5] == "–" for row in rows), rows
     assert augury("--from", "records.jsonl") == done
-    found = read_records(Path("records.jsonl")).records
-    assert {record["model"] for record in found} == {NAME}
+    found = read_records(Path("records.jsonl")).parts
+    assert {runs.name for runs in found.values()} == {NAME}
     # Nor where it has to be called by its file, whatever that is called.
     for name in ("paper-mpnn.safetensors", "other.safetensors"):
         write_network(Path(name), 0)
@@ -266,111 +276,20 @@ def test_a_threshold_leaves_only_the_search_to_the_network(augury: Augury) -> No
 def test_the_same_seed_gives_the_same_records(augury: Augury) -> None:
     (model, _) = load_models(["run"], "cpu")
     one, again, other = (
-        list(evaluate(model, Condition(), Extent(3, 2, seed))) for seed in (0, 0, 1)
+        evaluate(model, Condition(), Extent(3, 2, seed)) for seed in (0, 0, 1)
     )  # fmt: skip
-    assert one == again
-    assert one != other
-    few = list(evaluate(model, Condition(), Extent(3, 1, 0)))
-    assert few == one[:3]  # further runs change nothing before them
+    assert told(one) == told(again)
+    assert told(one) != told(other)
+    few = evaluate(model, Condition(), Extent(3, 1, 0))
+    assert np.array_equal(few.rounds, one.rounds[:1])  # further runs change nothing before them
+    assert (few.ending, few.maximum.tolist()) == (one.ending[:3], one.maximum[:1].tolist())
 
 
 def test_chunks_change_nothing(augury: Augury, monkeypatch: pytest.MonkeyPatch) -> None:
     (model, _) = load_models(["run"], "cpu")
-    together = list(evaluate(model, Condition(), EXTENT))
+    together = told(evaluate(model, Condition(), EXTENT))
     monkeypatch.setattr(module, "MAX_ARCS", 1)
-    assert list(evaluate(model, Condition(), EXTENT)) == together
-
-
-def arcs(graphs: list[FlowNetwork]) -> list[list[tuple[int, int]]]:
-    return [
-        list(zip(graph.sender.tolist(), graph.receiver.tolist(), strict=True)) for graph in graphs
-    ]
-
-
-def test_the_sparse_track_has_three_edges_a_node() -> None:
-    condition = Condition(8, "3/n")
-    graphs = condition.graphs(40, 0)
-    edges = np.mean([graph.num_arcs / 2 - 2 * condition.side for graph in graphs])
-    assert all(graph.num_nodes == 2 * 64 + 2 for graph in graphs)
-    assert edges == pytest.approx(3 * 64, rel=0.05)
-    assert arcs(graphs[:2]) != arcs(Condition(8, "3/64").graphs(2, 0))
-
-
-def test_equal_probabilities_are_one_cell() -> None:
-    assert Condition(p="0.25") == Condition(p="2/8") == Condition()
-    assert Condition(p="6/2/n") == Condition(p="3/n")
-    with pytest.raises(InputError):
-        Condition(p="n")
-
-
-def test_test_graphs_are_none_of_the_training_graphs() -> None:
-    for seed in (0, module.TEST_STREAM):
-        data = training_data(DataConfig(seed=seed, train_graphs=20), (1, 2), 20)
-        known = arcs(data.execution[1] + data.execution[2])
-        rng = np.random.default_rng(seed).spawn(4)[0]
-        known += arcs([FlowNetwork.from_bipartite(uniform(rng, 8, p=0.25)) for _ in range(20)])
-        for scale in (1, 2):
-            assert not any(graph in known for graph in arcs(Condition(scale).graphs(20, seed)))
-
-
-def record(run: int, graph: int, value: int, **changes: Any) -> dict[str, Any]:
-    decisions = dict.fromkeys(DECISIONS, 0)
-    base = {"model": "m", "model_seed": 0, "weights": "", **asdict(Condition()), "run": run}
-    base |= {"graph": graph, "value": value, "maximum": 4, "ending": "done", "rounds": 5}
-    return base | {"asked": decisions | {"search": 5}, "wrong": decisions | {"search": 1}} | changes
-
-
-def test_accuracy_and_deviation_over_runs() -> None:
-    # Right of two graphs: both, one, none. Runs: 1, 0.5, 0; deviation sqrt((0.25 + 0.25) / 3).
-    rows = [record(run, graph, 4 - (run > graph)) for run in range(3) for graph in range(2)]
-    rows[-1]["value"] = 1
-    (told,) = summarise(rows)
-    assert told["accuracy"] == pytest.approx(0.5)
-    assert told["std"] == pytest.approx(math.sqrt(0.5 / 3))
-    assert told["flow_error"] == pytest.approx((1 + 1 + 3) / 6)
-    assert (told["graphs"], told["runs"], told["seeds"]) == (2, 3, 1)
-    assert (told["search_asked"], told["search_wrong"]) == (30, 6)
-    assert "seed_interval" not in told
-    (row,) = table_rows([told])
-    assert row[:6] == ["m", "1x", "1/4", "bfs", "50.00 ± 40.82", "–"]
-    assert row[8:] == ["6/30", "0/0", "0/0", "–", "0/0"]
-
-
-def test_the_interval_over_seeds_is_students() -> None:
-    # Accuracies 1, 0.5, 0.75: mean 0.75, deviation 0.25, t(2, 97.5 %) = 4.3027.
-    right = {0: 4, 1: 2, 2: 3}
-    rows = [
-        record(0, graph, 4 if graph < count else 3, model_seed=seed)
-        for seed, count in right.items()
-        for graph in range(4)
-    ]
-    (told,) = summarise(rows)
-    assert told["by_seed"] == {0: 1.0, 1: 0.5, 2: 0.75}
-    assert (told["seed_mean"], told["seed_std"]) == (pytest.approx(0.75), pytest.approx(0.25))
-    low, high = told["seed_interval"]
-    assert low == pytest.approx(0.75 - 4.30265 * 0.25 / math.sqrt(3), abs=1e-5)
-    assert high == 1.0  # an accuracy is never above 1
-    assert table_rows([told])[0][6] == "75.00 [12.90, 100.00] of 3"
-
-
-def test_cells_are_sorted_whatever_the_order_of_the_records() -> None:
-    rows = [record(0, 0, 4, scale=scale, termination=end) for end in ("bfs", "10", "3") for scale in (8, 1)]  # fmt: skip  # noqa: E501
-    rows.append(record(0, 0, 4, model="a"))
-    order = [(told["model"], told["termination"], told["scale"]) for told in summarise(rows)]
-    ends = [("m", end, scale) for end in ("bfs", "3", "10") for scale in (1, 8)]
-    assert order == [*ends, ("a", "bfs", 1)]
-
-
-def test_a_subroutine_that_is_not_the_networks_is_a_dash() -> None:
-    empty = {"asked": dict.fromkeys(DECISIONS, 8), "wrong": dict.fromkeys(DECISIONS, 2)}
-    ends = [Condition(), Condition(neural_bottleneck=False), Condition(termination="5")]
-    rows = [record(0, 0, 4, **asdict(condition), **empty) for condition in ends]
-    shown = [row[3:4] + row[8:] for row in table_rows(summarise(rows))]
-    assert shown == [
-        ["bfs", "2/8", "2/8", "2/8", "75.0% of 8", "2/8"],
-        ["bfs -bottleneck", "2/8", "2/8", "–", "–", "2/8"],
-        ["t = 5", "2/8", "–", "–", "–", "–"],
-    ]
+    assert told(evaluate(model, Condition(), EXTENT)) == together
 
 
 def test_every_run_on_every_graph_draws_weights_of_its_own() -> None:
@@ -384,7 +303,7 @@ def test_every_run_on_every_graph_draws_weights_of_its_own() -> None:
             return bellman_ford_search(batch, residual, weights)
 
         executor = BELLMAN_FORD._replace(search=search)
-        list(evaluate(Model("spy", 0, executor), condition, Extent(3, 2, seed)))
+        evaluate(Model("spy", 0, executor), condition, Extent(3, 2, seed))
         return seen
 
     first = drawn(0, Condition())

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from augury.classical.simulate import DECISIONS
-from augury.experiments.parts import EXAM_SEED, Outcome, Part
-from augury.experiments.plan import Plan, Size, Want, exam, sections
-from augury.experiments.records import Extent
+from augury.experiments.conditions import Extent
+from augury.experiments.plan import EXAM_SEED, Plan, Size, Want, exam, sections
+from augury.experiments.records import Part, Runs
 from augury.experiments.report import Report, _share, times_text, write_report
 from augury.experiments.run_folder import PAPERS_SCORE, Results, Seed
 
@@ -30,7 +30,7 @@ def made_up(plan: Plan, folder: Path) -> Results:
     results = Results(seeds, {}, {network: plan.exams(network) for network in plan.networks})
     for want in plan.wants():
         for part in results.parts_of(want):
-            results.parts[part] = outcome(part, want)
+            results.parts[part] = made_up_runs(part, want)
     return results
 
 
@@ -42,7 +42,7 @@ def history(seed: int) -> list[dict[str, float]]:
     ]
 
 
-def outcome(part: Part, want: Want) -> Outcome:
+def made_up_runs(part: Part, want: Want) -> Runs:
     runs, graphs = part.extent.runs, part.extent.graphs
     rng = np.random.default_rng([part.seed, part.epoch, part.condition.scale, len(part.network)])
     miss = 0.02 * (3 - part.seed) + 0.3 * np.exp(-part.epoch / 6) * (want.rule == "every")
@@ -58,7 +58,7 @@ def outcome(part: Part, want: Want) -> Outcome:
     lost = rng.random((runs, graphs)) < miss
     asked: dict[str, int] = {str(name): 100 for name in DECISIONS}
     wrong = {name: int(name == "empty_path" and part.seed == 0) for name in DECISIONS}
-    return Outcome(part.network, "w", maximum - 2 * lost, maximum, maximum, (), asked, wrong)
+    return Runs(part.network, "w", maximum - 2 * lost, maximum, maximum, (), asked, wrong)
 
 
 def plan_of(*names: str, size: Size | None = None) -> Plan:
@@ -146,7 +146,9 @@ def test_an_exam_chooses_among_seeds_before_their_score_does(tmp_path: Path) -> 
     large = next(want for want in plan.wants() if want.network == "paper-mpnn" and
                  want.who == "best")  # fmt: skip
     assert [part.seed for part in results.parts_of(large)] == [3]
-    del results.parts[next(part for part in results.parts if part.is_exam and part.seed == 1)]
+    del results.parts[
+        next(part for part in results.parts if part.extent.seed == EXAM_SEED and part.seed == 1)
+    ]
     assert results.parts_of(large) == []
     text = Report(tmp_path, plan, made_up(plan, tmp_path)).text()
     assert "paper-mpnn/seed-3/" in text and "`--seed 1`" in text
@@ -155,7 +157,7 @@ def test_an_exam_chooses_among_seeds_before_their_score_does(tmp_path: Path) -> 
 def test_one_seed_needs_no_exam(tmp_path: Path) -> None:
     plan = replace(plan_of("table-1"), seeds=(0,), exam=exam(Size()))
     assert plan.exams("paper-mpnn") == []
-    assert not any(part.is_exam for want in plan.wants()
+    assert not any(part.extent.seed == EXAM_SEED for want in plan.wants()
                    for part in made_up(plan, tmp_path).parts_of(want))  # fmt: skip
 
 
@@ -171,9 +173,17 @@ def test_subroutines_are_counted_over_all_sizes(tmp_path: Path) -> None:
 
 
 def test_a_share_is_never_rounded_up_to_all() -> None:
-    assert _share(1_000_000, 1) == "999,999 of 1,000,000 (0.9999)"
-    assert _share(10, 0) == "10 of 10 (1.0000)"
-    assert _share(0, 0) == "none asked"
+    zeros = np.zeros((1, 1), np.int64)
+
+    def share(asked: int, wrong: int) -> str:
+        half = {"search": asked // 2}, {"search": 0}
+        rest = {"search": asked - asked // 2}, {"search": wrong}
+        parts = [Runs("", "", zeros, zeros, zeros, (), *counts) for counts in (half, rest)]
+        return _share(parts, "search")
+
+    assert share(1_000_000, 1) == "999,999 of 1,000,000 (0.9999)"
+    assert share(10, 0) == "10 of 10 (1.0000)"
+    assert share(0, 0) == "none asked"
 
 
 def test_the_whole_report_is_the_same_twice_with_all_plots(tmp_path: Path) -> None:

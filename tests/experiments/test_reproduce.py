@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,13 +20,13 @@ from safetensors.torch import load
 
 from augury.apps import cli
 from augury.experiments import reproduce, run_folder, tasks
-from augury.experiments.evaluate import Condition
-from augury.experiments.parts import EXAM_SEED, Part
-from augury.experiments.plan import Plan
-from augury.experiments.records import Extent
+from augury.experiments.conditions import Condition, Extent
+from augury.experiments.plan import EXAM_SEED, Plan
+from augury.experiments.records import Part, read_records
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
 from command import Augury, runner
+from older import old_lines
 from tiny import tiny_config
 
 TINY = [
@@ -152,6 +153,48 @@ def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
     again = augury(*ASKED, *TINY, "--out", str(folder))
     assert again.out == f"{folder}: report.md, records.jsonl, plots in reproduction/\n"
     assert_same(folder, whole)
+
+
+def test_evaluate_reads_the_records_of_a_reproduction(
+    whole: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    evaluate = runner(monkeypatch, capfd, "evaluate")
+    done = evaluate("--from", str(whole / "records.jsonl"), "--json")
+    assert (done.code, done.err) == (0, "")
+    found = [json.loads(line) for line in done.out.splitlines()]
+    parts = read_records(whole / "records.jsonl").parts
+    assert sum(told["seeds"] for told in found) == len(parts)
+    right = [told["accuracy"] * told["seeds"] * told["graphs"] * told["runs"] for told in found]
+    assert sum(right) == pytest.approx(sum(runs.is_right.sum() for runs in parts.values()))
+    table = evaluate("--from", str(whole / "records.jsonl"))
+    assert table.code == 0 and len(table.out.splitlines()) == 1 + len(found)
+    name = str(whole / "records.jsonl")
+    refused = evaluate("classical", "--graphs", "9", "--out", name)
+    assert refused.code == 2 and "were made with --graphs 2, not 9" in refused.err
+
+
+def test_evaluate_reads_the_published_records(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(__file__).parents[2] / "docs" / "reproduction" / "records.jsonl.gz"
+    done = runner(monkeypatch, capfd, "evaluate")("--from", str(path))
+    assert (done.code, done.err) == (0, "")
+    assert re.search(r"^discrete, test seed 0 +8x +1/4 +bfs +100\.00 ± 0\.00 ", done.out, re.M)
+
+
+def test_a_folder_with_records_in_the_older_format_is_gone_on_with(
+    whole: Path, augury: Augury
+) -> None:
+    folder = Path("older")
+    shutil.copytree(whole, folder)
+    parts = read_records(whole / "records.jsonl").parts
+    one = [item for item in parts.items() if item[0].extent == next(iter(parts)).extent]
+    (folder / "records.jsonl").write_text("".join(old_lines(*one)))
+    (folder / "report.md").unlink()
+    assert augury(*ASKED, *TINY, "--out", str(folder)).code == 0
+    assert (folder / "report.md").read_bytes() == (whole / "report.md").read_bytes()
+    again = read_records(folder / "records.jsonl")
+    assert again.is_current and set(parts) < set(again.parts)
 
 
 def test_processes_side_by_side_give_the_same_report_though_one_is_killed(

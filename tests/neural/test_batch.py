@@ -15,7 +15,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, record
 from augury.config import DataConfig
 from augury.neural.batch import Samples, SearchBatch, moved, training_data
-from augury.neural.wiring import TABLES, Wiring
+from augury.neural.wiring import Tables, Wiring
 from tiny import UNEQUAL, samples
 
 S, A, B, X, Y, T = range(6)
@@ -121,7 +121,15 @@ def test_graphs_that_are_joined_are_wired_as_in_a_batch() -> None:
     steps = [sample.reach_steps for sample in prepared.samples]
     longest_first = sorted(range(len(UNEQUAL)), key=lambda place: -steps[place])
     expected = Wiring.of(Batch.of([UNEQUAL[place] for place in longest_first]))
-    for name in ("sender", "receiver", "start", "node_graph", "node_start", "source", *TABLES):
+    for name in (
+        "sender",
+        "receiver",
+        "start",
+        "node_graph",
+        "node_start",
+        "source",
+        *Tables._fields,
+    ):
         assert torch.equal(getattr(wiring, name), getattr(expected, name)), name
     assert np.array_equal(wiring.offsets, expected.offsets)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from numba.core import caching
 
-from augury.neural.compiled import compiled
+from augury.neural.compiled import _source_of, compiled
 
 SOURCE = "def double(x):\n    return 2 * x\n"
 
@@ -26,6 +26,7 @@ def double_in(folder: Path) -> Any:
     module = util.module_from_spec(spec)
     sys.modules["doubling"] = module  # where what was kept looks for its function
     spec.loader.exec_module(module)
+    _source_of.cache_clear()
     return compiled()(module.double)
 
 
@@ -38,6 +39,13 @@ def test_what_was_compiled_once_is_kept_and_not_compiled_again(tmp_path: Path) -
     assert {path.suffix for path in kept_in(tmp_path)} == {".nbi", ".nbc"}
     again = double_in(tmp_path)
     assert again(5) == 10 and sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_change_in_a_file_beside_it_compiles_anew(tmp_path: Path) -> None:
+    double_in(tmp_path)(4)
+    (tmp_path / "called.py").write_text("FACTOR = 2\n", encoding="utf-8")
+    again = double_in(tmp_path)
+    assert again(5) == 10 and not again.stats.cache_hits
 
 
 def test_a_function_that_can_be_kept_nowhere_is_compiled(tmp_path: Path) -> None:

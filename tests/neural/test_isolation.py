@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from augury.neural.isolation import inference, one_thread, own_precision, threads_for
+from augury.neural.isolation import inference, one_thread, own_precision
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads are not reached")
 
@@ -24,12 +24,12 @@ def three_threads() -> Iterator[None]:
 
 
 @only_linux
-def test_the_fast_form_runs_on_one_thread_and_gives_the_others_back() -> None:
-    for form, expected in (("fast", 1), ("plain", 3), (None, 3)):
-        with threads_for(form):
+def test_one_thread_gives_the_others_back() -> None:
+    for is_wanted, expected in ((True, 1), (False, 3)):
+        with one_thread(is_wanted):
             assert torch.get_num_threads() == expected
         assert torch.get_num_threads() == 3
-    with pytest.raises(KeyError), threads_for("fast"):
+    with pytest.raises(KeyError), one_thread(True):
         raise KeyError
     assert torch.get_num_threads() == 3
 

@@ -12,7 +12,7 @@ from augury import page
 
 FOLDER = Path(page.__file__).parent
 TSC = shutil.which("tsc")
-OPTIONS = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--target", "es2022"]
+OPTIONS = ["--noEmit", "--allowJs", "--checkJs", "--strict", "--skipLibCheck", "--target", "es2022"]
 LIBRARIES = ["--lib", "es2022,dom,dom.iterable"]
 
 

@@ -77,14 +77,13 @@ def test_scrambled_answers_leave_every_run_as_it_was(overfitted: Overfitted) -> 
         assert [run.maximum for run in told] == poison
 
 
-@pytest.mark.parametrize("name", PROCESSORS)
 @pytest.mark.parametrize("is_wholly_neural", [True, False])
 @pytest.mark.parametrize("many_paths", [False, True])
 def test_random_weights_never_yield_an_illegal_flow_and_every_run_ends(
-    name: str, is_wholly_neural: bool, many_paths: bool
+    is_wholly_neural: bool, many_paths: bool
 ) -> None:
     values = 0
-    for seed in range(3):
+    for seed, name in enumerate(PROCESSORS):
         executor = NeuralExecutor(
             neural(name, seed),
             asks_reachability=is_wholly_neural,

@@ -136,7 +136,7 @@ def test_capacities_far_apart_share_rows() -> None:
 def test_the_first_of_equal_links_is_the_best() -> None:
     wiring = Wiring.of(Batch.of([bipartite(5)]))
     row = torch.arange(wiring.num_links) % 2
-    for scores in ([0.0, 0.0], [0.0, 1.0]):
+    for scores in ([0.0, 0.0], [0.0, 1.0], [torch.nan, 0.0], [-torch.inf, torch.nan]):
         along = torch.tensor(scores)[:, None]
-        found = fast.best_links(torch.zeros(wiring.num_nodes, 1), along, row, wiring)
+        found = fast.compiled_best_links(torch.zeros(wiring.num_nodes, 1), along, row, wiring)
         assert torch.equal(found, best_links(along[row, 0], wiring))

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from augury.paper.recorded import Recorder
+from augury.training.ensemble import Ensemble, Epoch, PaddedEpoch, training_data_of
 from augury.training.samples import learn
-from augury.training.trainer import Ensemble, Epoch, PaddedEpoch, training_data_of
 from tiny import tiny_config
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
@@ -44,8 +44,7 @@ def check_close(one: list[torch.Tensor], other: list[torch.Tensor]) -> None:
     assert float(apart.median()) < 1e-6 and float(apart.quantile(0.95)) < 1e-4
 
 
-@pytest.mark.parametrize("preset", ["paper-mpnn", "paper-pna-nostd"])
-@pytest.mark.parametrize("seeds", [[0], [0, 4]])
+@pytest.mark.parametrize(("preset", "seeds"), [("paper-mpnn", [0]), ("paper-pna-nostd", [0, 4])])
 def test_two_epochs_of_recorded_updates_are_two_epochs(preset: str, seeds: list[int]) -> None:
     (weights, losses), (others, other_losses) = (
         trained(preset, seeds, is_recorded) for is_recorded in (False, True)

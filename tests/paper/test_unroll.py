@@ -123,7 +123,7 @@ def test_rows_are_the_steps_laid_side_by_side() -> None:
 def test_repeated_wirings_have_the_tables_of_any_wiring() -> None:
     wiring = batches()[0].wiring
     rows = Rows.of(wiring, [3, 3, 1]).wiring
-    expected = Wiring(*rows._tensors(), offsets=rows.offsets)
+    expected = Wiring(*rows.tensors(), offsets=rows.offsets)
     assert rows.num_graphs == 7
     assert torch.equal(rows.incoming, expected.incoming)
     assert torch.equal(rows.sender[rows.start[:-1]], expected.sender[expected.start[:-1]])

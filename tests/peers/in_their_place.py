@@ -48,6 +48,14 @@ SLOW = {
     "tests/test_connectivity.py::test_complete_graphs": "990 searches",
     "tests/test_connectivity.py::TestAllPairsNodeConnectivity::test_complete": "735 searches",
     "tests/test_connectivity.py::test_articulation_points": "588 searches",
+    "tests/test_gomory_hu.py::TestGomoryHuTree::test_florentine_families_graph": "313 searches",
+    "tests/test_cuts.py::test_edge_cutset_random_graphs": "270 searches",
+    "tests/test_connectivity.py::TestAllPairsNodeConnectivity::"
+    "test_all_pairs_connectivity_icosahedral": "259 searches",
+    "tests/test_connectivity.py::test_tutte": "252 searches",
+    "tests/test_cuts.py::test_articulation_points": "196 searches",
+    "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::"
+    "test_preflow_push_global_relabel": "none of ours",
 }
 """Tests that run only with `--patient`, and with them those that NetworkX itself marks slow."""
 
@@ -85,20 +93,22 @@ def _count() -> None:
     from augury import solver
     from augury.algorithms.executor import CellExecutor
 
-    search, run = CellExecutor.search, solver.run
+    search, answers = CellExecutor.search, solver.Runner.answers
 
     @functools.wraps(search)
     def counted_search(*args: Any) -> Any:
         COUNTS["searches"] += 1
         return search(*args)
 
-    @functools.wraps(run)
-    def counted_run(*args: Any, **options: Any) -> Any:
-        outcomes = run(*args, **options)
-        COUNTS["classical_rounds"] += sum(outcome.classical_rounds for outcome in outcomes)
-        return outcomes
+    @functools.wraps(answers)
+    def counted_answers(*args: Any) -> Any:
+        found = answers(*args)
+        COUNTS["classical_rounds"] += sum(answer.classical_rounds for answer in found)
+        return found
 
-    CellExecutor.search, solver.run = counted_search, counted_run
+    CellExecutor.search = counted_search
+    runner: Any = solver.Runner
+    runner.answers = counted_answers
 
 
 def _replace_scipy(is_spoilt: bool) -> None:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +17,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from augury import processes
 from augury.config import preset, with_settings
 from augury.models import checkpoint
-from augury.training import executions
-from augury.training.executions import Exam, Executions, processes_for
+from augury.training.executions import Executions, Validation, processes_for
 from tiny import tiny_config
 
 CONFIG = with_settings(
@@ -34,8 +33,8 @@ def silent(_: str) -> None:
     pass
 
 
-def exam() -> Exam:
-    return Exam(CONFIG, 1.0)
+def validation() -> Validation:
+    return Validation(CONFIG, 1.0)
 
 
 def networks() -> list[dict[str, Tensor]]:
@@ -51,35 +50,23 @@ def networks() -> list[dict[str, Tensor]]:
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Executions]:
-    with Executions(exam(), 2, silent) as made:
+    with Executions(validation(), 2, silent) as made:
         yield made
 
 
 def test_processes_find_what_this_one_finds(two: Executions) -> None:
-    with Executions(exam(), 0) as here:
+    with Executions(validation(), 0) as here:
         expected = [here.result(here.submit(weights)) for weights in networks()]
     under_way = [two.submit(weights) for weights in networks()]
     assert all(execution.future is not None for execution in under_way)
     assert [two.result(execution) for execution in under_way] == expected
     assert expected[0] == {"execution_1x": 1.0, "execution_2x": 1.0}
-    assert expected[2] == exam().nothing and expected[1] != expected[0]
-
-
-def test_processes_have_one_thread_each(two: Executions, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert two.pool is not None
-    names = executions.LIBRARIES
-    assert [two.pool.submit(os.getenv, name).result() for name in names] == ["1"] * len(names)
-    assert two.pool.submit(torch.get_num_threads).result() == 1
-    monkeypatch.setenv(names[0], "3")
-    monkeypatch.delenv(names[1], raising=False)
-    with executions._inheritance():
-        assert os.environ[names[0]] == os.environ[names[1]] == "1"
-    assert os.environ[names[0]] == "3" and names[1] not in os.environ
+    assert expected[2] == validation().nothing and expected[1] != expected[0]
 
 
 def test_all_processes_start_without_waiting_for_one_another() -> None:
     before = set(multiprocessing.active_children())
-    whole = Exam(preset("paper-mpnn"), 1.0)
+    whole = Validation(preset("paper-mpnn"), 1.0)
     assert whole.graphs  # which are more than a pipe holds
     with Executions(whole, 3, silent):
         assert len(set(multiprocessing.active_children()) - before) == 3
@@ -87,7 +74,7 @@ def test_all_processes_start_without_waiting_for_one_another() -> None:
 
 def test_randomness_of_the_caller_is_left_alone() -> None:
     weights, before = networks()[0], torch.get_rng_state()
-    with Executions(exam(), 0) as here:
+    with Executions(validation(), 0) as here:
         here.result(here.submit(weights))
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -98,47 +85,36 @@ def test_an_error_of_an_execution_is_an_error_here(two: Executions) -> None:
     assert two.pool is not None  # the others go on
 
 
-def test_what_dead_processes_left_is_done_here() -> None:
+def test_a_process_that_dies_is_replaced() -> None:
     said: list[str] = []
     before = set(multiprocessing.active_children())
-    with Executions(exam(), 2, said.append) as made:
+    with Executions(validation(), 2, said.append) as made:
         under_way = [made.submit(weights) for weights in networks()[:2] * 4]
         started = set(multiprocessing.active_children()) - before
         assert len(started) == 2
         started.pop().kill()
         found = [made.result(execution) for execution in under_way]
+        assert made.pool is not None
+    assert found == found[:2] * 4 and not said
+    assert not set(multiprocessing.active_children()) - before
+
+
+def test_what_processes_left_that_keep_dying_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(self: processes.Child, task: object) -> None:
+        raise processes.Died
+
+    said: list[str] = []
+    before = set(multiprocessing.active_children())
+    monkeypatch.setattr(processes.Child, "ask", die)
+    with Executions(validation(), 2, said.append) as made:
+        under_way = [made.submit(weights) for weights in networks()[:2] * 2]
+        found = [made.result(execution) for execution in under_way]
         after = made.submit(networks()[0])
         assert after.is_back and after.future is None
         assert made.result(after) == found[0]
-    assert found == found[:2] * 4
-    assert len(said) == 1 and "have died" in said[0]
+    assert found == found[:2] * 2 and found[0]["execution_1x"] == 1
+    assert len(said) == 1 and "keep dying" in said[0]
     assert not set(multiprocessing.active_children()) - before
-
-
-def test_closing_does_not_wait_for_what_is_under_way() -> None:
-    before = set(multiprocessing.active_children())
-    with Executions(exam(), 1, silent) as made:
-        assert made.pool is not None
-        asleep = made.pool.submit(time.sleep, 3600)
-        while not asleep.running():
-            time.sleep(0.01)
-    assert not set(multiprocessing.active_children()) - before
-
-
-def test_processes_that_are_found_dead_are_not_asked() -> None:
-    said: list[str] = []
-    before = set(multiprocessing.active_children())
-    with Executions(exam(), 1, said.append) as made:
-        assert made.pool is not None
-        asleep = made.pool.submit(time.sleep, 60)
-        [process] = set(multiprocessing.active_children()) - before
-        process.kill()
-        with pytest.raises(BrokenProcessPool):
-            asleep.result()
-        execution = made.submit(networks()[0])
-        assert execution.future is None and len(said) == 1
-        assert made.result(execution)["execution_1x"] == 1
-    assert len(said) == 1
 
 
 def test_where_no_process_can_be_started_this_one_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,15 +122,15 @@ def test_where_no_process_can_be_started_this_one_does_it(monkeypatch: pytest.Mo
         raise BlockingIOError
 
     said: list[str] = []
-    monkeypatch.setattr(executions.ProcessPoolExecutor, "submit", fail)
-    with Executions(exam(), 2, said.append) as made:
+    monkeypatch.setattr(processes.Child, "start", fail)
+    with Executions(validation(), 2, said.append) as made:
         assert made.result(made.submit(networks()[0]))["execution_1x"] == 1
     assert len(said) == 1
 
 
 def test_a_process_that_may_start_none_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(multiprocessing.current_process()), "daemon", True)
-    with Executions(exam(), 2, silent) as made:
+    with Executions(validation(), 2, silent) as made:
         assert made.pool is None
 
 
@@ -166,15 +142,17 @@ def test_two_cores_are_left_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SCRIPT = """
 import multiprocessing, signal, time
+from augury import processes
 from augury.config import preset, with_settings
-from augury.training.executions import Exam, Executions
+from augury.models import checkpoint
+from augury.training.executions import Executions, Validation
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     few = ["training.execution_graphs=2", "training.execution_scales=(1,)"]
     config = with_settings(preset("paper-mpnn"), few)
-    with Executions(Exam(config, 1.0), 2) as made:
+    with Executions(Validation(config, 1.0), 2) as made:
         if {is_ready}:
-            made.pool.submit(abs, 1).result()
+            made.result(made.submit(checkpoint.load(checkpoint.find('paper-mpnn')).network.state_dict()))
         print(*[child.pid for child in multiprocessing.active_children()], flush=True)
         time.sleep(60)
 """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from augury.algorithms.cells import CELLS
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON
 from augury.algorithms.subroutines import Observer, OnCells
 from augury.cells.network import CellNetwork, Evaluated, compiled
 from augury.cells.table import Decider
@@ -42,6 +42,8 @@ class Executor(ABC):
     alike, where there is one for the network and the device."""
     observer: Observer | None = None
     """Sees every step; only the plain form has any to show."""
+    digest: str = ""
+    """Of the weights, where they come from a checkpoint and never change."""
 
     def subroutines(self) -> Subroutines:
         """Return the four parts."""
@@ -53,13 +55,22 @@ class Executor(ABC):
         )
 
     @property
+    def executes(self) -> tuple[str, ...]:
+        """The algorithms that its network has learnt."""
+        return (FORD_FULKERSON.name,)
+
+    @property
     @abstractmethod
     def form(self) -> str:
         """The engine that runs."""
 
+    def in_form(self, engine: str) -> Executor:
+        """Return the same with another engine; `form` tells whether it has that one."""
+        return replace(self, engine=engine)
+
     def quickest(self) -> Executor:
         """Return the same with the quickest engine that runs any network of this kind."""
-        return self
+        return self.in_form("fast")
 
     @abstractmethod
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
@@ -92,8 +103,8 @@ def _never_done(
 
 
 def make_network(config: NetworkConfig) -> CellNetwork:
-    """Return an untrained discrete network."""
-    return CellNetwork(CELLS, config.hidden, config.bits)
+    """Return an untrained discrete network, with the cells of its algorithm."""
+    return CellNetwork(ALGORITHMS[config.algorithm].cells, config.hidden, config.bits)
 
 
 @dataclass(frozen=True)
@@ -107,8 +118,12 @@ class CellExecutor(OnCells, Executor):
     network: CellNetwork
     engine: str = "plain"
 
-    def quickest(self) -> CellExecutor:
+    def in_form(self, engine: str) -> Executor:
         """See `Executor`; the table is made once."""
+        return self._looked_up if engine == "lookup" else super().in_form(engine)
+
+    def quickest(self) -> Executor:
+        """See `Executor`."""
         return self._looked_up
 
     @cached_property
@@ -119,6 +134,12 @@ class CellExecutor(OnCells, Executor):
     def form(self) -> str:
         """See `Executor`."""
         return "lookup" if self.engine == "lookup" and self.observer is None else "plain"
+
+    @property
+    def executes(self) -> tuple[str, ...]:
+        """See `Executor`: all whose cells it has."""
+        own = set(self.network.cells)
+        return tuple(name for name, row in ALGORITHMS.items() if own >= set(row.cells))
 
     @property
     def bits(self) -> int:

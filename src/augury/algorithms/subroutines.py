@@ -10,21 +10,26 @@ in a subtraction. The rounds belong to `classical.ford_fulkerson`.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT
-from augury.cells.table import Decider, Numbers, Said, sets_of
+from augury.cells.table import Decider, Numbers, Said, Table, sets_of
 from augury.classical.batch import Batch, Links
 from augury.classical.ford_fulkerson import Paths, Tree, WeightArray, ranges
-from augury.classical.graph import BoolArray, WideArray
+from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.errors import InputError
 
 WEIGHT_BITS = NEAREST.message_fields[-1].bits
+
+MANY_ARCS = 2**17
+"""Arcs from which a search repays the import of numba."""
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
@@ -78,14 +83,18 @@ class OnCells(ABC):
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[Reached]:
         """Flood each graph from its source over the arcs with residual; latch predecessors."""
         refuse_beyond_range(residual, self.bits)
-        link, reached = self.flood(batch, residual > 0, weights)
-        return Tree(arcs_of(batch.links, link, batch.source), reached)
+        return Tree(*self.flood(batch, residual > 0, weights))
 
     def flood(
         self, batch: Batch, is_usable: BoolArray, weights: WeightArray
-    ) -> tuple[WideArray, Reached]:
-        """Return the link by which each node was reached, −1 for none, and which ones were."""
-        decider, links = self.decider, batch.links
+    ) -> tuple[IntArray, Reached]:
+        """Return the arc by which each node was reached, −1 for none, and which ones were."""
+        decider = self.decider
+        loop = compiled_flood(batch)
+        if isinstance(decider, Table) and self.observer is None and loop:
+            arc, is_reached, steps = loop(batch, is_usable, weights, decider)
+            return arc, Reached(is_reached, steps)
+        links = batch.links
         usable, weight = (np.append(own, 0)[links.arc] for own in (is_usable, weights))
         usable, weight = usable.astype(np.int64), weight.astype(np.int64)
         scores = decider.scores(NEAREST)
@@ -101,7 +110,7 @@ class OnCells(ABC):
             running = runs[batch.node_graph]
             score = scores[kind << WEIGHT_BITS | weight]
             new = np.flatnonzero(now & ~is_reached & running)
-            link[new] = best_links(score, links.start, new)
+            link[new] = best_links_into(score, links.start, new)
             is_reached = np.where(running, now, is_reached)
             steps += 1
             says_changed = np.zeros(batch.num_graphs, np.bool_)
@@ -111,7 +120,7 @@ class OnCells(ABC):
                 arc, goes_on = arcs_of(links, link, batch.source), probability(said[:, 1].max())
                 belief = beliefs(score, links.start, links.arc)
                 self.observer.searched(is_reached, arc, belief, float(goes_on))
-        return link, Reached(is_reached, steps)
+        return arcs_of(links, link, batch.source), Reached(is_reached, steps)
 
     def is_done(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[Reached], /
@@ -158,6 +167,20 @@ class OnCells(ABC):
         return kept
 
 
+def compiled_flood(batch: Batch) -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
+    """Return `lookup.flood`, unless numba is missing or would take longer to load than it saves."""
+    return _compiled_flood() if batch.num_arcs >= MANY_ARCS or "numba" in sys.modules else None
+
+
+@cache
+def _compiled_flood() -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
+    try:
+        from augury.algorithms.lookup import flood
+    except ImportError:
+        return None
+    return flood
+
+
 def refuse_beyond_range(residual: WideArray, bits: int) -> None:
     """Raise an InputError if some arc may come to hold more than a network's integers can."""
     # A residual can grow to its pair's sum, which never changes: so a run is refused at once.
@@ -168,7 +191,7 @@ def refuse_beyond_range(residual: WideArray, bits: int) -> None:
         )
 
 
-def best_links(score: Said, start: WideArray, nodes: WideArray) -> WideArray:
+def best_links_into(score: Said, start: WideArray, nodes: WideArray) -> WideArray:
     """Return the link of the highest score into each of these nodes, the first among equals."""
     links = ranges(start[nodes], start[nodes + 1])
     if not len(links):

@@ -17,7 +17,17 @@ import typer
 from typer.core import TyperGroup
 
 from augury import __version__
-from augury.apps.commands import bench, evaluate, explore, graphs, reproduce, train, verify
+from augury.apps.commands import (
+    bench,
+    certify,
+    evaluate,
+    explore,
+    generate,
+    reproduce,
+    solve,
+    train,
+    verify,
+)
 from augury.apps.commands.interrupts import Interrupted, interrupts_heeded
 
 STDOUT = 1
@@ -88,9 +98,9 @@ def _augury(
     """
 
 
-app.command(epilog=graphs.SOLVE_EXAMPLES)(graphs.solve)
-app.command(epilog=graphs.CERTIFY_EXAMPLES)(graphs.certify)
-app.command(epilog=graphs.GENERATE_EXAMPLES)(graphs.generate)
+app.command(epilog=solve.EXAMPLES)(solve.solve)
+app.command(epilog=certify.EXAMPLES)(certify.certify)
+app.command(epilog=generate.EXAMPLES)(generate.generate)
 app.command(epilog=train.epilog())(train.train)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)

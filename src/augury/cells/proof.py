@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ UNIT = 2.0**-24
 
 
 @dataclass(frozen=True)
-class Part:
+class Checked:
     """The verdict on one output of one cell."""
 
     name: str
@@ -54,33 +55,40 @@ class Part:
         return {key: value for key, value in asdict(self).items() if key != "name"}
 
 
-def prove(network: CellNetwork) -> tuple[Part, ...]:
-    """Enumerate all cases in float32 and float64; the network stays as it is, where it is."""
+def prove(network: CellNetwork, cells: Sequence[Cell] | None = None) -> tuple[Checked, ...]:
+    """Enumerate all cases in float32 and float64, of all its cells or of these."""
     single, double, absolute = (copy.deepcopy(network).cpu() for _ in range(3))
     for weight in absolute.parameters():
         weight.data.abs_()
     copies = single.float(), double.double(), absolute.double()
-    return tuple(part for cell in network.cells for part in _checked(cell, copies))
+    return tuple(checked for cell in cells or network.cells for checked in _checked(cell, copies))
 
 
 _VERDICTS: dict[str, bool] = {}
 """By the digest of a network's weights: the same weights need no second proof."""
 
 
-def is_proven(network: CellNetwork) -> bool:
-    """Tell whether every case is right whatever the rounding; remembered for equal weights."""
+def is_proven(network: CellNetwork, digest: str = "") -> bool:
+    """Tell whether every case is right whatever the rounding; remembered by the weights' digest.
+
+    Where no digest is given, it is taken of the weights as they are now.
+    """
+    key = digest or _digest(network)
+    if key not in _VERDICTS:
+        _VERDICTS[key] = all(checked.is_proven for checked in prove(network))
+    return _VERDICTS[key]
+
+
+def _digest(network: CellNetwork) -> str:
     digest = hashlib.sha256()
     for name, weight in network.state_dict().items():
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
         digest.update(weight.detach().cpu().contiguous().numpy().tobytes())
-    key = digest.hexdigest()
-    if key not in _VERDICTS:
-        _VERDICTS[key] = all(part.is_proven for part in prove(network))
-    return _VERDICTS[key]
+    return digest.hexdigest()
 
 
 @torch.no_grad()
-def _checked(cell: Cell, copies: tuple[CellNetwork, CellNetwork, CellNetwork]) -> list[Part]:
+def _checked(cell: Cell, copies: tuple[CellNetwork, CellNetwork, CellNetwork]) -> list[Checked]:
     started = time.perf_counter()
     with own_precision():
         single, double = (case_logits(network, cell).double() for network in copies[:2])
@@ -89,7 +97,7 @@ def _checked(cell: Cell, copies: tuple[CellNetwork, CellNetwork, CellNetwork]) -
     margin = torch.minimum(*(torch.where(expected, said, -said) for said in (single, double)))
     seconds = round(time.perf_counter() - started, 4)
     return [
-        _part(cell, output, margin[:, place], bound[:, place], seconds)
+        _verdict(cell, output, margin[:, place], bound[:, place], seconds)
         for place, output in enumerate(cell.outputs or ("",))
     ]
 
@@ -106,10 +114,10 @@ def _sizes(absolute: CellNetwork, cell: Cell) -> Tensor:
     return case_logits(absolute, cell)
 
 
-def _part(cell: Cell, output: str, margin: Tensor, bound: Tensor, seconds: float) -> Part:
+def _verdict(cell: Cell, output: str, margin: Tensor, bound: Tensor, seconds: float) -> Checked:
     right = margin > bound
     wrong = "" if bool(right.all()) else cell.words(cell.cases[int((~right).long().argmax())])
-    return Part(
+    return Checked(
         f"{cell.name} {output}".strip(),
         len(right),
         int(right.sum()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,17 @@ class Cover:
     left: tuple[Label, ...]
     right: tuple[Label, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {"cover": {"left": list(self.left), "right": list(self.right)}}
+
+    @property
+    def words(self) -> str:
+        """What it proves, as people read it."""
+        nodes = [*self.left, *self.right]
+        verb = "node covers" if len(nodes) == 1 else "nodes cover"
+        return f"{len(nodes):,} {verb} every edge{_listed(nodes)}"
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -35,6 +46,36 @@ class Cut:
 
     source_side: tuple[Label, ...]
     capacity: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {"cut": {"source_side": list(self.source_side), "capacity": self.capacity}}
+
+    @property
+    def words(self) -> str:
+        """What it proves, as people read it."""
+        return f"a cut of capacity {self.capacity:,}, source side{_listed(self.source_side)}"
+
+
+MAX_LISTED = 20
+"""A sentence names this many nodes; JSON names all of them."""
+
+
+def _listed(labels: Sequence[Label]) -> str:
+    return f": {', '.join(map(str, labels))}" if 0 < len(labels) <= MAX_LISTED else ""
+
+
+class Proof(Protocol):
+    """What proves that nothing larger exists."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """What it proves, as people read it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -54,8 +95,8 @@ class Certificate:
     """Why the answer is not legal, in one sentence; empty if it is."""
     maximum: int | None = None
     """The size of a maximum answer; None if this one is not legal."""
-    proof: Cover | Cut | None = None
-    """A cover or cut of that size; None if the answer is not legal."""
+    proof: Proof | None = None
+    """A cover, a cut or a closed set of that size; None if the answer is not legal."""
 
     @property
     def is_legal(self) -> bool:
@@ -78,13 +119,8 @@ class Certificate:
         answer |= {"size": self.size, "shortfall": self.shortfall}
         if self.fault:
             answer["fault"] = self.fault
-        if isinstance(self.proof, Cover):
-            answer["cover"] = {"left": list(self.proof.left), "right": list(self.proof.right)}
-        if isinstance(self.proof, Cut):
-            answer["cut"] = {
-                "source_side": list(self.proof.source_side),
-                "capacity": self.proof.capacity,
-            }
+        if self.proof is not None:
+            answer |= self.proof.to_dict()
         return answer
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 `pack` turns dense bytes into words, one for each column. `match_packed` runs the compiled network,
 the kernel of `table.cu`; `evaluate_packed` the one of `network.cu`, which evaluates the network for
 every node in every step. Nothing waits for the device, and nothing leaves it. The decisions are
-those of `cpu.match_words`, bit for bit. CuPy compiles a kernel when it is first used; it is the
+those of `words.match_words`, bit for bit. CuPy compiles a kernel when it is first used; it is the
 optional extra `cuda`.
 
 A variant is (lanes, size): how many lanes of a warp share a graph, and how many nodes a side it

@@ -43,7 +43,8 @@ def turning_weights(batch: Batch, number: int) -> WeightArray:
     column = place - num_left[graph]
     # Only columns, and the sink, have an offset; only rows come before it, for it is one of them.
     offset = np.where(column >= 0, (column % rows[graph] + shift[graph]) % rows[graph], -1)
-    return np.where(place[batch.sender] < offset[batch.receiver], 2, 1).astype(np.uint8)
+    place, offset = place.astype(np.int32), offset.astype(np.int32)
+    return (place[batch.sender] < offset[batch.receiver]).view(np.uint8) + np.uint8(1)
 
 
 def mixed(number: int, arc: WideArray) -> WideArray:

@@ -25,7 +25,9 @@ import numpy.typing as npt
 
 from augury.engines import match_dense
 from augury.errors import InputError
-from augury.solver import Solutions, solve_batch
+from augury.processes import use_one_thread
+from augury.solution import Solutions
+from augury.solver import solve_batch
 
 Adjacency = npt.NDArray[np.bool_]
 Sizes = npt.NDArray[np.int64]
@@ -224,9 +226,7 @@ def measure_batches(
         names: who takes part; the reference always does.
         seconds: about how long one call of a contestant may take before it gets fewer graphs.
     """
-    import torch
-
-    torch.set_num_threads(1)  # as everybody else has, and only then CPU seconds can be compared
+    use_one_thread()  # like everybody else: only then can CPU seconds be compared
     rng = np.random.default_rng(0)
     for n in sides:
         count = max(2, min(batch, batch * 64 * 64 // (n * n)))

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from augury.errors import InputError
-from augury.experiments.workers import MAX_RETRIES, WorkerError, Workers, use_one_thread
+from augury.experiments.workers import Workers
+from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
 
 GPU_SHARE = 0.125
 """Of a GPU, what a task asks for with --device cuda: these networks leave most of one idle."""

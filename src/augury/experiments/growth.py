@@ -7,12 +7,10 @@ another, and bytes are what a call adds to what was there, the graph and the imp
 
 from __future__ import annotations
 
-import multiprocessing
 import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ import numpy as np
 
 from augury.errors import InputError
 from augury.experiments.bench import seconds_of
+from augury.processes import Pool
 
 Record = dict[str, Any]
 
@@ -77,24 +76,22 @@ def measure_growth(
 ) -> Iterator[Record]:
     """Yield a record for each number of edges and each contestant; the reference always runs."""
     for count in edges:
-        reference = _in_fresh_process(REFERENCE, count)
+        reference = _in_fresh_process((REFERENCE, count))
         for name in names:
-            found = reference if name == REFERENCE else _in_fresh_process(name, count)
+            found = reference if name == REFERENCE else _in_fresh_process((name, count))
             if found["size"] != reference["size"]:
                 raise InputError("an engine returned a matching of another size than SciPy's")
             yield found | {"ratio": reference["seconds"] / found["seconds"]}
 
 
-def _in_fresh_process(name: str, edges: int) -> Record:
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measure, name, edges).result()
+def _in_fresh_process(task: tuple[str, int]) -> Record:
+    with Pool(measure, 1) as pool:
+        return pool.submit(task).result()
 
 
-def measure(name: str, edges: int) -> Record:
-    """Time a contestant on one graph, in this process, and see how much memory it takes."""
-    import torch
-
-    torch.set_num_threads(1)
+def measure(task: tuple[str, int]) -> Record:
+    """Time a contestant on a graph of so many edges, in this process, and measure its memory."""
+    name, edges = task
     work = CONTESTANTS[name]
     work(_matrix(SMALL))
     matrix = _matrix(edges)

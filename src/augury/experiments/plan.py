@@ -1,6 +1,6 @@
 """What to rebuild becomes a plan: which networks are trained, and what each is evaluated on.
 
-A plan is a list of sections, each a table or a figure of the report. A section says which networks
+A plan is a list of sections, each a table or a plot of the report. A section says which networks
 it needs, by name, and what it wants to know of them; what two sections both want is wanted once.
 Nothing here runs anything: `reproduce` does, and `report` writes down what came out.
 """
@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from augury.config import Config, changes, preset, with_settings
-from augury.experiments.evaluate import Condition
-from augury.experiments.parts import EXAM_SEED
-from augury.experiments.records import Extent
+from augury.experiments.conditions import Condition, Extent
 
 Rule = Literal["execution", "paper", "every"]
 """Which epochs of a training: the one that executions choose, the one that the paper's rule
 chooses, or every one."""
+
+EXAM_SEED = 1
+"""Of the graphs that choose among seeds: drawn like those of the tables, but other ones."""
 
 Who = Literal["all", "best"]
 """Every seed, or the best-validated one alone."""
@@ -110,7 +111,7 @@ def want_of(row: Row, column: Column) -> Want:
 
 @dataclass(frozen=True)
 class Section:
-    """A table or a figure of the report."""
+    """A table or a plot of the report."""
 
     name: str
     title: str
@@ -178,7 +179,7 @@ LARGE: dict[str, dict[int, int]] = {
 """Graphs at scales beyond the paper's, where one run has thousands of rounds; one run each."""
 
 CURVE_RUNS = 2
-"""Runs on each graph in every epoch of a figure."""
+"""Runs on each graph in every epoch of a plot."""
 
 BEST_ROWS = (Row("paper-mpnn"), Row("paper-pna-nostd"), Row("discrete"))
 

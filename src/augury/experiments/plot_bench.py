@@ -1,4 +1,4 @@
-"""Records of a benchmark become a figure: graphs a second by size; time and memory by edges."""
+"""Records of a benchmark become a plot: graphs a second by size; time and memory by edges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     densities = list(dict.fromkeys(record["density"] for record in batches))
-    figure, panels = plt.subplots(
+    drawing, panels = plt.subplots(
         1,
         len(densities) + 2 * bool(growth),
         figsize=(4.6 * (len(densities) + 2 * bool(growth)), 4.8),
@@ -42,7 +42,7 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
         panel.set(title=f"p = {density}", xlabel="nodes a side", ylabel="graphs a second")
     if batches:
         lines, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(lines, names, loc="outside lower center", ncols=6, fontsize="small")
+        drawing.legend(lines, names, loc="outside lower center", ncols=6, fontsize="small")
     axes = (("seconds", "CPU seconds"), ("bytes", "bytes beyond the graph"))
     for panel, (field, title) in zip(panels[0][len(densities) :], axes, strict=False):
         for name in dict.fromkeys(record["name"] for record in growth):
@@ -53,5 +53,5 @@ def plot(batches: list[Record], growth: list[Record], path: Path) -> None:
         panel.set(title="one sparse graph", xlabel="edges", ylabel=title)
         panel.legend(fontsize="x-small")
     with atomic_file(path) as file:
-        figure.savefig(file, format=path.suffix.removeprefix("."), dpi=120)
-    plt.close(figure)
+        drawing.savefig(file, format=path.suffix.removeprefix("."), dpi=120)
+    plt.close(drawing)

@@ -69,16 +69,16 @@ class Spread:
     paper: float | None
 
 
-def _save(figure: Any, folder: Path, name: str) -> None:
-    """Write a figure in both forms, without dates and versions."""
+def _save(plot: Any, folder: Path, name: str) -> None:
+    """Write a plot in both forms, without dates and versions."""
     from matplotlib import pyplot
 
     folder.mkdir(parents=True, exist_ok=True)
     without: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}}
     for kind, metadata in without.items():
         with atomic_file(folder / f"{name}.{kind}") as file:
-            figure.savefig(file, format=kind, dpi=160, metadata=metadata)
-    pyplot.close(figure)
+            plot.savefig(file, format=kind, dpi=160, metadata=metadata)
+    pyplot.close(plot)
 
 
 def _new(*shape: int, **more: Any) -> tuple[Any, Any]:
@@ -114,7 +114,7 @@ def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) ->
     from matplotlib.ticker import MaxNLocator
 
     with _style():
-        figure, left = _new(figsize=(6.4, 4.0))
+        plot, left = _new(figsize=(6.4, 4.0))
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         right = left.twinx()
         right.grid(visible=False)
@@ -149,8 +149,8 @@ def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) ->
             Line2D([], [], color="#bbbbbb", marker="o", markeredgecolor="black", linestyle="",
                    label="chosen epoch"),
         ]  # fmt: skip
-        figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=10)
-        _save(figure, folder, name)
+        plot.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=10)
+        _save(plot, folder, name)
 
 
 def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str) -> None:
@@ -158,7 +158,7 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
     from matplotlib.lines import Line2D
 
     with _style():
-        figure, panels = _new(
+        plot, panels = _new(
             1, len(spreads), figsize=(1.2 + 2.1 * len(spreads), 4.2), sharey=True, squeeze=False
         )
         shown: dict[str, Any] = {}
@@ -197,8 +197,8 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
             Line2D([], [], color="none", marker="o", markeredgecolor="black", markersize=8,
                    label="best-validated seed"),
         ]  # fmt: skip
-        figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=10)
-        _save(figure, folder, name)
+        plot.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=10)
+        _save(plot, folder, name)
 
 
 def plot_scales(
@@ -212,7 +212,7 @@ def plot_scales(
         name: of the files.
     """
     with _style():
-        figure, panels = _new(
+        plot, panels = _new(
             1, len(lines), figsize=(1.0 + 3.6 * len(lines), 3.9), sharey=True, squeeze=False
         )
         handles: dict[str, Any] = {}
@@ -231,5 +231,5 @@ def plot_scales(
                 xticks=range(len(scales)), xticklabels=scales,
             )  # fmt: skip
         panels[0][0].set_ylabel("maximum flow found (%)")
-        figure.legend(handles=[*handles.values()], loc="outside upper center", ncols=3, fontsize=10)
-        _save(figure, folder, name)
+        plot.legend(handles=[*handles.values()], loc="outside upper center", ncols=3, fontsize=10)
+        _save(plot, folder, name)

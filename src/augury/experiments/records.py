@@ -1,16 +1,18 @@
-"""Runs become lines of a file, and lines become a summary of each condition of a table.
+"""What networks did becomes lines of a file, and lines become arrays again.
 
-A file of records is JSON lines: a header that says what was run and by which version, then one
-record for each run on each graph. A *part* is what one network (model, seed, weights) did under one
-condition: graphs × runs records. The file grows part by part, and a part that a killed process left
-half written is dropped when the file is read, so every file can be continued and none is ever
-wrong.
+A *part* is what one epoch of one network did under one condition: graphs × runs records. A file of
+records is JSON lines: a header, then a line for each part, written in one go. A line that a killed
+process left half written has no newline and is ignored; the next process that writes drops it. So
+no part is ever counted that is not complete, and one that occurs twice counts once.
+
+Older files, of kind "augury-records", have a line for each record, all of one extent. They are read
+as well, except for parts that lack a record, and are rewritten when they are continued.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +20,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.formats.opened import open_input
+from augury.classical.formats.opened import GZIP_START, open_input
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
-from augury.experiments.paper import papers_figure
+from augury.experiments.conditions import Condition, Extent
 from augury.files import named, write_text
 
-KIND = "augury-records"
-CELL_FIELDS = ("scale", "p", "termination", "neural_bottleneck", "neural_augmentation")
-PART_FIELDS = ("model", "model_seed", "weights", *CELL_FIELDS)
-RECORD_FIELDS: dict[str, type] = {
+KIND, FORMAT = "augury-parts", 1
+OLD_KIND = "augury-records"
+
+NO_EPOCH = -1
+"""The epoch of a part where none was recorded."""
+LARGEST = 2**53
+"""No count of ours exceeds this, and floats round beyond it."""
+
+CONDITION_FIELDS = ("scale", "p", "termination", "neural_bottleneck", "neural_augmentation")
+OLD_FIELDS: dict[str, type] = {
     "model": str,
     "model_seed": int,
     "weights": str,
@@ -44,83 +52,149 @@ RECORD_FIELDS: dict[str, type] = {
     "asked": dict,
     "wrong": dict,
 }
-"""What a record holds, and of which type."""
-LARGEST = 2**53
-"""Beyond this no count of ours lies, and floats round."""
-
-Record = dict[str, Any]
+"""What a line of an older file holds, and of which type."""
 
 
 @dataclass(frozen=True)
-class Extent:
-    """How much is run for each part; every part of a file has the same extent."""
+class Part:
+    """Which runs: the name of a part."""
 
-    graphs: int = 50
-    """Test graphs of each condition."""
-    runs: int = 10
-    """Runs on each graph, each with weights of its own."""
-    seed: int = 0
-    """Seed of test graphs and weights."""
+    network: str
+    seed: int
+    """Of the network's initial weights."""
+    epoch: int
+    condition: Condition
+    extent: Extent
+
+    @property
+    def cost(self) -> float:
+        """Roughly how long it takes, in the unit of `Condition.cost`."""
+        return self.condition.cost * self.extent.graphs * self.extent.runs
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Its place in a sorted file."""
+        condition, extent = asdict(self.condition).values(), asdict(self.extent).values()
+        return (self.network, self.seed, self.epoch, *condition, *extent)
+
+    def __str__(self) -> str:
+        end = "bfs" if self.condition.termination == "bfs" else f"t = {self.condition.termination}"
+        return (
+            f"{self.network}, seed {self.seed}, epoch {self.epoch}, {self.condition.scale}x, "
+            f"p = {self.condition.p}, {end}"
+        )
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How the runs of a part went; arrays have a row for each run and a column for each graph."""
+
+    name: str
+    """What the network is called: its preset, and what was changed in it."""
+    digest: str
+    """The start of the digest of its weights."""
+    value: npt.NDArray[np.int64]
+    maximum: npt.NDArray[np.int64]
+    rounds: npt.NDArray[np.int64]
+    ending: tuple[str, ...]
+    """Of each run and graph, in the order of the arrays."""
+    asked: dict[str, int]
+    """How often each decision was asked for, all runs together."""
+    wrong: dict[str, int]
+
+    @property
+    def is_right(self) -> npt.NDArray[np.bool_]:
+        """Which runs found the maximum."""
+        return self.value == self.maximum
+
+    @property
+    def by_run(self) -> npt.NDArray[np.float64]:
+        """The accuracy of each run."""
+        return self.is_right.mean(axis=1)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of runs that found the maximum."""
+        return float(self.is_right.mean())
+
+    @property
+    def flow_error(self) -> float:
+        """The mean shortfall from the maximum."""
+        return float((self.maximum - self.value).mean())
 
 
 @dataclass(frozen=True)
 class Records:
-    """What a file holds: its header and the records of whole parts."""
+    """What a file of records holds."""
 
     header: dict[str, Any]
-    records: list[Record]
+    parts: dict[Part, Runs]
     num_dropped: int
-    """Records of parts that were not finished."""
-    is_whole: bool
-    """Whether every line of the file is in use, the last one with its newline."""
-
-
-def part_of(record: Record) -> tuple[Any, ...]:
-    """Return the part that a record belongs to."""
-    return tuple(record[name] for name in PART_FIELDS)
-
-
-def header(extent: Extent) -> dict[str, Any]:
-    """Return the first line of a records file: what was run, by which version."""
-    import augury
-    from augury.provenance import commit
-
-    told = {"kind": KIND, "version": augury.__version__, "commit": commit()}
-    return told | asdict(extent)
+    """Records of unfinished parts."""
+    is_current: bool
+    """Whether lines can be appended to the file as it is."""
 
 
 def read_records(path: Path) -> Records:
-    """Read the whole parts of a file that `evaluate_all` wrote.
+    """Read the complete parts of a file, older or not, compressed or not.
 
     Raises:
-        InputError: there is no such file, or it is not one of records.
+        InputError: there is no such file, or it is not a file of records.
     """
     with named(path), open_input(path) as file:
         text = file.read().decode(errors="replace")
-        lines = text.split("\n")
-        # Only the last line can be half written; it is the one that has no newline after it.
-        rows = [_row(line, number) for number, line in enumerate(lines[:-1], 1)]
-        if not rows or rows[0].get("kind") != KIND:
+        *lines, torn = text.split("\n")
+        rows = [_row(line, number) for number, line in enumerate(lines, 1)]
+        head = rows[0] if rows else {}
+        if head.get("kind") == OLD_KIND:
+            parts, num_dropped = _old_parts(head, rows[1:])
+            return Records(head, parts, num_dropped, False)
+        if (head.get("kind"), head.get("format")) != (KIND, FORMAT):
             raise InputError("this is not a file of Augury's records")
-        if not all(_is_count(rows[0].get(name)) for name in ("graphs", "runs")):
-            raise InputError("this is not a file of Augury's records")
+        parts: dict[Part, Runs] = {}
         for number, row in enumerate(rows[1:], 2):
-            if not _is_record(row):
-                raise InputError(f"line {number} is not one of Augury's records")
-    size = rows[0]["graphs"] * rows[0]["runs"]
-    counts: dict[tuple[Any, ...], int] = {}
-    for row in rows[1:]:
-        counts[part_of(row)] = counts.get(part_of(row), 0) + 1
-    whole = [row for row in rows[1:] if counts[part_of(row)] == size]
-    dropped = len(rows) - 1 - len(whole)
-    return Records(rows[0], whole, dropped, not dropped and not lines[-1])
+            try:
+                parts.setdefault(*_read_part(row))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise _no_record(number) from None
+    return Records(head, parts, 0, not torn)
 
 
-def _is_record(row: dict[str, Any]) -> bool:
-    return (
-        all(type(row.get(name)) is kind for name, kind in RECORD_FIELDS.items())
-        and all(_is_count(value) for value in row.values() if type(value) is int)
-        and all(_is_count(row[part].get(name)) for part in ("asked", "wrong") for name in DECISIONS)
+def _no_record(number: int) -> InputError:
+    return InputError(f"line {number} is not one of Augury's records")
+
+
+def _row(line: str, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _no_record(number) from None
+    return row if isinstance(row, dict) else {}
+
+
+def _read_part(told: dict[str, Any]) -> tuple[Part, Runs]:
+    """Read the line of a part; raises an error of some kind if it is none."""
+    extent = Extent(**told["extent"])
+    runs, graphs = _count(extent.runs, least=1), _count(extent.graphs, least=1)
+    condition = Condition(**told["cell"])
+    names = [told["network"], told.get("name") or told["network"], told["weights"]]
+    if not all(type(text) is str for text in [*names, *told["ending"]]):
+        raise TypeError
+    if len(told["ending"]) != runs * graphs or type(told["seed"]) is not int:
+        raise ValueError
+    part = Part(
+        names[0], told["seed"], _count(told["epoch"] + 1) - 1, condition, extent
+    )  # older versions wrote no name
+    maximum = _counts(told["maximum"], (graphs,))
+    return part, Runs(
+        names[1],
+        names[2],
+        _counts(told["value"], (runs, graphs)),
+        np.broadcast_to(maximum, (runs, graphs)),
+        _counts(told["rounds"], (runs, graphs)),
+        tuple(told["ending"]),
+        {name: _count(told["asked"][name]) for name in DECISIONS},
+        {name: _count(told["wrong"][name]) for name in DECISIONS},
     )
 
 
@@ -128,143 +202,137 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value <= LARGEST
 
 
-def _row(line: str, number: int) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        raise InputError(f"line {number} is not one of Augury's records") from None
-    return row if isinstance(row, dict) else {}
+def _count(value: Any, least: int = 0) -> int:
+    if not _is_count(value) or value < least:
+        raise ValueError
+    return value
 
 
-def start_file(path: Path, extent: Extent) -> list[Record]:
-    """Make the file, or make an old one ready to be continued; returns the records it holds.
-
-    Raises:
-        InputError: it is another kind of file, or its records are of another extent.
-    """
-    if not path.exists():
-        write_text(path, json.dumps(header(extent)) + "\n")
-        return []
-    found = read_records(path)
-    for name, value in asdict(extent).items():
-        if found.header.get(name) != value:
-            raise InputError(
-                f"{path}: the records in this file were made with --{name} "
-                f"{found.header.get(name)}, not {value}; name another file"
-            )
-    if not found.is_whole:
-        write_text(path, _lines([found.header, *found.records]))
-    return found.records
+def _counts(values: Any, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    array = np.asarray(values)
+    is_valid = array.dtype == np.int64 and array.shape == shape
+    if not is_valid or array.min() < 0 or array.max() > LARGEST:
+        raise ValueError
+    return array
 
 
-def append(path: Path, records: Sequence[Record]) -> None:
-    """Add the records of a part to a file."""
-    with named(path), path.open("a", encoding="utf-8") as file:
-        file.write(_lines(records))
+def _old_parts(head: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[dict[Part, Runs], int]:
+    """Return the complete parts of an older file, and how many records are left over."""
+    if not all(_is_count(head.get(name)) for name in ("graphs", "runs")):
+        raise InputError("this is not a file of Augury's records")
+    extent = Extent(head["graphs"], head["runs"], head.get("seed", 0))
+    found: dict[tuple[Part, str], list[dict[str, Any]]] = {}
+    for number, row in enumerate(rows, 2):
+        try:
+            if not _is_old_record(row):
+                raise ValueError
+            condition = Condition(*(row[name] for name in CONDITION_FIELDS))
+        except ValueError:
+            raise _no_record(number) from None
+        part = Part(row["model"], row["model_seed"], NO_EPOCH, condition, extent)
+        found.setdefault((part, row["weights"]), []).append(row)
+    places = [(run, graph) for run in range(extent.runs) for graph in range(extent.graphs)]
+    parts: dict[Part, Runs] = {}
+    for (part, digest), group in found.items():
+        by_place = {(row["run"], row["graph"]): row for row in group}
+        if len(group) == len(places) and set(by_place) == set(places):
+            parts.setdefault(part, _old_runs(part, digest, [by_place[place] for place in places]))
+    return parts, len(rows) - len(parts) * len(places)
 
 
-def _lines(rows: Iterable[dict[str, Any]]) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
+def _is_old_record(row: dict[str, Any]) -> bool:
+    return (
+        all(type(row.get(name)) is kind for name, kind in OLD_FIELDS.items())
+        and all(_is_count(value) for value in row.values() if type(value) is int)
+        and all(_is_count(row[part].get(name)) for part in ("asked", "wrong") for name in DECISIONS)
+    )
 
 
-def summarise(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return one object per model name and condition: accuracy over runs, and over seeds.
+def _old_runs(part: Part, digest: str, rows: list[dict[str, Any]]) -> Runs:
+    def column(name: str) -> npt.NDArray[np.int64]:
+        values = [row.get(name, 0) for row in rows]
+        return np.array(values, np.int64).reshape(part.extent.runs, part.extent.graphs)
 
-    `std` is over runs, of the accuracy of all networks together, as the paper has it for its one
-    network (the numbers' own deviation, divided by their count). `seed_mean`, `seed_std` and
-    `seed_interval` are over seeds, with Student's t at 95 %.
-    """
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        key = (record["model"], *(record[name] for name in CELL_FIELDS))
-        groups.setdefault(key, []).append(record)
-    models = list(dict.fromkeys(model for model, *_ in groups))
-
-    def place(key: tuple[Any, ...]) -> tuple[Any, ...]:
-        model, scale, p, termination, *classical = key
-        failures = int(termination) if termination.isdigit() else 0
-        return (models.index(model), p, failures, [not part for part in classical], scale)
-
-    return [_summary(key, groups[key]) for key in sorted(groups, key=place)]
+    return Runs(
+        part.network,
+        digest,
+        column("value"),
+        column("maximum"),
+        column("rounds"),
+        tuple(row["ending"] for row in rows),
+        {name: sum(row["asked"][name] for row in rows) for name in DECISIONS},
+        {name: sum(row["wrong"][name] for row in rows) for name in DECISIONS},
+    )
 
 
-def _summary(key: tuple[Any, ...], group: list[Record]) -> dict[str, Any]:
-    right = np.array([record["value"] == record["maximum"] for record in group], float)
-    runs = np.array([record["run"] for record in group])
-    seeds = np.array([record["model_seed"] for record in group])
-    by_run = np.array([right[runs == run].mean() for run in np.unique(runs)])
-    by_seed = np.array([right[seeds == seed].mean() for seed in np.unique(seeds)])
-    told = dict(zip(("model", *CELL_FIELDS), key, strict=True))
-    told |= {
-        "accuracy": float(right.mean()),
-        "std": float(by_run.std()),
-        "flow_error": float(np.mean([record["maximum"] - record["value"] for record in group])),
-        "graphs": len({record["graph"] for record in group}),
-        "runs": len(by_run),
-        "seeds": len(by_seed),
-        "by_seed": {int(s): float(a) for s, a in zip(np.unique(seeds), by_seed, strict=True)},
+def line_of(part: Part, runs: Runs) -> str:
+    """Return the line of a part."""
+    told = {
+        "network": part.network,
+        "seed": part.seed,
+        "epoch": part.epoch,
+        "name": runs.name,
+        "weights": runs.digest,
+        "cell": asdict(part.condition),
+        "extent": asdict(part.extent),
+        "value": runs.value.tolist(),
+        "maximum": runs.maximum[0].tolist(),
+        "rounds": runs.rounds.tolist(),
+        "ending": list(runs.ending),
+        "asked": runs.asked,
+        "wrong": runs.wrong,
     }
-    if len(by_seed) > 1:
-        told |= over_seeds(by_seed)
-    for decision in DECISIONS:
-        told[f"{decision}_asked"] = sum(record["asked"][decision] for record in group)
-        told[f"{decision}_wrong"] = sum(record["wrong"][decision] for record in group)
-    endings = [record["ending"] for record in group]
-    return told | {"endings": {ending: endings.count(ending) for ending in sorted(set(endings))}}
+    return json.dumps(told, separators=(",", ":")) + "\n"
 
 
-def over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Return mean, deviation and Student's interval at 95 % of the accuracies of several seeds."""
-    from scipy.stats import t
+def _header(old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first line of a file; the version is that of the first records in it."""
+    import augury
+    from augury.provenance import commit
 
-    mean, std, count = by_seed.mean(), by_seed.std(ddof=1), len(by_seed)
-    half = float(t.ppf(0.975, count - 1) * std / np.sqrt(count))
-    interval = [max(0.0, float(mean) - half), min(1.0, float(mean) + half)]
-    return {"seed_mean": float(mean), "seed_std": float(std), "seed_interval": interval}
-
-
-HEAD = (
-    "model", "scale", "p", "end", "accuracy %", "paper", "over seeds, 95 %",
-    "flow error",
-    "search", "reach", "bottleneck", "empty paths seen", "augmentation",
-)  # fmt: skip
+    told = {"version": augury.__version__, "commit": commit()} | dict(old)
+    return {"kind": KIND, "format": FORMAT, "version": told["version"], "commit": told["commit"]}
 
 
-def table_rows(summaries: Iterable[dict[str, Any]]) -> list[list[str]]:
-    """Return the rows of a table under `HEAD`.
+class RecordsFile:
+    """A file of records: read once, then appended to by one process."""
 
-    Of a subroutine they say how often it was wrong of how often it was asked; one that was not the
-    network's is a dash.
-    """
-    return [_table_row(told) for told in summaries]
+    def __init__(self, path: Path) -> None:
+        """Open a file, or make one; what cannot be appended to is rewritten.
 
+        Raises:
+            InputError: it is another kind of file, or compressed.
+        """
+        self.path = path
+        self.header = {}
+        self.parts: dict[Part, Runs] = {}
+        if path.exists():
+            found = read_records(path)
+            with named(path), path.open("rb") as file:
+                if file.read(len(GZIP_START)) == GZIP_START:
+                    raise InputError("a compressed file cannot be continued; decompress it first")
+            self.header, self.parts = found.header, found.parts
+            if found.is_current:
+                return
+        self.header = _header(self.header)
+        write_text(path, "".join(self._lines(self.parts)))
 
-def _table_row(told: dict[str, Any]) -> list[str]:
-    is_bfs, classical = told["termination"] == "bfs", told["model"] == "classical"
-    end = "bfs" if is_bfs else f"t = {told['termination']}"
-    if is_bfs and not classical:
-        end += "" if told["neural_bottleneck"] else " -bottleneck"
-        end += "" if told["neural_augmentation"] else " -augmentation"
-    is_neural = {
-        "search": True,
-        "reach": is_bfs,
-        "bottleneck": told["neural_bottleneck"],
-        "augmentation": told["neural_augmentation"],
-    }
-    shown = {
-        name: f"{told[f'{name}_wrong']:,}/{told[f'{name}_asked']:,}" if neural else "–"
-        for name, neural in is_neural.items()
-    }
-    empty = told["empty_path_asked"] if told["neural_bottleneck"] else 0
-    seen = f"{1 - told['empty_path_wrong'] / empty:.1%} of {empty:,}" if empty else "–"
-    seeds = "–"
-    if told["seeds"] > 1:
-        low, high = told["seed_interval"]
-        seeds = f"{told['seed_mean']:.2%} [{low:.2%}, {high:.2%}] of {told['seeds']}"
-    accuracy = f"{100 * told['accuracy']:.2f} ± {100 * told['std']:.2f}"
-    figure = papers_figure(told["model"], *(told[name] for name in CELL_FIELDS))
-    return [
-        told["model"], f"{told['scale']}x", told["p"], end, accuracy,
-        figure, seeds.replace("%", ""), f"{told['flow_error']:.4f}",
-        shown["search"], shown["reach"], shown["bottleneck"], seen, shown["augmentation"],
-    ]  # fmt: skip
+    def _lines(self, parts: Mapping[Part, Runs]) -> Iterator[str]:
+        yield json.dumps(self.header) + "\n"
+        for part, runs in parts.items():
+            yield line_of(part, runs)
+
+    def add(self, part: Part, runs: Runs) -> None:
+        """Append a part, unless it is there."""
+        if part in self.parts:
+            return
+        with named(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(line_of(part, runs))
+        self.parts[part] = runs
+
+    def put_in_order(self) -> None:
+        """Rewrite the file sorted: parts come back in any order, but the same ones are one file."""
+        parts = {part: self.parts[part] for part in sorted(self.parts, key=lambda part: part.place)}
+        text = "".join(self._lines(parts))
+        if self.path.read_text(encoding="utf-8") != text:
+            write_text(self.path, text)

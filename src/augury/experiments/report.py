@@ -21,10 +21,10 @@ from augury.experiments.paper import (
     TRUE_NEGATIVE_RATE,
     papers_figure,
 )
-from augury.experiments.parts import EXAM_SEED, Outcome, pooled
-from augury.experiments.plan import NETWORKS, Column, Plan, Row, Section, want_of
-from augury.experiments.records import over_seeds
+from augury.experiments.plan import EXAM_SEED, NETWORKS, Column, Plan, Row, Section, want_of
+from augury.experiments.records import Runs
 from augury.experiments.run_folder import Results, write_whole
+from augury.experiments.summary import over_seeds
 
 WIDTH = 120
 """Of the report's text."""
@@ -43,11 +43,11 @@ class Entry:
     row: Row
     column: Column
     paper: str
-    by_seed: dict[int, Outcome]
+    by_seed: dict[int, Runs]
     best_seed: int
 
     @property
-    def best(self) -> Outcome:
+    def best(self) -> Runs:
         """The best-validated network."""
         return self.by_seed[self.best_seed]
 
@@ -60,7 +60,7 @@ class Entry:
     @property
     def over_seeds(self) -> str:
         """Mean and interval over seeds, and the worst of them."""
-        accuracies = np.array([outcome.accuracy for outcome in self.by_seed.values()])
+        accuracies = np.array([runs.accuracy for runs in self.by_seed.values()])
         if len(accuracies) < 2:
             return "–"
         told = over_seeds(accuracies)
@@ -143,7 +143,7 @@ class Report:
         lines = [*self._start(), *self._summary()]
         for section in self.plan.sections:
             is_curve = section.rows[0].rule == "every"
-            lines += self._figure(section) if is_curve else self._table(section)
+            lines += self._plot(section) if is_curve else self._table(section)
             if section.name == "rule":
                 lines += ["", RULE_TEXT]
         lines += self._subroutines() + self._spread() + self._sizes() + self._trainings()
@@ -291,7 +291,7 @@ class Report:
         words += [f"--runs {extent.runs}"] if extent.runs != 10 else []
         return " ".join(words)
 
-    def _figure(self, section: Section) -> list[str]:
+    def _plot(self, section: Section) -> list[str]:
         (column,) = section.columns
         curves = [self._curve(row, column) for row in section.rows]
         plots.plot_curves(curves, column.scale, self.folder / PLOTS, section.name)
@@ -331,7 +331,7 @@ class Report:
             "",
             *markdown(head, body),
             "",
-            *([] if is_changed else [FIGURE_TEXT[section.name], ""]),
+            *([] if is_changed else [PLOT_TEXT[section.name], ""]),
             "```bash",
             self.plan.command(section),
             "```",
@@ -377,9 +377,9 @@ class Report:
                 ("empty_path", TRUE_NEGATIVE_RATE),
                 ("augmentation", AUGMENTATION_ACCURACY),
             ):
-                best = pooled([entry.best for entry in row], decision)
-                every = pooled([o for entry in row for o in entry.by_seed.values()], decision)
-                cells += [f"{figure}" if is_papers else "–", _share(*best), _share(*every)]
+                best = _share([entry.best for entry in row], decision)
+                every = _share([r for entry in row for r in entry.by_seed.values()], decision)
+                cells += [f"{figure}" if is_papers else "–", best, every]
             body.append(cells)
         head = [
             "network",
@@ -405,7 +405,7 @@ class Report:
         spreads: dict[int, list[plots.Spread]] = {}
         for row in rows:
             for entry in row:
-                accuracy = np.array([outcome.accuracy for outcome in entry.by_seed.values()])
+                accuracy = np.array([runs.accuracy for runs in entry.by_seed.values()])
                 best = list(entry.by_seed).index(entry.best_seed)
                 is_paper = entry.paper != "–" and entry.row.network != "discrete"
                 paper = papers_mean(entry.paper) if is_paper else None
@@ -562,8 +562,10 @@ def _range(numbers: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _share(asked: int, wrong: int) -> str:
-    """Return how many of how many were right, and the share, never rounded up to 1."""
+def _share(parts: Sequence[Runs], decision: str) -> str:
+    """Return how many decisions of how many were right, and the share, never rounded up to 1."""
+    asked = sum(runs.asked[decision] for runs in parts)
+    wrong = sum(runs.wrong[decision] for runs in parts)
     if not asked:
         return "none asked"
     share = (asked - wrong) / asked
@@ -577,7 +579,7 @@ def _first(accuracy: Any) -> int | None:
     return int(good[0]) if len(good) else None
 
 
-FIGURE_TEXT = {
+PLOT_TEXT = {
     "figure-2": "The paper: both reach about 100 %, MPNN within 10 epochs, PNA−STD after 35, with "
     "one relapse.",
     "figure-3": "The paper: the network first nears a good solution and overfits after epoch 25; "

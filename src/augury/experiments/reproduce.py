@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from augury.errors import InputError
-from augury.experiments.parts import Part
+from augury.experiments.plan import EXAM_SEED
+from augury.experiments.records import Part
 from augury.experiments.run_folder import RunFolder, Seed
 from augury.experiments.tasks import (
     Evaluated,
@@ -26,7 +27,8 @@ from augury.experiments.tasks import (
     Training,
     machine,
 )
-from augury.experiments.workers import WorkerError, Workers
+from augury.experiments.workers import Workers
+from augury.processes import WorkerError
 
 SLICE_SECONDS = 30.0
 """How long a training goes on before its state is written down."""
@@ -140,7 +142,7 @@ class Driver:
         self.trainings = self.folder.results.unfinished()
         missing = self.folder.results.missing(self.wants)
         self.missing = dict.fromkeys(
-            sorted(missing, key=lambda part: (not part.is_exam, -part.cost))
+            sorted(missing, key=lambda part: (part.extent.seed != EXAM_SEED, -part.cost))
         )
 
     @property
@@ -197,7 +199,7 @@ class Driver:
         if isinstance(key, Part):
             path = self.seeds[key.network, key.seed].checkpoint(key.epoch)
             if not path.exists():
-                raise InputError(f"{path}: this checkpoint is missing; a figure needs its epoch")
+                raise InputError(f"{path}: this checkpoint is missing; a plot needs its epoch")
             return Evaluation(key, path.read_bytes(), device)
         seed = self.seeds[key]
         resume = seed.folder / "resume.safetensors"
@@ -242,9 +244,9 @@ class Driver:
     def _keep_part(self, task: Evaluation, result: Evaluated) -> str:
         part = task.part
         self.under_way.discard(part)
-        self.folder.parts.add(part, result.outcome)
+        self.folder.records.add(part, result.runs)
         self.missing.pop(part, None)
-        if part.is_exam:
+        if part.extent.seed == EXAM_SEED:
             self._look()  # the last one tells which seed is the best
         self._note(
             what="part",
@@ -257,7 +259,7 @@ class Driver:
             seconds=round(result.seconds, 3),
             machine=result.machine,
         )
-        return f"{part}: {100 * result.outcome.accuracy:.1f} %"
+        return f"{part}: {100 * result.runs.accuracy:.1f} %"
 
     def _note(self, **told: Any) -> None:
         self.folder.note(**told)
@@ -306,6 +308,6 @@ def run_plan(
         if how == "stopped":
             return False
     if not options.train_only:
-        folder.parts.put_in_order()
+        folder.records.put_in_order()
         write_report(folder.path, folder.plan, folder.results, folder.times)
     return True

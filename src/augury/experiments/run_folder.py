@@ -28,8 +28,8 @@ from typing import Any
 
 from augury.config import Config, to_dict
 from augury.errors import InputError
-from augury.experiments.parts import Outcome, Part, PartsFile, whole_lines
 from augury.experiments.plan import Plan, Rule, Want
+from augury.experiments.records import Part, RecordsFile, Runs
 from augury.files import atomic_file, locked, named, write_text
 
 SCRATCH = "scratch"
@@ -105,7 +105,7 @@ class Results:
     """All that is known: of each network the seeds, and the parts that are done."""
 
     seeds: dict[str, list[Seed]]
-    parts: dict[Part, Outcome]
+    parts: dict[Part, Runs]
     exams: dict[str, list[Want]] = field(default_factory=dict)
     """By network: what chooses among its seeds."""
 
@@ -173,14 +173,14 @@ class RunFolder:
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
         self.scratch = path.resolve() / SCRATCH
-        self.parts = PartsFile(path / "records.jsonl")
+        self.records = RecordsFile(path / "records.jsonl")
         times = path / "times.jsonl"
         lines = whole_lines(times) if times.exists() else []
         self.times: list[dict[str, Any]] = [json.loads(line) for line in lines]
         read = self._shipped if plan.is_quick else self._trained
         self.results = Results(
             {name: read(name) for name in plan.networks},
-            self.parts.parts,
+            self.records.parts,
             {name: plan.exams(name) for name in plan.networks},
         )
 
@@ -207,19 +207,19 @@ class RunFolder:
             InputError: there is such a checkpoint.
         """
         known = {
-            (part.network, part.seed, part.epoch): outcome.weights
-            for part, outcome in self.parts.parts.items()
+            (part.network, part.seed, part.epoch): runs.digest
+            for part, runs in self.records.parts.items()
         }
         for seed in (seed for seeds in self.results.seeds.values() for seed in seeds):
             epoch = seed.epoch("execution")
-            weights = known.get((seed.network, seed.seed, epoch))
-            if weights is None:
+            digest = known.get((seed.network, seed.seed, epoch))
+            if digest is None:
                 continue
             from augury.models.checkpoint import load
 
-            if load(seed.checkpoint(epoch)).weights != weights:
+            if load(seed.checkpoint(epoch)).weights != digest:
                 raise InputError(
-                    f"{self.parts.path}: these records were made with other weights than those "
+                    f"{self.records.path}: these records were made with other weights than those "
                     f"of {seed.checkpoint(epoch)}"
                 )
 
@@ -250,6 +250,16 @@ class RunFolder:
         with named(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(told) + "\n")
         self.times.append(told)
+
+
+def whole_lines(path: Path) -> list[str]:
+    """Return the lines of a file, having cut off a last one that is half written."""
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if whole != data:
+        with path.open("r+b") as file:
+            file.truncate(len(whole))
+    return whole.decode("utf-8", "replace").splitlines()
 
 
 @contextmanager

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from augury.config import Config
 from augury.experiments.evaluate import evaluate, load_models
-from augury.experiments.parts import Outcome, Part, outcome_of
-from augury.experiments.workers import lightning_quiet
+from augury.experiments.records import Part, Runs
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Evaluation:
 class Evaluated:
     """How the runs went."""
 
-    outcome: Outcome
+    runs: Runs
     seconds: float
     machine: dict[str, str]
 
@@ -81,7 +80,7 @@ def perform(task: Task, scratch: Path | None = None) -> Result:
 
 
 def _train(task: Training, folder: Path) -> Trained:
-    from augury.training.trainer import train
+    from augury.training.trainer import lightning_quiet, train
 
     started = time.perf_counter()
     if task.resume is not None:
@@ -123,9 +122,8 @@ def _evaluate(task: Evaluation, folder: Path) -> Evaluated:
     (model,) = load_models([str(path)], task.device)
     part = task.part
     model = replace(model, seed=part.seed)
-    records = list(evaluate(model, part.condition, part.extent))
-    seconds = time.perf_counter() - started
-    return Evaluated(outcome_of(records, part.extent), seconds, machine(task.device))
+    runs = evaluate(model, part.condition, part.extent)
+    return Evaluated(runs, time.perf_counter() - started, machine(task.device))
 
 
 @cache

@@ -20,10 +20,12 @@ which would be ignored (`costs`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from augury.classical.formats import ReadOptions, read_graph
+from augury.classical.formats.labels import LabelFinder
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
@@ -36,7 +38,9 @@ from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, 
 __all__ = ["Graph", "as_graph", "as_graphs", "as_stack"]
 
 
-def as_graph(graph: Any, source: Label = None, sink: Label = None) -> Graph:
+def as_graph(
+    graph: Any, source: Label = None, sink: Label = None, *, needs_sink: bool = True
+) -> Graph:
     """Read a graph from any of the forms above.
 
     Args:
@@ -44,11 +48,14 @@ def as_graph(graph: Any, source: Label = None, sink: Label = None) -> Graph:
         source: with `sink`, makes it a flow network: a node's label, or its number if there are no
             labels.
         sink: see `source`.
+        needs_sink: whether a source alone is too little; if not, any other node stands in for it.
 
     Raises:
         InputError: the graph is not valid, or only one of source and sink is given.
         TypeError: it is none of the forms above.
     """
+    if not needs_sink and source is not None and sink is None:
+        return with_source(graph, source)
     if (source is None) != (sink is None):
         given, missing = ("source", "sink") if sink is None else ("sink", "source")
         raise InputError(f"a flow needs both ends: the {given} is given, the {missing} is not")
@@ -61,6 +68,38 @@ def as_graph(graph: Any, source: Label = None, sink: Label = None) -> Graph:
         "two-dimensional array, a SciPy sparse matrix, a NetworkX graph, PyTorch Geometric data, a "
         "DataFrame, a list of pairs or a dict of lists"
     )
+
+
+def with_source(graph: Any, source: Label) -> Graph:
+    """Read a flow network whose sink nobody asks about: any other node stands in for it."""
+    if isinstance(graph, FlowNetwork):
+        number = LabelFinder(graph.labels or range(graph.num_nodes)).number(source)
+        if number is None:
+            raise InputError(f"the source {source!r} is not a node of the network")
+        return replace(
+            graph, source=number, sink=graph.sink if graph.sink != number else int(not number)
+        )
+    if isinstance(graph, str | Path):
+        return read_graph(graph, ReadOptions(flow=True, source=str(source), needs_sink=False))
+    if _is_networkx(graph):
+        arcs = [(u, v, 1) for u, v in graph.edges()]
+        arcs += [] if graph.is_directed() else [(v, u, 1) for u, v, _ in arcs]
+        return FlowNetwork.from_labelled_arcs(arcs, source, _other(graph, source), list(graph))
+    if is_rows(graph):
+        graph = [(*row, 1) if len(row) == 2 else row for row in graph]
+        nodes = (node for row in graph for node in row[:2])
+    elif is_frame(graph):
+        nodes = (node for column in list(graph.columns)[:2] for node in graph[column])
+    else:  # nodes are numbers
+        nodes = iter((0, 1))
+    return as_graph(graph, source, _other(nodes, source))
+
+
+def _other(nodes: Iterable[Label], source: Label) -> Label:
+    for node in nodes:
+        if node != source:
+            return node
+    raise InputError("a graph of one node leads nowhere")
 
 
 def as_graphs(graphs: Any) -> Iterator[Graph]:

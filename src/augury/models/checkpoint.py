@@ -11,7 +11,7 @@ import json
 import os
 import struct
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +185,13 @@ def find(name: str) -> Path:
 def shipped() -> dict[str, Path]:
     """Return the files of the checkpoints that come with Augury, by name."""
     return {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
+
+
+@cache
+def shipped_network() -> tuple[Any, str]:
+    """Load the discrete network that comes with the package, and the digest of its weights."""
+    loaded = load(find("discrete"))
+    return loaded.network, loaded.weights
 
 
 def load(path: str | Path) -> Checkpoint:

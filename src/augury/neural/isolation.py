@@ -1,15 +1,15 @@
-"""Networks compute alike whatever the host has set in PyTorch, and leave all of it as it was.
+"""Networks compute the same whatever the caller has set in PyTorch, and change none of it.
 
-A host may have another default dtype or device, or run us inside autocast: so every tensor here is
-made with its own dtype and device (a test looks for those that are not), and `inference` keeps
-autocast out. Nothing here sets anything for the whole process, for other threads would see it.
+A caller may have another default dtype or device, or call us inside autocast. So every tensor is
+made with an explicit dtype and device (a test looks for those that are not), and `inference` keeps
+autocast out. Nothing here sets anything for the whole process, since other threads would see it.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
@@ -23,7 +23,7 @@ def inference() -> Iterator[None]:
     """Compute without gradients, in the precision of the weights; also a decorator.
 
     Raises:
-        MemoryError: it does not fit; PyTorch would raise something else, a page long.
+        MemoryError: memory ran out, which PyTorch reports in a RuntimeError a page long.
     """
     with memory_told(), torch.inference_mode(), own_precision():
         yield
@@ -31,7 +31,7 @@ def inference() -> Iterator[None]:
 
 @contextmanager
 def own_precision() -> Iterator[None]:
-    """Keep autocast out, which would compute in half the bits; also a decorator."""
+    """Switch autocast off, which would compute in half precision; also a decorator."""
     with ExitStack() as stack:
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
@@ -39,22 +39,14 @@ def own_precision() -> Iterator[None]:
         yield
 
 
-def threads_for(form: str | None) -> AbstractContextManager[None]:
-    """Keep PyTorch to one thread while the fast form runs.
-
-    Its part of that form comes in pieces so small that threads would only wait for each other.
-    """
-    return one_thread(form == "fast")
-
-
 @contextmanager
 def one_thread(is_wanted: bool) -> Iterator[None]:
-    """Keep PyTorch to one thread in the thread that calls, if that is wanted and can be done.
+    """Keep PyTorch to one thread in the calling thread, if wanted and possible.
 
-    `torch.set_num_threads` would not do: it also sets what threads start with that are new, and
-    where two of us run at once one of them would "restore" what the other had set.
+    `torch.set_num_threads` will not do: it also sets the default of new threads, and of two calls
+    at once, one would "restore" what the other had set.
     """
-    before = torch.get_num_threads()  # first: a thread is given its number when it first asks
+    before = torch.get_num_threads()  # first: a thread gets its number when it first asks
     openmp = _openmp() if is_wanted and before > 1 else None
     if openmp is None:
         yield
@@ -68,9 +60,9 @@ def one_thread(is_wanted: bool) -> Iterator[None]:
 
 @cache
 def _openmp() -> Any:
-    """Return the library by which PyTorch starts threads; None where it cannot be reached.
+    """Return the library that PyTorch starts threads with; None where it cannot be reached.
 
-    Its `omp_set_num_threads` is for the calling thread alone.
+    Its `omp_set_num_threads` affects the calling thread alone.
     """
     before = torch.get_num_threads()
     try:
@@ -78,6 +70,6 @@ def _openmp() -> Any:
         library.omp_set_num_threads(1)
     except (AttributeError, TypeError, OSError):
         return None
-    is_its = torch.get_num_threads() == 1
+    is_pytorchs = torch.get_num_threads() == 1
     library.omp_set_num_threads(before)
-    return library if is_its else None
+    return library if is_pytorchs else None

@@ -1,4 +1,4 @@
-"""A batch of flow networks becomes a `Wiring`: which node hears which, in the order that is fast.
+"""A batch of flow networks becomes a `Wiring`: which node hears which.
 
 A link is an arc of the residual network or a node's self loop. Links are sorted by receiver, so
 that the links into node v are `start[v] : start[v + 1]` and a reduction over them reads memory
@@ -9,7 +9,7 @@ everything: a search drops its finished graphs by slicing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,8 +22,16 @@ from torch import Tensor
 from augury.classical.batch import Batch
 from augury.classical.graph import WideArray
 
-TABLES = ("incoming", "outgoing", "slot", "degree")
-"""What is derived once and kept; as wide as the largest degree, so for small graphs only."""
+
+class Tables(NamedTuple):
+    """The links of each node in a row; as wide as the largest degree, so for small graphs only."""
+
+    incoming: Tensor
+    """(node, width): the links into each node, padded with `num_links`."""
+    outgoing: Tensor
+    """(node, width): the links out of each node, padded likewise."""
+    slot: Tensor
+    """(link,): the place of each link in the flattened table `incoming`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +53,9 @@ class Wiring:
     source: Tensor
     """(graph,)"""
     offsets: npt.NDArray[np.int64]
-    """(graph + 1, 2): where each graph's nodes and links start; on the host, so no wait."""
+    """(graph + 1, 2): where each graph's nodes and links start; on the host, to avoid a sync."""
+    made: Tables | None = None
+    """The tables, if they exist already; otherwise they are made on first use."""
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device | str = "cpu") -> Wiring:
@@ -63,31 +73,24 @@ class Wiring:
         return cls(*tensors, offsets=offsets)
 
     def to(self, device: torch.device | str) -> Wiring:
-        """Return the same on another device, with the tables that have been made already."""
+        """Return the same on another device."""
         if torch.device(device) == self.sender.device:
             return self
-        moved = Wiring(*(tensor.to(device) for tensor in self._tensors()), offsets=self.offsets)
-        for name in TABLES:
-            if name in self.__dict__:
-                moved.__dict__[name] = getattr(self, name).to(device)
-        return moved
+        made = self.made and Tables(*(table.to(device) for table in self.made))
+        tensors = (tensor.to(device) for tensor in self.tensors())
+        return Wiring(*tensors, offsets=self.offsets, made=made)
 
     def with_tables(self, width: int | None = None) -> Wiring:
-        """Make the padded tables now, where that takes no wait for a device.
+        """Return the same with its tables, made here and now, where a GPU need not be waited for.
 
         Args:
             width: of the tables, if they are to be wider than the largest degree.
         """
-        if width is not None:
-            links = torch.arange(self.num_links, device=self.sender.device)
-            self.__dict__["incoming"] = _table(self.start, links, width)
-            links = torch.argsort(self.sender, stable=True)
-            self.__dict__["outgoing"] = _table(self.start, links, width)
-        for name in TABLES:
-            getattr(self, name)
-        return self
+        made = self.tables if width is None else self._tables(width)
+        return replace(self, made=made)
 
-    def _tensors(self) -> tuple[Tensor, ...]:
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return the fields that are tensors, in order."""
         links = self.sender, self.receiver, self.start, self.arc
         return *links, self.node_graph, self.node_start, self.source
 
@@ -97,19 +100,16 @@ class Wiring:
             return self
         nodes, links = (int(end) for end in self.offsets[num_graphs])
         ends = (links, links, nodes + 1, links, nodes, num_graphs + 1, num_graphs)
-        parts = (tensor[:end] for tensor, end in zip(self._tensors(), ends, strict=True))
-        prefix = Wiring(*parts, offsets=self.offsets[: num_graphs + 1])
-        # What fills a table up is the number of links, and that is smaller now.
-        prefix.__dict__["incoming"] = self.incoming[:nodes].clamp(max=links)
-        prefix.__dict__["outgoing"] = self.outgoing[:nodes].clamp(max=links)
-        prefix.__dict__["slot"] = self.slot[:links]
-        prefix.__dict__["degree"] = self.degree[:nodes]
-        return prefix
+        parts = (tensor[:end] for tensor, end in zip(self.tensors(), ends, strict=True))
+        # The padding is the number of links, which is smaller now.
+        incoming, outgoing = (table[:nodes].clamp(max=links) for table in self.tables[:2])
+        made = Tables(incoming, outgoing, self.slot[:links])
+        return Wiring(*parts, offsets=self.offsets[: num_graphs + 1], made=made)
 
     def repeated(self, counts: Sequence[int]) -> Wiring:
         """Lay copies side by side, of the first counts[0] graphs, the first counts[1], and so on.
 
-        For a wiring on the host. The copies' tables are made when they are first used.
+        For a wiring on the host.
         """
         nodes, links = (self.offsets[np.array(counts), kind] for kind in (0, 1))
         first_node, first_link = (np.append(0, np.cumsum(sizes)) for sizes in (nodes, links))
@@ -169,21 +169,38 @@ class Wiring:
         return len(self.sender)
 
     @cached_property
-    def incoming(self) -> Tensor:
-        """(node, width): the links into each node; `num_links` fills the rows up."""
-        return _table(self.start, torch.arange(self.num_links, device=self.sender.device))
+    def tables(self) -> Tables:
+        """The links of each node in a row."""
+        return self.made or self._tables(int(self.degree.max()) if self.num_nodes else 0)
 
-    @cached_property
-    def outgoing(self) -> Tensor:
-        """(node, width): the links out of each node; `num_links` fills the rows up."""
+    def _tables(self, width: int) -> Tables:
+        links = torch.arange(self.num_links, device=self.sender.device)
+        slot = self.receiver * width + links - self.start[self.receiver]
         # Every arc has its reverse, so a node sends as many links as it receives.
-        return _table(self.start, torch.argsort(self.sender, stable=True))
+        outgoing = self._rows(torch.argsort(self.sender, stable=True), width)
+        return Tables(self._rows(links, width), outgoing, slot)
 
-    @cached_property
+    def _rows(self, links: Tensor, width: int) -> Tensor:
+        column = torch.arange(width, device=links.device)
+        place = (self.start[:-1, None] + column).clamp(max=max(len(links) - 1, 0))
+        padding = torch.full_like(place, len(links))
+        inside = links[place] if len(links) else padding
+        return torch.where(column < self.degree[:, None], inside, padding)
+
+    @property
+    def incoming(self) -> Tensor:
+        """See `Tables`."""
+        return self.tables.incoming
+
+    @property
+    def outgoing(self) -> Tensor:
+        """See `Tables`."""
+        return self.tables.outgoing
+
+    @property
     def slot(self) -> Tensor:
-        """(link,): the place of each link in the flattened table `incoming`."""
-        within = torch.arange(self.num_links, device=self.sender.device) - self.start[self.receiver]
-        return self.receiver * self.incoming.shape[1] + within
+        """See `Tables`."""
+        return self.tables.slot
 
     @cached_property
     def degree(self) -> Tensor:
@@ -197,7 +214,7 @@ class Wiring:
 
     def mean_of_graphs(self, nodes: Tensor) -> Tensor:
         """(…, node, k) → (…, graph, k): the mean over each graph's nodes."""
-        if nodes.is_cuda:  # where adding to places in any order would not repeat
+        if nodes.is_cuda:  # `index_add` there adds in any order, so its sums would not repeat
             rows = nodes.movedim(-2, 0).contiguous()
             total = torch.segment_reduce(rows, "sum", offsets=self.node_start, axis=0)
             return total.movedim(0, -2) / self.node_start.diff().unsqueeze(-1)
@@ -206,18 +223,8 @@ class Wiring:
         return total / self.node_start.diff().unsqueeze(-1)
 
 
-def _table(start: Tensor, links: Tensor, width: int | None = None) -> Tensor:
-    degree = start.diff()
-    if width is None:
-        width = int(degree.max()) if len(degree) else 0
-    column = torch.arange(width, device=start.device)
-    place = (start[:-1, None] + column).clamp(max=max(len(links) - 1, 0))
-    padding = torch.full_like(place, len(links))
-    return torch.where(column < degree[:, None], links[place] if len(links) else padding, padding)
-
-
 class Walks(NamedTuple):
-    """Walks along arcs, each a row; shorter ones are filled up and marked."""
+    """Walks along arcs, each a row; shorter ones are padded and marked."""
 
     sender: Tensor
     """(walk, place)"""

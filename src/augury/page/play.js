@@ -323,8 +323,7 @@ class Player {
       ({ x, y: valueAt(story, row[number]) })));
     const most = Math.max(1, ...sizes.map((points) => points[points.length - 1].y));
     plot(byId("size", SVGSVGElement), sizes, { last, most, place: this.place, half: false });
-    const noun = this.stories[0].graph.kind === "matching" ? "Matched pairs" : "Flow";
-    byId("size-title", HTMLElement).textContent = noun;
+    byId("size-title", HTMLElement).textContent = sizeName(this.stories[0]);
   }
 }
 
@@ -370,6 +369,7 @@ function describedRun(story) {
 function valueAt(story, frame) {
   const round = story.rounds[frame.round];
   if (story.summary || frame.kind === "end") return round.value;
+  if (isReach(story)) return viewOf(story, frame).state.filter((bit) => bit === 1).length;
   const sent = (/** @type {Path[]} */ paths) => paths.filter((path) => path.verdict === "applied")
     .reduce((sum, path) => sum + path.bottleneck, 0);
   const before = round.value - sent(round.paths);
@@ -404,7 +404,6 @@ function factsOf(story, frame) {
   const path = frame.kind === "path" || frame.kind === "augment" ? round.paths[frame.path] : null;
   const limit = path?.belief ? ` (${percent(Math.max(...path.belief))} sure)` : "";
   const judge = judgeOf(round, frame, path);
-  const size = story.graph.kind === "matching" ? "Matched pairs" : "Flow";
   return [
     ["Round", isFruitful(round)
       ? `${roundName(story, frame.round).slice(6)} of ${story.rounds.filter(isFruitful).length}`
@@ -413,7 +412,7 @@ function factsOf(story, frame) {
     ["Searched by", round.by],
     ["Bottleneck", path ? `${path.proposed}${limit}` : "–"],
     ["Judge", judge[0], judge[1]],
-    [size, String(valueAt(story, frame))],
+    [sizeName(story), String(valueAt(story, frame))],
   ];
 }
 
@@ -479,8 +478,9 @@ function plot(svg, series, { last, most, place, half }) {
 function summaryElement(story) {
   const box = htmlElement("div", undefined, "summary");
   const { solution } = story;
+  const size = solution.size.toLocaleString("en");
   const what = story.graph.kind === "matching" ? "Matching" : "Flow";
-  box.append(htmlElement("h3", `${what} of ${solution.size.toLocaleString("en")}`));
+  box.append(htmlElement("h3", isReach(story) ? `${size} nodes reached` : `${what} of ${size}`));
   box.append(htmlElement("p", `${describedGraph(story)} This is more than a drawing can show ` +
     `(up to ${DRAWABLE} nodes on a side), so here are its rounds and the plots.`));
   const scroll = htmlElement("div", undefined, "scroll");

@@ -1,6 +1,6 @@
 "use strict";
 /*
- * A story (format "augury-trace", see augury/watch.py) becomes frames, and each frame becomes what
+ * A story (format "augury-story", see augury/watch.py) becomes frames, and each frame becomes what
  * is drawn and a sentence. Nothing here touches the document. A frame is one thing to look at: the
  * start of a round, a step of the search, a step of the separate reachability search, the answer to
  * "is it done?", a path, its augmentation, the end.
@@ -25,10 +25,11 @@
 /**
  * @typedef {{legal: boolean, maximum: boolean, size: number, shortfall: number|null,
  *   cover?: {left: (string|number)[], right: (string|number)[]},
- *   cut?: {source_side: (string|number)[], capacity: number}}} Certificate
+ *   cut?: {source_side: (string|number)[], capacity: number},
+ *   closed?: {source: string|number, nodes: number, farthest: number}}} Certificate
  */
 /**
- * @typedef {{graph: {kind: "matching"|"flow", nodes: StoryNode[], arcs: StoryArc[]},
+ * @typedef {{algorithm: string, graph: {kind: "matching"|"flow", nodes: StoryNode[], arcs: StoryArc[]},
  *   model: {name: string, kind: string, state: "reached"|"distance", termination: string|number,
  *     neural_bottleneck: boolean, neural_augmentation: boolean, many_paths: boolean,
  *     seed: number, infinity: number|null},
@@ -68,6 +69,17 @@ function listed(parts, most = 3) {
   if (parts.length > most) shown.push(`${parts.length - most} more`);
   if (shown.length < 2) return shown.join("");
   return `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}`;
+}
+
+/** @param {Story} story @returns {boolean} whether it is a search alone, without paths */
+function isReach(story) {
+  return story.algorithm === "reachability";
+}
+
+/** @param {Story} story @returns {string} what is counted */
+function sizeName(story) {
+  if (isReach(story)) return "Nodes reached";
+  return story.graph.kind === "matching" ? "Matched pairs" : "Flow";
 }
 
 /** @param {Story} story @param {number} node @returns {string} how a node is called on the page */
@@ -250,7 +262,7 @@ function viewOf(story, frame) {
   }
   if (frame.kind === "end") {
     view.residual = round.after;
-    view.parent = [];
+    if (!isReach(story)) view.parent = [];
   }
   return view;
 }
@@ -308,6 +320,7 @@ function isFruitful(round) {
  * @param {Story} story @param {number} number @returns {string}
  */
 function roundName(story, number) {
+  if (isReach(story)) return "Search";
   const round = story.rounds[number];
   if (!isFruitful(round)) return round.says_done ? "Last search" : "Failed search";
   return `Round ${story.rounds.slice(0, number + 1).filter(isFruitful).length}`;
@@ -315,6 +328,7 @@ function roundName(story, number) {
 
 /** @param {Story} story @returns {string} how many paths a round takes, and how solve does it */
 function mannerSentence(story) {
+  if (isReach(story)) return "One search from the source, along every arc.";
   const rounds = counted(story.rounds.filter(isFruitful).length, "round");
   return story.model.many_paths
     ? `${rounds}: each takes all shortest paths of its search that share no node, as augury solve does.`
@@ -337,7 +351,7 @@ function sentenceOf(story, frame) {
     case "reach":
       return `${where}, is the sink reachable? Step ${frame.step}: ${reachSentence(story, frame)}`;
     case "answer":
-      return `${where}: ${answerSentence(round)}`;
+      return `${where}: ${answerSentence(story, round)}`;
     case "path":
       return `${where}: ${pathSentence(story, round.paths[frame.path])}`;
     case "augment":
@@ -397,8 +411,11 @@ function reachSentence(story, frame) {
   return told + goesOnSentence(reach.goes_on);
 }
 
-/** @param {Round} round @returns {string} */
-function answerSentence(round) {
+/** @param {Story} story @param {Round} round @returns {string} */
+function answerSentence(story, round) {
+  if (isReach(story)) {
+    return `nothing more is reached. ${round.truth.reachable ? "The judge disagrees." : "The judge agrees."}`;
+  }
   if (round.says_done) {
     return round.truth.reachable
       ? "it says that no augmenting path is left. That is wrong: there still is one."
@@ -450,6 +467,12 @@ function augmentSentence(story, round, place) {
 /** @param {Story} story @returns {string} how it ended, and the proof */
 function endSentence(story) {
   const { size, is_maximum: isMaximum, certificate } = story.solution;
+  if (certificate.closed) {
+    const nodes = counted(certificate.closed.nodes, "node");
+    return `The end: ${counted(size, "node")} reached` + (isMaximum
+      ? `. No arc leads out of the ${nodes}, so these are all.`
+      : ` of ${nodes}.`);
+  }
   const isMatching = story.graph.kind === "matching";
   const what = isMatching ? `a matching of ${counted(size, "pair")}` : `a flow of ${size}`;
   const verdict = story.rounds.length ? story.rounds[story.rounds.length - 1].verdict : "done";
@@ -475,7 +498,7 @@ function summarySentence(story, frame) {
   const reached = lastStep(round).reached;
   const seen = reached === undefined ? "" : ` ${counted(reached, "node")} reached,`;
   const steps = counted(Math.max(round.steps.length - 1, 0), "step");
-  const told = round.says_done ? answerSentence(round)
+  const told = round.says_done ? answerSentence(story, round)
     : `${steps},${seen} ${counted(paths, "path")} applied; the ${what} is ${round.value}.`;
   return `${roundName(story, frame.round)}: ${told}`;
 }

@@ -64,7 +64,7 @@ class NeuralExecutor(Executor):
             recipe = fast.search_recipe(network)
             ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring)
             sent = network.predecessor.part(ended.state.both, 1)
-            link = fast.best_links(sent, terms.table.score, terms.row, wiring)
+            link = fast.compiled_best_links(sent, terms.table.score, terms.row, wiring)
         else:
             ended = self._search_plain(distance, terms, wiring)
             link = network.best_predecessors(ended.state, terms.taken(None), wiring)

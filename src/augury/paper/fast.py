@@ -136,11 +136,14 @@ def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: W
     return Ended(last_values, State(encoded, latent), steps)
 
 
-def best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring) -> Tensor:
-    """(node, 1), (row, 1) → (node,): the link with the highest score, the first among equals."""
+def compiled_best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring) -> Tensor:
+    """(node, 1), (row, 1) → (node,): `reduce.best_links` for the scores sent[sender] + along[row].
+
+    Nothing of the size of the links is made.
+    """
     best = torch.empty(wiring.num_nodes, dtype=torch.int64, device="cpu")
     arrays = sent.numpy()[:, 0], along.numpy()[:, 0], row.numpy()
-    _loops().best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
+    _loops().choose_best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
     return best
 
 

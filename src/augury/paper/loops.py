@@ -241,13 +241,11 @@ def search(  # noqa: PLR0913 – numba takes arrays, not objects
 
 
 @_compiled
-def best(sent, along, row, sender, start, chosen):
-    """Choose for each node the link of the highest score, the first among equals."""
+def choose_best(sent, along, row, sender, start, chosen):
+    """Choose for each node the link of the highest score, the first among equals; NaN is −∞."""
     for node in range(len(start) - 1):
-        first = start[node]
-        highest, place = sent[sender[first]] + along[row[first]], first
-        for link in range(first + 1, start[node + 1]):
+        highest, chosen[node] = -np.inf, start[node]
+        for link in range(start[node], start[node + 1]):
             score = sent[sender[link]] + along[row[link]]
             if score > highest:
-                highest, place = score, link
-        chosen[node] = place
+                highest, chosen[node] = score, link

@@ -28,7 +28,7 @@ from augury.neural.batch import (
     random_walks,
     step_rows,
 )
-from augury.neural.wiring import TABLES, Wiring
+from augury.neural.wiring import Tables, Wiring
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
     def starts(values: torch.Tensor, by: int) -> torch.Tensor:
         return torch.cat([shifted(values[:-1], by), values[-1:] + by * (num_steps - 1)])
 
-    made = Wiring(
+    return Wiring(
         shifted(wiring.sender, nodes),
         shifted(wiring.receiver, nodes),
         starts(wiring.start, links),
@@ -207,13 +207,13 @@ def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
         shifted(wiring.node_graph, graphs),
         starts(wiring.node_start, nodes),
         shifted(wiring.source, nodes),
-        offsets=np.zeros((1, 2), np.int64),  # on the host, and nobody asks for prefixes of rows
+        np.zeros((1, 2), np.int64),  # on the host, and nobody asks for prefixes of rows
+        Tables(
+            table(wiring.incoming),
+            table(wiring.outgoing),
+            shifted(wiring.slot, nodes * wiring.incoming.shape[1]),
+        ),
     )
-    made.__dict__["incoming"] = table(wiring.incoming)
-    made.__dict__["outgoing"] = table(wiring.outgoing)
-    made.__dict__["slot"] = shifted(wiring.slot, nodes * wiring.incoming.shape[1])
-    made.__dict__["degree"] = shifted(wiring.degree, 0)
-    return made
 
 
 class PaddedBatch(NamedTuple):
@@ -262,7 +262,7 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
 def _tensors_of(part: tuple[SearchBatch | ReachBatch, torch.Tensor]) -> list[torch.Tensor]:
     batch, steps = part
     wiring = batch.wiring
-    found = [steps, *wiring._tensors(), *(getattr(wiring, name) for name in TABLES)]
+    found = [steps, *wiring.tensors(), *wiring.tables]
     if isinstance(batch, ReachBatch):
         return [*found, batch.is_usable, batch.weights, batch.reached]
     assert batch.walk_counts is not None
@@ -276,9 +276,9 @@ def _with_tensors(
     """Put tensors in the places of `_tensors_of`."""
     batch, _ = part
     steps = next(tensors)
-    wiring = Wiring(*(next(tensors) for _ in range(7)), offsets=batch.wiring.offsets)
-    for name in TABLES:
-        wiring.__dict__[name] = next(tensors)
+    links = [next(tensors) for _ in batch.wiring.tensors()]
+    tables = Tables(*(next(tensors) for _ in Tables._fields))
+    wiring = Wiring(*links, offsets=batch.wiring.offsets, made=tables)
     names = ("is_usable", "weights", "reached")
     if isinstance(batch, SearchBatch):
         names = ("weights", "capacities", "distance", "column", "walk_counts")

@@ -1,7 +1,7 @@
 """The histories of a training become logs for other programs: one CSV file, and TensorBoard's.
 
-Both are a function of the histories. Whoever goes on with a run first writes them anew from the
-state to resume from, so no epoch is missing and none is there twice, wherever a process was killed.
+Both are a function of the histories. A resumed run first rewrites them from the state it resumes
+from, so no epoch is missing or duplicated wherever a process was killed.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from torch.utils.tensorboard.writer import SummaryWriter
 from augury.files import atomic_file
 
 Row = Mapping[str, float]
-"""What is known of one network after one epoch."""
+"""The figures of one network after one epoch."""
 Histories = Mapping[int, Sequence[Row]]
 """By seed: a row for each epoch."""
 
 METRICS = Path("logs", "csv", "metrics.csv")
 EVENTS = Path("logs", "tensorboard")
 QUEUE = 1000
-"""Events that may wait for the thread that writes them: room for an epoch of many seeds."""
+"""Events that may queue for the thread that writes them: enough for an epoch of many seeds."""
 
 
 class Logs:
-    """The logs of a run folder, open to take further epochs; to be closed, as a context manager."""
+    """The logs of a run folder, open for further epochs; a context manager closes them."""
 
     def __init__(self, folder: Path, histories: Histories) -> None:
-        """Write the logs anew with the epochs that there are."""
+        """Rewrite the logs with the epochs so far."""
         self.folder, self.path = folder, folder / METRICS
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._names: list[str] = []
@@ -48,17 +48,17 @@ class Logs:
         self._events.close()
 
     def add(self, epoch: int, rows: Mapping[int, Row]) -> None:
-        """Take the rows of an epoch, by seed; the first epoch has those of all seeds."""
+        """Add the rows of an epoch, by seed; the first epoch has those of all seeds."""
         text = self._taken(epoch, rows)
         with self.path.open("a", encoding="utf-8", newline="") as file:
             file.write(text)
 
     def flush(self) -> None:
-        """Wait until TensorBoard's events are on disk too."""
+        """Wait until TensorBoard's events are on disk as well."""
         self._events.flush()
 
     def _taken(self, epoch: int, rows: Mapping[int, Row]) -> str:
-        """Hand an epoch's figures to TensorBoard, and return its lines of the CSV file."""
+        """Pass an epoch's figures to TensorBoard, and return its lines for the CSV file."""
         named = [
             {f"seed_{seed}/{name}": value for name, value in row.items()}
             for seed, row in rows.items()
@@ -77,6 +77,6 @@ class Logs:
 
 
 def _by_epoch(histories: Histories) -> Iterator[tuple[int, dict[int, Row]]]:
-    """Yield the rows of each epoch by seed; a seed that has ended has no more of them."""
+    """Yield the rows of each epoch by seed, without the seeds that have finished."""
     for epoch in range(max(map(len, histories.values()), default=0)):
         yield epoch, {seed: rows[epoch] for seed, rows in histories.items() if epoch < len(rows)}

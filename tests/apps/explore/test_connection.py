@@ -17,7 +17,7 @@ from augury.apps.explore import connection
 from augury.apps.explore.connection import Sparing
 from augury.apps.explore.limits import Limits
 from augury.apps.explore.server import make_app
-from serving import PATIENCE, served, use_stand_in
+from serving import HEAD, PATIENCE, opened, served, use_stand_in
 
 
 @contextmanager
@@ -27,27 +27,12 @@ def server(monkeypatch: pytest.MonkeyPatch, **limits: Any) -> Iterator[str]:
         yield url
 
 
-def opened(url: str, sent: bytes = b"") -> socket.socket:
-    parts = urlsplit(url)
-    plain = socket.create_connection((parts.hostname, parts.port), PATIENCE)
-    plain.sendall(sent)
-    return plain
-
-
 def is_closed(plain: socket.socket) -> bool:
     """Wait until the server closes a connection without a word."""
     try:
         return plain.recv(1) == b""
     except ConnectionResetError:
         return True
-
-
-HEAD = b"POST /api/v1/solve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-
-
-def stalled(size: int) -> bytes:
-    """Return a request of which the last byte is missing."""
-    return HEAD + f"Content-Length: {size + 1}\r\n\r\n".encode() + b" " * size
 
 
 @pytest.mark.parametrize("sent", [b"", b"G", HEAD])
@@ -94,20 +79,6 @@ def test_those_who_wait_longest_make_room(monkeypatch: pytest.MonkeyPatch) -> No
         silent[19].settimeout(0.1)
         with pytest.raises(TimeoutError):  # the last ones may still speak
             silent[19].recv(1)
-
-
-def test_bodies_that_arrive_hold_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = 200_000
-    limits = {"arriving_bytes": 5 * size // 2, "body_seconds": 10 * PATIENCE}
-    with server(monkeypatch, **limits) as url, ExitStack() as stack:
-        plains = []
-        for _ in range(6):
-            plains.append(stack.enter_context(opened(url, stalled(size))))
-            time.sleep(0.05)  # so that the first is the oldest
-        for plain in plains[:4]:
-            assert plain.recv(12) == b"HTTP/1.1 408"
-        body = {"graph": {"text": "a,b" + " " * size}}
-        assert httpx.post(f"{url}/api/v1/solve", json=body).status_code == 200
 
 
 def test_an_answer_that_nobody_fetches_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ import httpx
 import numpy as np
 import pytest
 
-from augury.apps.explore.guard import HEADERS
 from augury.apps.explore.limits import Limits
 from augury.apps.explore.requests import SHIPPED
 from augury.apps.explore.server import make_app
@@ -93,7 +92,7 @@ def test_a_trace_tells_every_round(client: httpx.Client, model: str) -> None:
     assert answer.status_code == 200, answer.text
     (story,) = answer.json()["stories"]
     assert answer.json()["first_difference"] is None
-    assert story["format"] == "augury-trace"
+    assert story["format"] == "augury-story"
     assert story["model"]["name"] == model
     assert story["model"]["seed"] == 3
     assert story["solution"]["size"] == 2
@@ -280,19 +279,6 @@ def test_families_with_bad_parameters_are_refused(
     assert text in answer.json()["error"]
 
 
-def test_bodies_beyond_the_limit_are_not_read(client: httpx.Client) -> None:
-    large = b" " * (LIMITS.body_bytes + 1)
-    answer = client.post("/api/v1/solve", content=large)
-    assert answer.status_code == 413
-    assert "at most 4,194,304 bytes" in answer.json()["error"]
-
-    def pieces() -> Any:  # without a content length
-        for _ in range(LIMITS.body_bytes // 65536 + 2):
-            yield b" " * 65536
-
-    assert client.post("/api/v1/solve", content=pieces()).status_code == 413
-
-
 @pytest.mark.parametrize("path", ["/", "/page.css", "/story.js", "/edit.js", "/examples.json"])
 def test_the_page_and_its_parts_are_served(client: httpx.Client, path: str) -> None:
     answer = client.get(path)
@@ -300,17 +286,6 @@ def test_the_page_and_its_parts_are_served(client: httpx.Client, path: str) -> N
     assert answer.headers["content-type"].endswith("charset=utf-8")
     assert "http://" not in answer.text.replace("http://www.w3.org/", "")
     assert "https://" not in answer.text
-
-
-@pytest.mark.parametrize("path", ["/", "/nope", "/api/v1/models", "/api/v1/solve"])
-def test_every_response_has_the_security_headers(client: httpx.Client, path: str) -> None:
-    answer = client.get(path)
-    for name, value in HEADERS.items():
-        assert answer.headers[name] == value
-    policy = answer.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "unsafe" not in policy
 
 
 @pytest.mark.parametrize(
@@ -341,52 +316,6 @@ def test_a_wrong_method_is_refused(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "is_fine"),
-    [
-        ("127.0.0.1:8000", True), ("localhost", True), ("LOCALHOST:80", True), ("[::1]:80", True),
-        ("192.168.0.7", True), ("evil.example", False), ("127.0.0.1.evil.example", False),
-        ("localhost.evil.example:80", False), ("", False), ("a@127.0.0.1", False),
-        ("127.0.0.1/evil", False), ("localhost:x", False),
-    ],
-)  # fmt: skip
-def test_only_hosts_of_our_own_are_answered(client: httpx.Client, host: str, is_fine: bool) -> None:
-    answer = client.get("/api/v1/models", headers={"host": host})
-    assert answer.status_code == (200 if is_fine else 400)
-    if not is_fine and "error" in answer.text:
-        assert "does not go by that name" in answer.json()["error"]
-
-
-def test_a_host_that_was_asked_for_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_stand_in(monkeypatch)
-    with served(make_app(host="Box.example")) as url, httpx.Client(base_url=url) as client:
-        for host, status in (("box.example:80", 200), ("other.example", 400)):
-            answer = client.get("/api/v1/models", headers={"host": host})
-            assert answer.status_code == status
-
-
-def test_pages_of_other_origins_are_refused(client: httpx.Client) -> None:
-    body = {"graph": GRAPHS["edges"]}
-    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "http://[", "//[::1"):
-        answer = client.post("/api/v1/solve", json=body, headers={"origin": origin})
-        assert answer.status_code == 403, origin
-    own = {"origin": str(client.base_url).rstrip("/")}
-    assert client.post("/api/v1/solve", json=body, headers=own).status_code == 200
-
-
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "whatever"])
-def test_pages_of_other_sites_may_lead_here_and_no_more(client: httpx.Client, site: str) -> None:
-    mark = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
-    paths = ["", "page.css", "story.js", "examples.json", "api/v1/models", "api/v1/openapi.json"]
-    for path in (*paths, "api/v1/generate?family=path&n=2", "nothing"):
-        assert client.get(f"/{path}", headers=mark).status_code == 403, path
-    visit = {"sec-fetch-site": site, "sec-fetch-mode": "navigate"}
-    assert client.get("/", headers=visit).status_code == 200
-    assert client.get("/api/v1/generate?family=path&n=2", headers=visit).status_code == 403
-    for own in ("same-origin", "none"):
-        assert client.get("/api/v1/models", headers={"sec-fetch-site": own}).status_code == 200
-
-
-@pytest.mark.parametrize(
     "data",
     [
         b"\x00\x01\x02\r\n\r\n",
@@ -405,16 +334,6 @@ def test_the_server_outlives_garbage(client: httpx.Client, data: bytes) -> None:
         while plain.recv(65536):
             pass
     assert client.get("/").status_code == 200
-
-
-def test_a_body_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_stand_in(monkeypatch)
-    with served(make_app(Limits(body_seconds=0.2))) as url:
-        parts = urlsplit(url)
-        with socket.create_connection((parts.hostname, parts.port), 30) as plain:
-            head = f"POST /api/v1/solve HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: 9\r\n"
-            plain.sendall(f"{head}\r\n{{".encode())
-            assert plain.recv(65536).startswith(b"HTTP/1.1 408")
 
 
 def test_a_fault_of_ours_is_told_without_its_insides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,8 +239,6 @@ def test_pytorch_out_of_memory_is_too_large(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_worker_that_failed_for_memory_is_retired() -> None:
     code = """
-import sys, types
-sys.modules["torch"] = types.SimpleNamespace(set_num_threads=lambda count: None)
 from augury.apps.explore import worker
 def starve(*_): raise MemoryError
 worker.warm = lambda limits: None
@@ -249,22 +247,27 @@ worker.main()
 """
     messages = [worker.HEAD.pack(len(text)) + text for text in (b"fine\n", b"starve\n", b"fine\n")]
     command = [sys.executable, "-c", code, json.dumps(asdict(Limits()))]
-    done = subprocess.run(command, input=b"".join(messages), capture_output=True, timeout=PATIENCE)
-    statuses, left = [], done.stdout
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b"".join(messages))
+        process.stdin.flush()
+        statuses, left = [], process.stdout.read()
+        assert process.wait(PATIENCE) == 0
     while left:
         status, length = worker.STATUS.unpack(left[: worker.STATUS.size])
         statuses.append(status)
         left = left[worker.STATUS.size + length :]
     assert statuses == [200, 100, 200, 100, 413]
-    assert done.returncode == 0
 
 
 def test_an_interrupt_stops_a_run_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = signal.getsignal(signal.SIGINT)
+    number = worker.INTERRUPT
+    assert number is not None
+    before = signal.getsignal(number)
 
     def spin(*_: Any) -> dict[str, Any]:
         while True:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     monkeypatch.setitem(worker.TASKS, "spin", spin)
     monkeypatch.setitem(worker.TASKS, "fine", lambda *_: {})
@@ -272,10 +275,10 @@ def test_an_interrupt_stops_a_run_and_nothing_else(monkeypatch: pytest.MonkeyPat
         run = worker.Interruptible()
         for _ in range(3):
             assert run.answered(b"spin\n{}", Limits())[0] == 422
-            signal.raise_signal(signal.SIGINT)  # too late, and so without effect
+            signal.raise_signal(number)  # too late, and so without effect
             assert run.answered(b"fine\n{}", Limits())[0] == 200
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 def compiled() -> dict[str, int]:

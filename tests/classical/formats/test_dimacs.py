@@ -1,5 +1,6 @@
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from samples import (
     AS_FOUND,
     counts_of,
@@ -99,8 +100,7 @@ def test_dimacs_nodes_are_numbered_from_one(tmp_path):
     assert list(network.arcs()) == [(1, 2, 4), (2, 3, 5)]
 
 
-@pytest.mark.parametrize("ending", [".max", ".dimacs", ".max.gz"])
-@given(graph=networks())
+@given(ending=st.sampled_from([".max", ".dimacs", ".max.gz"]), graph=networks())
 @fuzz
 def test_dimacs_holds_all_but_the_labels(tmp_path, ending, graph):
     numbered = FlowNetwork(

@@ -1,6 +1,5 @@
 import gzip
 import io
-import os
 import sys
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from samples import (
 from augury.classical.formats import read_graph, write_graph
 from augury.classical.graph import BipartiteGraph
 from augury.errors import InputError
-from augury.files import atomic_file, write_text
+from augury.files import atomic_file
 
 BAD = [
     # name, content, options, what the message must say
@@ -103,35 +102,3 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
         raise RuntimeError
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_writing_over_a_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="this is a folder"):
-        write_text(tmp_path, "text")
-
-
-def test_a_written_file_keeps_its_mode_and_its_link(tmp_path):
-    path, link = tmp_path / "file.txt", tmp_path / "link.txt"
-    path.write_text("old")
-    path.chmod(0o640)
-    link.symlink_to(path)
-    write_text(link, "new")
-    assert link.is_symlink() and path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_new_file_is_as_readable_as_any(tmp_path):
-    (tmp_path / "other").touch()
-    write_text(tmp_path / "file.txt", "text")
-    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
-    assert len(modes) == 1
-
-
-def test_a_device_is_written_to_not_replaced(tmp_path):
-    write_text("/dev/null", "text")
-    assert not os.path.isfile("/dev/null")
-
-
-def test_standard_output_is_written(capsys):
-    write_text("-", "text\n")
-    assert capsys.readouterr().out == "text\n"

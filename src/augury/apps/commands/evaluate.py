@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +16,8 @@ from augury.apps.commands.terminal import chosen_device, print_table
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from augury.experiments.evaluate import Condition
-    from augury.experiments.records import Extent
+    from augury.experiments.conditions import Condition, Extent
+    from augury.experiments.records import Part, Runs
 
 EXAMPLES = (
     "Examples:  augury evaluate runs/paper-mpnn --out mpnn.jsonl  ·  "
@@ -77,7 +77,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     if source is not None:
         _print_summaries(_read(source), json)
         return
-    from augury.experiments.records import Extent
+    from augury.experiments.conditions import Extent
 
     conditions = chosen_conditions(scales, p, termination, classical)
     extent = Extent(graphs, runs, seed)
@@ -86,7 +86,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
 
 def _run(
     models: list[str], conditions: list[Condition], extent: Extent, out: Path | None, device: str
-) -> list[dict[str, Any]]:
+) -> dict[Part, Runs]:
     from augury.experiments.evaluate import evaluate_all, load_models
 
     loaded = load_models(models, device)
@@ -106,7 +106,7 @@ def _run(
 def chosen_conditions(scales: str, p: str, termination: str, classical: str) -> list[Condition]:
     """Return every combination of the lists on the command line."""
     from augury.errors import InputError
-    from augury.experiments.evaluate import Condition
+    from augury.experiments.conditions import Condition
 
     ours = _entries(classical)
     for name in ours:
@@ -131,23 +131,23 @@ def _entries(text: str) -> list[str]:
     return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(path: Path) -> dict[Part, Runs]:
     from augury.errors import InputError, visible
     from augury.experiments.records import read_records
 
     found = read_records(path)
-    if not found.records:
+    if not found.parts:
         raise InputError(f"{path}: no part of this evaluation is finished yet")
     if found.num_dropped:
         unfinished = f"{found.num_dropped:,} records of unfinished parts are left out"
         print(f"augury: {visible(str(path))}: {unfinished}", file=sys.stderr)
-    return found.records
+    return found.parts
 
 
-def _print_summaries(records: list[dict[str, Any]], as_json: bool) -> None:
-    from augury.experiments.records import HEAD, summarise, table_rows
+def _print_summaries(parts: dict[Part, Runs], as_json: bool) -> None:
+    from augury.experiments.summary import HEAD, summarise, table_rows
 
-    summaries = summarise(records)
+    summaries = summarise(parts)
     if not as_json:
         print_table(HEAD, table_rows(summaries))
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augury.apps.commands.graphs import IgnoreCosts
+from augury.apps.commands.graph_files import IgnoreCosts
 from augury.apps.commands.interrupts import forget
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ def chosen_device(text: str) -> str:
     from augury.errors import InputError
 
     if text == "cpu":
-        from augury.experiments.workers import use_one_thread
+        from augury.processes import use_one_thread
 
         use_one_thread()  # the work comes in small pieces, and threads would wait
         return text

@@ -121,8 +121,8 @@ def _train(
     say: Callable[[str], None],
 ) -> None:
     from augury.errors import InputError
-    from augury.experiments.workers import lightning_quiet
     from augury.files import os_fault
+    from augury.training.trainer import lightning_quiet
     from augury.training.trainer import train as train_networks
 
     def pause() -> bool:

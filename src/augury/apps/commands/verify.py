@@ -22,6 +22,9 @@ def verify(
         str,
         typer.Argument(help="A checkpoint of the discrete network; `discrete` is the shipped one."),
     ] = "discrete",
+    algorithm: Annotated[
+        str, typer.Option(help="What it is to execute: ford-fulkerson or reachability.")
+    ] = "ford-fulkerson",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Enumerate every local case of a discrete network: is it exact at every graph size?
@@ -29,18 +32,21 @@ def verify(
     Exit code 0 if it is proven, 1 if it is not, 2 if there is no such network.
     """
     from augury import __version__
+    from augury.algorithms import ALGORITHMS
     from augury.cells.network import CellNetwork
     from augury.errors import InputError
     from augury.models.checkpoint import find, load
     from augury.verify import verify as proof_of
 
+    if algorithm not in ALGORITHMS:
+        raise InputError(f"{algorithm!r} is none of the algorithms {', '.join(ALGORITHMS)}")
     path = find(model)
     loaded = load(path)
     if not isinstance(loaded.network, CellNetwork):
         raise InputError(
             f"{model}: only a discrete network can be verified, and this is {loaded.config.name}"
         )
-    proof = proof_of(loaded.network)
+    proof = proof_of(loaded.network, algorithm=ALGORITHMS[algorithm])
     if json:
         print(json_text.dumps(proof.to_dict() | {"model": model, "version": __version__}))
     else:

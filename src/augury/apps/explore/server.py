@@ -66,7 +66,7 @@ class SolutionAnswer(BaseModel):
 
 
 class TraceAnswer(BaseModel):
-    """Stories in the format augury-trace; those of large graphs without nodes and arcs."""
+    """Stories in the format augury-story; those of large graphs without nodes and arcs."""
 
     stories: list[dict[str, Any]]
     first_difference: dict[str, Any] | None

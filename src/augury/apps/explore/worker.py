@@ -2,10 +2,10 @@
 
 The server starts this as `python -m augury.apps.explore.worker LIMITS`, interrupts it when a run
 takes too long or nobody waits for it any more, and kills it if that does not help. So such a run
-really stops, and whatever a request does to a parser, it does it here. A message is its length,
-four bytes, then the name of a task, a line's end and JSON. It is confirmed as soon as it is read:
-a process that dies before has not begun, and the server asks another. An answer is a status, as of
-HTTP, its length and JSON. Nothing that arrives is written to disk.
+really stops, and whatever a request does to a parser, it does here. A message is its length in four
+bytes, then the name of a task, a newline and JSON. It is confirmed as soon as it is taken up: a
+process that dies before has not begun, and the server asks another. An answer is an HTTP status,
+its length and JSON. Nothing that arrives is written to disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import base64
 import gc
 import io
 import json
-import math
 import os
 import signal
 import struct
@@ -41,8 +40,9 @@ from augury.classical.formats.json_graph import write_json
 from augury.classical.generate import generate
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.errors import InputError
+from augury.errors import InputError, is_out_of_memory
 from augury.page import shown
+from augury.processes import received
 
 if TYPE_CHECKING:
     Graph = BipartiteGraph | FlowNetwork
@@ -52,8 +52,8 @@ BEGUN, OK, TOO_LARGE, UNUSABLE, FAILED = 100, 200, 413, 422, 500
 HEAD = struct.Struct("<I")
 STATUS = struct.Struct("<HI")
 
-GRACE_SECONDS = 5
-"""A worker whose server is gone ends its run by itself, this much after the limit."""
+INTERRUPT = getattr(signal, "SIGUSR1", None)
+"""What the server stops a run with, where there are such signals."""
 
 SETTINGS = (
     "exact", "seed", "many_paths", "termination", "neural_bottleneck", "neural_augmentation",
@@ -65,7 +65,7 @@ class TooLarge(InputError):
 
 
 class Stopped(BaseException):
-    """The server wants no answer any more."""
+    """The server no longer wants the answer."""
 
 
 def solve(body: bytes, limits: Limits) -> dict[str, Any]:
@@ -236,15 +236,8 @@ def answered(message: bytes, limits: Limits) -> tuple[int, bytes]:
         return _problem(FAILED, "this run failed; the server's log says why")
 
 
-def is_out_of_memory(error: Exception) -> bool:
-    """Tell whether an allocation failed; PyTorch says so in a RuntimeError."""
-    words = ("can't allocate memory", "out of memory", "bad_alloc")
-    is_torchs = isinstance(error, RuntimeError) and any(word in str(error) for word in words)
-    return isinstance(error, MemoryError) or is_torchs
-
-
 def _problem(status: int, text: str) -> tuple[int, bytes]:
-    """Return one line that says what is wrong; it may quote much of a request."""
+    """Return one line that says what is wrong, shortened where it quotes a request."""
     told = " ".join(shortened(text, MOST_LETTERS).splitlines())
     return status, _json({"error": told})
 
@@ -254,7 +247,7 @@ _logged: set[str] = set()
 
 
 def _log_once(error: Exception) -> None:
-    """Print how an error came about, once: a request can be sent again and again."""
+    """Print an error's traceback once, however often the request is sent."""
     places = traceback.extract_tb(error.__traceback__)
     place = f"{places[-1].filename}:{places[-1].lineno}"
     if place not in _logged:
@@ -263,27 +256,29 @@ def _log_once(error: Exception) -> None:
 
 
 def _limit_memory(limits: Limits) -> None:
-    """Let allocations beyond the limit fail here, rather than elsewhere on the machine."""
+    """Make allocations beyond the limit fail here rather than elsewhere on the machine."""
     try:
         import resource
         from pathlib import Path
 
         pages = int(Path("/proc/self/statm").read_text().split()[0])
     except (ImportError, OSError):
-        return  # not Linux: the other limits must do
+        return  # not Linux; the other limits remain
     most = pages * os.sysconf("SC_PAGE_SIZE") + limits.memory_bytes
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
-def _next(file: IO[bytes]) -> bytes | None:
+def _next(file: IO[bytes]) -> bytes:
     head = file.read(HEAD.size)
-    return file.read(HEAD.unpack(head)[0]) if len(head) == HEAD.size else None
+    if len(head) < HEAD.size:
+        raise EOFError
+    return file.read(HEAD.unpack(head)[0])
 
 
 def warm(limits: Limits) -> None:
-    """Run everything once: what is imported, loaded or compiled then costs no request its time."""
+    """Run everything once, so that no request pays for imports, loading and compiling."""
     graph = {"text": "ann,cook\nbob,cook\nbob,sing"}
     for model in MODELS:
         body = json.dumps({"graph": graph, "model": model}).encode()
@@ -292,11 +287,12 @@ def warm(limits: Limits) -> None:
 
 
 class Interruptible:
-    """A block that the server's interrupt ends; between blocks it means nothing."""
+    """Runs that the server's interrupt stops; between runs it has no effect."""
 
     def __init__(self) -> None:
         self.is_inside = False
-        signal.signal(signal.SIGINT, self._interrupt)
+        if INTERRUPT is not None:
+            signal.signal(INTERRUPT, self._interrupt)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.is_inside:
@@ -315,17 +311,14 @@ class Interruptible:
 
 
 def main() -> None:
-    """Answer until the server closes the pipe, or memory has run out."""
-    answers = os.fdopen(os.dup(1), "wb")
+    """Answer until the server is gone or memory has run out."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get between the answers
     limits = Limits(**json.loads(sys.argv[1]))
+    messages = received(lambda: _next(requests))
     run = Interruptible()
-
-    import torch
-
-    torch.set_num_threads(1)
     warm(limits)
-    gc.freeze()  # what is here stays; to search it for garbage takes longer than most requests
+    gc.freeze()  # searching what is here for garbage would take longer than most requests
     _limit_memory(limits)
 
     def send(status: int, body: bytes = b"") -> None:
@@ -333,16 +326,12 @@ def main() -> None:
         answers.flush()
 
     send(OK, _json(READY))
-    while (message := _next(sys.stdin.buffer)) is not None:
+    for message in messages:
         send(BEGUN)
-        if hasattr(signal, "alarm"):
-            signal.alarm(math.ceil(limits.seconds) + GRACE_SECONDS)
         answer = run.answered(message, limits)
-        if hasattr(signal, "alarm"):
-            signal.alarm(0)
         send(*answer)
         if answer == STARVED:
-            return  # what is left of its memory may be in pieces; the server starts another
+            return  # its memory may be fragmented; the server starts another process
 
 
 def arguments(limits: Limits) -> list[str]:

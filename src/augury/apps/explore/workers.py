@@ -1,8 +1,8 @@
 """Tasks become answers: a few processes work, a few requests wait, more are turned away.
 
-As many processes as may work are kept ready; whichever ends, for whatever reason, is replaced. A
-run over its time, or one that nobody waits for any more, is interrupted, and its process killed if
-that does not help: so it gives way within `Limits.stop_seconds`.
+All processes that may work are kept ready; one that ends, for whatever reason, is replaced. A run
+that exceeds its time, or that nobody waits for any more, is interrupted; if that does not help, its
+process is killed. So it gives way within `Limits.stop_seconds`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from augury.apps.explore.limits import Limits
-from augury.apps.explore.worker import FAILED, HEAD, STATUS, UNUSABLE, arguments
+from augury.apps.explore.worker import FAILED, HEAD, INTERRUPT, STATUS, UNUSABLE, arguments
+from augury.processes import ONE_THREAD, shielded
 
 Answer = tuple[int, bytes]
 T = TypeVar("T")
 
 BROKEN = (asyncio.IncompleteReadError, ConnectionError)
-"""What a pipe says whose other end is gone."""
+"""Raised by a pipe whose other end is gone."""
 
 INTERRUPTS = 10
-"""How often a run is told to stop before its process is killed."""
+"""Interrupts that a run gets before its process is killed."""
 
 MAX_PAUSE = 60.0
-"""Seconds between attempts to start a process that does not start."""
+"""The most seconds between attempts to start a process."""
 
 
 class Busy(Exception):
-    """All processes work, and as many requests wait as may."""
+    """All processes are working, and no more requests may wait."""
 
 
 class NotBegun(Exception):
-    """A process was gone before it had read its task; another one can have it."""
+    """A process was gone before it had read its task; another can take it."""
 
 
 class Workers:
@@ -48,23 +49,24 @@ class Workers:
         self._ready: asyncio.Queue[Process] = asyncio.Queue()
         self._all: set[Process] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._starting = asyncio.Lock()
         self._inside = 0
         self._is_warm = False
 
     async def warm(self) -> None:
-        """Start all processes; return when the first can work. A second call does nothing.
+        """Start all processes; return when the first is ready. A second call does nothing.
 
-        The others start once it has compiled what all of them need.
+        The others start once the first has compiled what all of them need.
 
         Raises:
-            RuntimeError: it does not start.
+            RuntimeError: the first does not start.
         """
         if self._is_warm:
             return
         try:
             first = await self._started()
         except (*BROKEN, TimeoutError):
-            raise RuntimeError("the processes that compute do not start") from None
+            raise RuntimeError("the worker processes do not start") from None
         self._is_warm = True
         for process in (first, *[None] * (self.limits.runs - 1)):
             self._in_background(self._kept(process))
@@ -106,11 +108,11 @@ class Workers:
             return _problem(UNUSABLE, told)
         except BROKEN:
             return _problem(FAILED, "the process of this run ended, probably for lack of memory")
-        finally:  # also when the request is given up in the middle of it
+        finally:  # also when the client gives up in the middle of it
             self._in_background(self._released(process, exchange))
 
     async def _released(self, process: Process, exchange: asyncio.Task[Answer]) -> None:
-        """Offer a process again; first stop the run that nobody waits for."""
+        """Offer a process again, having stopped a run that nobody waits for."""
         for _ in range(INTERRUPTS):  # the first may come before the run has begun
             if not exchange.done():
                 _interrupt(process)
@@ -123,7 +125,7 @@ class Workers:
         await _killed(process)
 
     async def _kept(self, process: Process | None) -> None:
-        """Keep one process alive for as long as the server runs, and offer it while it waits."""
+        """Keep one process running as long as the server does, and offer it when it is free."""
         pause = 1.0
         while True:
             try:
@@ -139,13 +141,14 @@ class Workers:
             process = None
 
     async def _started(self) -> Process:
-        process = await asyncio.create_subprocess_exec(
-            *arguments(self.limits),
-            stdin=PIPE,
-            stdout=PIPE,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C is for the server, which then ends its workers
-        )
+        async with self._starting:
+            with shielded():
+                process = await asyncio.create_subprocess_exec(
+                    *arguments(self.limits),
+                    stdin=PIPE,
+                    stdout=PIPE,
+                    env=os.environ | ONE_THREAD,
+                )
         self._all.add(process)
         try:
             async with asyncio.timeout(self.limits.start_seconds):
@@ -163,7 +166,7 @@ class Workers:
         return task
 
     async def close(self) -> None:
-        """End all processes."""
+        """Kill all processes."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -176,15 +179,15 @@ def _problem(status: int, text: str) -> Answer:
 
 
 def _interrupt(process: Process) -> None:
-    if os.name == "posix":  # elsewhere it could only be killed, which comes next
-        _signal(process, signal.SIGINT)
+    if INTERRUPT is not None:  # else it can only be killed, which comes next
+        _signal(process, INTERRUPT)
 
 
 def _signal(process: Process, number: int) -> None:
-    """Send a signal; a process that has just ended is left to asyncio, which waits for it.
+    """Send a signal, unless the process has just ended.
 
-    `Process.send_signal` would look first whether it has ended, and so take its end from asyncio,
-    which then logs that it does not know this process.
+    `Process.send_signal` would check that by waiting for the process itself, and asyncio would then
+    log that it knows no such process.
     """
     if process.returncode is None:
         with suppress(ProcessLookupError):
@@ -196,7 +199,7 @@ async def _killed(process: Process) -> None:
     _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
     assert process.stdout is not None
     with suppress(*BROKEN):
-        await process.stdout.read()  # what it left in the pipe would keep its end from being seen
+        await process.stdout.read()  # anything left in the pipe would hide its end
     await process.wait()
 
 

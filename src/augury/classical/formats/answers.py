@@ -24,7 +24,11 @@ from augury.classical.network import FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError, visible
 from augury.files import LineError, named
 
-COLUMNS = {"matching": ("left", "right"), "flow": ("tail", "head", "flow")}
+COLUMNS = {
+    "matching": ("left", "right"),
+    "flow": ("tail", "head", "flow"),
+    "reached": ("node", "steps", "predecessor"),
+}
 """What an entry of each kind of answer consists of; also the headers of CSV and tables."""
 
 Entries = Iterator[tuple[int, Sequence[Any]]]
@@ -166,7 +170,10 @@ def _table(answer: dict[str, Any]) -> list[list[str]]:
     key = next((key for key in COLUMNS if key in answer), None)
     if key is None:
         raise InputError("an answer holds a matching or a flow")
-    return [list(COLUMNS[key]), *([str(part) for part in entry] for entry in answer[key])]
+    return [
+        list(COLUMNS[key]),
+        *(["" if part is None else str(part) for part in entry] for entry in answer[key]),
+    ]
 
 
 def _as_csv(answer: dict[str, Any]) -> str:

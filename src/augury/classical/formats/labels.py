@@ -42,6 +42,8 @@ class ReadOptions:
     """The label of the sink, as text; in matrices the node number from 0."""
     ignore_costs: bool = False
     """Read the edges of a file that also has costs or weights; else such a file is refused."""
+    needs_sink: bool = True
+    """Whether a flow network without a sink is refused; if not, any other node stands in for it."""
 
 
 def ignored_costs(what: str) -> InputError:
@@ -126,6 +128,8 @@ def ends_of(
             is_counted = isinstance(labels, range) and len(labels) > 0
             hint = f", they are {labels[0]} to {labels[-1]}" if is_counted else ""
             raise InputError(f"the {end} {reprlib.repr(asked)} is not a node of the network{hint}")
+    if "source" in ends and "sink" not in ends and not options.needs_sink and len(labels) > 1:
+        ends["sink"] = int(ends["source"] == 0)
     for end in ("source", "sink"):
         if end not in ends:
             raise InputError(lacking[end])
@@ -142,10 +146,13 @@ def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, in
     own: dict[str, int] = {}
     for pair in USUAL_ENDS:
         found = {end: finder.number(label) for end, label in zip(asked, pair, strict=True)}
-        if all(asked[end] is not None or found[end] is not None for end in asked):
+        needed = asked if options.needs_sink else ("source",)
+        if all(asked[end] is not None or found[end] is not None for end in needed):
             own = {end: number for end, number in found.items() if number is not None}
             break
     nothing = "nothing says which nodes are source and sink: name them with --source, --sink"
+    if not options.needs_sink:
+        nothing = "nothing says which node is the source: name it with --source"
     return ends_of(labels, own, options, dict.fromkeys(asked, nothing))
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from torch import nn
 
 from augury import __version__
 from augury.config import Config, preset, with_settings
 from augury.models.checkpoint import save
-from command import Augury, runner
+from command import Augury
 from proven import DISCRETE, proven, untrained
 from tiny import neural, tiny_config
 
@@ -23,17 +22,6 @@ COUNTS = {
     "subtract digit": 8,
     "subtract borrow": 8,
 }
-
-
-@pytest.fixture
-def augury(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> Augury:
-    """Run main() as the shell would, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    return runner(monkeypatch, capfd)
 
 
 def written(name: str, network: nn.Module, config: Config = DISCRETE) -> str:

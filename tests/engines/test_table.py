@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, solve, solve_batch, solver
+from augury.algorithms import FORD_FULKERSON
+from augury.algorithms.answer import Progress
 from augury.algorithms.executor import CellExecutor
-from augury.apps.commands.graphs import Engine
+from augury.apps.commands import solve as solve_command
 from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.generate import flow, sparse, uniform
 from augury.classical.graph import WideArray
 from augury.engines import ENGINES, match_dense, match_sparse
+from augury.engines.gpu import OnGpu
 from augury.experiments.bench import scipy_blocks
-from augury.solver import Progress, Solutions
+from augury.solution import Solutions
 from graphs import BRIDGE, JOBS, NOTHING, WIDE, bipartite_graphs, networks
 from proven import proven, untrained
 from test_inputs import GRAPH, SAME_GRAPHS
@@ -44,7 +47,8 @@ def stack(seed: int, shape: tuple[int, ...]) -> Any:
 
 
 def test_the_command_names_every_engine() -> None:
-    assert [engine.value for engine in Engine] == ["auto", *ENGINES]
+    told = Path(solve_command.__file__).read_text()
+    assert all(name in told.partition("In which form")[2][:200] for name in ("auto", *ENGINES))
 
 
 @on_cpu
@@ -215,7 +219,7 @@ class Wrapped:
 
 
 def test_what_an_engine_cannot_run_is_refused_in_a_sentence() -> None:
-    classical: Any = solver.CLASSICAL["classical"]
+    classical: Any = FORD_FULKERSON.classical["classical"]
     foreign: Any = Wrapped()
     assert solve(JOBS, model=foreign).engine is None
     refused: list[tuple[dict[str, Any], str]] = [
@@ -240,9 +244,11 @@ def test_what_an_engine_cannot_run_is_refused_in_a_sentence() -> None:
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the CPU stand in for the GPU, so that the way there and back is tested anywhere."""
-    for name in ("cuda", "cuda-table"):
-        stand_in = replace(ENGINES[name], match=ENGINES["table"].match)
-        monkeypatch.setitem(ENGINES, name, stand_in)
+
+    def match(engine: Any, adjacency: Any, network: Any) -> Any:
+        return ENGINES["table"].match(adjacency, network, 1)
+
+    monkeypatch.setattr(OnGpu, "_match", match)
 
 
 @pytest.mark.usefixtures("simulated")

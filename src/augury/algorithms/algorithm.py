@@ -1,0 +1,62 @@
+"""What an `Algorithm` is: a programme over cells, and everything that is asked of it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from augury.algorithms.answer import Answer, How
+from augury.algorithms.story import Actor, Telling, Told
+from augury.cells.cell import Cell
+from augury.classical.certificate import Certificate
+from augury.classical.ford_fulkerson import Subroutines
+from augury.classical.graph import WideArray
+from augury.classical.network import FlowNetwork
+from augury.classical.simulate import Run
+from augury.inputs import Graph
+
+
+class Judge(Protocol):
+    """Runs networks once and judges every decision; see `classical.simulate.simulate`."""
+
+    def __call__(
+        self,
+        networks: Sequence[FlowNetwork],
+        subroutines: Subroutines,
+        rngs: Sequence[np.random.Generator],
+        /,
+    ) -> list[Run]:
+        """Return a run for each network."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """A programme over cells: learnt are the cells, programmed is everything else."""
+
+    name: str
+    problem: str
+    """What it solves, as in "finds …"."""
+    takes: tuple[type, ...]
+    """The classes of its graphs."""
+    ends: tuple[str, ...]
+    """The nodes that a flow network names for it: "source", "sink"."""
+    cells: tuple[Cell, ...]
+    """What a network has to have learnt."""
+    classical: Mapping[str, Subroutines]
+    """The truth: executors without a network, by name."""
+    run: Callable[[Sequence[Graph], Subroutines, How], list[Answer]]
+    """The rounds, from graphs to answers, whoever supplies the subroutines."""
+    judge: Judge
+    """The same, with every decision compared with the truth."""
+    certify: Callable[[Sequence[Graph], Sequence[WideArray]], list[Certificate]]
+    """The proof of what was found on each graph, by code that knows no executor."""
+    labelled: Callable[[Graph, WideArray], tuple[str, list[tuple[Any, ...]]]]
+    """What was found, with the user's labels: the noun and its rows."""
+    story: Callable[[Graph, Actor, Telling], Told]
+    """A run on one graph, told step by step."""
+    theorem: str
+    """What a network does whose cells are proven; {bits} is the width of its integers."""

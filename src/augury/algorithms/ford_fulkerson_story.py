@@ -1,0 +1,233 @@
+"""A run of Ford-Fulkerson on one graph, told: rounds, searches, paths and what the judge said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from augury.algorithms.answer import Answer, answer_in
+from augury.algorithms.story import (
+    Actor,
+    Recorder,
+    Step,
+    Telling,
+    Told,
+    certain,
+    latched,
+    rounded,
+    start_of,
+    told_step,
+)
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import (
+    BREADTH_FIRST,
+    Paths,
+    Round,
+    Settings,
+    Subroutines,
+    Tree,
+    Verdict,
+    bellman_ford,
+    ford_fulkerson,
+    reachable,
+)
+from augury.classical.graph import IntArray, WideArray
+from augury.classical.network import FlowNetwork
+from augury.errors import InputError
+from augury.inputs import Graph
+
+
+def story(graph: Graph, actor: Actor, telling: Telling) -> Told:
+    """Run an actor to its end, then with `exact` the classical search, and tell every round."""
+    network = graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
+    is_bfs, failures = _termination(telling.termination)
+    owns = (
+        is_bfs,
+        is_bfs and telling.neural_bottleneck,
+        is_bfs and telling.neural_augmentation,
+    )
+    listener = _Listener(network, telling.max_steps)
+    settings = Settings(failures, telling.many_paths, telling.weights)
+    rng = np.random.default_rng(telling.seed)
+    if actor.kind == "classical":
+        actor = actor._replace(infinity=STEPS[actor.name][1])
+    rounds = _rounds(Batch.of([network]), actor, owns, (rng, settings, listener))
+    ending = rounds[-1]["verdict"]
+    if telling.exact and (ending != "done" or rounds[-1]["truth"]["reachable"]):
+        left = replace(Batch.of([network]), capacity=np.array(rounds[-1]["after"], np.int64))
+        rounds += _rounds(left, CLASSICAL, owns, (rng, settings, listener))
+    for number, round_ in enumerate(rounds):
+        round_["number"] = number
+    is_neural = actor.kind != "classical"
+    model = {
+        "state": actor.state,
+        "termination": telling.termination if is_neural else "bfs",
+        "neural_bottleneck": is_neural and owns[1],
+        "neural_augmentation": is_neural and owns[2],
+        "infinity": actor.infinity,
+    }
+    fruitful = [
+        told["by"] for told in rounds if any(x["verdict"] == "applied" for x in told["paths"])
+    ]
+    classical = sum(by in STEPS for by in fruitful)
+    residual = np.array(rounds[-1]["after"], np.int64)
+    answer = Answer(answer_in(graph, residual), len(fruitful) - classical, classical, ending)
+    return Told(model, rounds, answer)
+
+
+def _levels(round_: Round) -> Iterator[tuple[WideArray, IntArray]]:
+    """A breadth-first search reaches the nodes of its tree level by level."""
+    batch, arc = round_.batch, round_.tree.arc
+    reached = np.zeros(batch.num_nodes, np.int64)
+    reached[batch.source] = 1
+    while True:
+        yield reached, np.where(reached > 0, arc, -1)
+        children = (arc >= 0) & (reached == 0)
+        children[children] = reached[batch.sender[arc[children]]] > 0
+        if not children.any():
+            return
+        reached = reached | children
+
+
+def _relaxations(round_: Round) -> Iterator[tuple[WideArray, IntArray]]:
+    return bellman_ford(round_.batch, round_.residual, round_.weights)
+
+
+STEPS: dict[str, tuple[Callable[[Round], Iterator[tuple[WideArray, IntArray]]], int | None]] = {
+    "classical": (_levels, None),
+    "bellman-ford": (_relaxations, 255),
+}
+"""Of each classical executor: what nodes hold after each step, and what it calls infinity."""
+
+CLASSICAL = Actor("classical", "classical", None, lambda listener, owns: BREADTH_FIRST)
+"""Who finishes what ended early."""
+
+
+def _termination(text: str) -> tuple[bool, int]:
+    """Return whether the executor says when it is done, and how many failures end a run."""
+    if text == "bfs":
+        return True, Settings().max_failures
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise InputError(f"the termination is {text!r}, not 'bfs' or a number such as 5")
+    return False, int(text)
+
+
+class _Listener(Recorder):
+    """Also hears what is proposed for the arcs of the paths."""
+
+    def clear(self) -> None:
+        super().clear()
+        self.legal: Paths | None = None
+        self.kept = np.zeros(0, np.int64)
+
+    def heard(self, own: Subroutines) -> Subroutines:
+        """Return the same subroutines; what they propose to keep is remembered."""
+
+        def augment(
+            batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+        ) -> WideArray:
+            self.legal = paths
+            self.kept = own.augment(batch, residual, paths, bottleneck, tree)
+            return self.kept
+
+        return own._replace(augment=augment)
+
+
+def _rounds(
+    batch: Batch,
+    actor: Actor,
+    owns: tuple[bool, bool, bool],
+    how: tuple[np.random.Generator, Settings, _Listener],
+) -> list[dict[str, Any]]:
+    """Run the actor to its end and tell each round."""
+    rng, settings, listener = how
+    rounds: list[dict[str, Any]] = []
+    subroutines = listener.heard(actor.observed(listener, owns))
+    for round_ in ford_fulkerson(batch, subroutines, [rng], settings):
+        rounds.append(_round(round_, actor, listener))
+        listener.clear()
+    return rounds
+
+
+def _round(round_: Round, actor: Actor, recorder: _Listener) -> dict[str, Any]:
+    batch, network = round_.batch, recorder.network
+    verdict = Verdict(round_.verdict[0])
+    steps = _steps(round_, actor, recorder)
+    reach = [start_of(batch, 1, 0), *recorder.reaches] if recorder.reaches else None
+    return {
+        "number": round_.number,
+        "by": actor.name,
+        "state": actor.state,
+        "weights": round_.weights.tolist(),
+        "residual": round_.residual.tolist(),
+        "steps": [told_step(step, batch, actor.infinity) for step in steps],
+        "reach": None if reach is None else [_reach(step) for step in reach],
+        "says_done": verdict == Verdict.DONE,
+        "truth": {"reachable": bool(reachable(batch, round_.residual)[-1][batch.sink[0]])},
+        "paths": list(_paths(round_, recorder)),
+        "after": round_.after.tolist(),
+        "value": network.value(round_.after),
+        "verdict": verdict.words,
+    }
+
+
+def _steps(round_: Round, actor: Actor, recorder: _Listener) -> list[Step]:
+    """Return the start of the search and what each step left."""
+    batch = round_.batch
+    if actor.kind == "classical":
+        return list(certain(batch, list(STEPS[actor.name][0](round_)), recorder))
+    if actor.state == "distance":
+        assert actor.infinity is not None
+        return [start_of(batch, 0, actor.infinity), *recorder.searches]
+    return [start_of(batch, 1, 0), *latched(batch, recorder.searches)]
+
+
+def _reach(step: Step) -> dict[str, Any]:
+    goes_on = rounded(np.array([step.goes_on], np.float64))[0]
+    return {"state": step.state.tolist(), "goes_on": goes_on}
+
+
+def _paths(round_: Round, recorder: _Listener) -> Iterator[dict[str, Any]]:
+    """Tell each path that the predecessors described, and what became of it."""
+    # Paths of one graph share no arc, so the last one names a path.
+    applied = {piece[-1] for piece in _pieces(round_.paths)}
+    kept: dict[int, list[int]] = {}
+    if recorder.legal is not None:
+        for piece, (first, end) in zip(
+            _pieces(recorder.legal), pairwise(recorder.legal.start.tolist()), strict=True
+        ):
+            kept[piece[-1]] = recorder.kept[first:end].tolist()
+    truth = round_.tried.smallest(round_.residual).tolist()
+    for number, arcs in enumerate(_pieces(round_.tried)):
+        proposed, before = int(round_.proposed[number]), round_.residual[arcs].tolist()
+        path = {
+            "arcs": arcs,
+            "belief": None
+            if recorder.bottlenecks is None
+            else rounded(recorder.bottlenecks[number, : len(arcs)]),
+            "proposed": proposed,
+            "bottleneck": truth[number],
+            "before": before,
+            "kept": kept.get(arcs[-1]),
+        }
+        yield path | {"verdict": "applied" if arcs[-1] in applied else _fault(path)}
+
+
+def _pieces(paths: Paths) -> list[list[int]]:
+    return [paths.arcs[first:end].tolist() for first, end in pairwise(paths.start.tolist())]
+
+
+def _fault(path: dict[str, Any]) -> str:
+    """Say why a path was not applied."""
+    if path["proposed"] != path["bottleneck"]:
+        return "wrong bottleneck"
+    if path["bottleneck"] == 0:
+        return "has a full arc"
+    right = [residual - path["bottleneck"] for residual in path["before"]]
+    if path["kept"] is not None and path["kept"] != right:
+        return "wrong augmentation"
+    return "not applied"  # for another path of the round was wrong, and that ended the run

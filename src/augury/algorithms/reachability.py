@@ -1,0 +1,200 @@
+"""Reachability as an `Algorithm`: who is reached from a node, in how many steps, and from where.
+
+It is one search, by the same cells as Ford-Fulkerson's. A node's predecessor is latched in the step
+that reaches it. What an executor proposes is applied only if its pointers lead back to the source
+along arcs that can be used; with `exact`, what falls short of the truth is replaced by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from augury.algorithms.algorithm import Algorithm
+from augury.algorithms.answer import Answer, How, Progress
+from augury.algorithms.cells import FLOOD, NEAREST
+from augury.algorithms.story import (
+    Actor,
+    Recorder,
+    Telling,
+    Told,
+    certain,
+    latched,
+    start_of,
+    told_step,
+)
+from augury.classical.batch import Batch, handed_out
+from augury.classical.certificate import Certificate
+from augury.classical.ford_fulkerson import (
+    Subroutines,
+    Tree,
+    WeightArray,
+    draw_weights,
+    ranges,
+    sink_unreached,
+    smallest_residual,
+    subtract,
+)
+from augury.classical.graph import WideArray
+from augury.classical.levels import certify_levels
+from augury.classical.network import FlowNetwork
+from augury.classical.simulate import DECISIONS, Run
+
+WRONG = "wrong search"
+"""How a run ends whose executor missed a node or took a detour."""
+
+
+def steps_to(batch: Batch) -> WideArray:
+    """Return the steps from the source to each node, −1 where no path leads."""
+    order, start = batch.by_sender
+    steps = np.full(batch.num_nodes, -1)
+    frontier = batch.source
+    steps[frontier] = 0
+    while len(frontier):
+        arcs = order[ranges(start[frontier], start[frontier + 1])]
+        reached = batch.receiver[arcs[batch.capacity[arcs] > 0]]
+        nearer = steps[frontier[0]]
+        frontier = np.unique(reached[steps[reached] < 0]).astype(np.int64)
+        steps[frontier] = nearer + 1
+    return steps
+
+
+def breadth_first(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
+    """Each node takes the lightest arc from a node one step nearer, the lowest among equals."""
+    steps = steps_to(batch)
+    is_tree = (residual > 0) & (steps[batch.sender] >= 0)
+    arcs = np.flatnonzero(is_tree & (steps[batch.receiver] == steps[batch.sender] + 1))
+    arcs = arcs[np.lexsort((arcs, weights[arcs]))[::-1]]
+    arc = np.full(batch.num_nodes, -1, np.int32)
+    arc[batch.receiver[arcs]] = arcs  # where an index stands twice, the last counts: the best
+    return Tree(arc)
+
+
+def searched(batch: Batch, subroutines: Subroutines, weights: WeightArray) -> WideArray:
+    """Let the executor search; (node, 2): steps and predecessor, −1 where its pointers fail."""
+    own, drawn = batch.handed_out(), handed_out(weights)
+    arc = np.array(subroutines.search(own, handed_out(batch.capacity), drawn).arc, np.int64)
+    nodes = np.arange(batch.num_nodes)
+    arc[batch.source] = -1
+    is_arc = (arc >= 0) & (arc < batch.num_arcs)
+    arc = np.where(is_arc, arc, 0)
+    if batch.num_arcs:
+        is_arc &= (batch.receiver[arc] == nodes) & (batch.capacity[arc] > 0)
+    came = np.where(is_arc, batch.sender[arc] if batch.num_arcs else 0, nodes).astype(np.int64)
+    # Pointer jumping: after k rounds every node points 2^k steps back; a circle never gets there.
+    above, steps = came, is_arc.astype(np.int64)
+    for _ in range(batch.num_nodes.bit_length()):
+        above, steps = above[above], steps + steps[above]
+    is_reached = above == batch.source[batch.node_graph]
+    came = np.where(is_reached & is_arc, came - batch.node_start[batch.node_graph], -1)
+    return np.stack([np.where(is_reached, steps, -1), came], axis=1)
+
+
+def run(graphs: Sequence[Any], subroutines: Subroutines, how: How) -> list[Answer]:
+    """Run graphs side by side; an answer is (node, 2): steps and predecessor, −1 for none."""
+    batch = Batch.of(graphs)
+    weights = draw_weights(batch, [np.random.default_rng(how.seed) for _ in graphs])
+    found, truth = searched(batch, subroutines, weights), steps_to(batch)
+    classical = searched(batch, BREADTH_FIRST, weights) if how.exact else found
+    answers: list[Answer] = []
+    for start, end in zip(batch.node_start[:-1], batch.node_start[1:], strict=True):
+        is_right = np.array_equal(found[start:end, 0], truth[start:end])
+        is_own = is_right and subroutines is not BREADTH_FIRST
+        answer = (found if is_right else classical)[start:end].copy()
+        rounds = int(is_own), int(not is_own and (is_right or how.exact))
+        answers.append(Answer(answer, *rounds, "done" if is_right else WRONG))
+    if how.progress is not None:
+        how.progress(Progress(len(answers), 1, int((found[:, 0] >= 0).sum())))
+    return answers
+
+
+def judge(
+    networks: Sequence[FlowNetwork],
+    subroutines: Subroutines,
+    rngs: Sequence[np.random.Generator],
+    /,
+) -> list[Run]:
+    """Run networks once; count the nodes whose steps are wrong, and those wrongly (un)reached."""
+    batch = Batch.of(networks)
+    steps, truth = searched(batch, subroutines, draw_weights(batch, rngs))[:, 0], steps_to(batch)
+    runs: list[Run] = []
+    for start, end in zip(batch.node_start[:-1], batch.node_start[1:], strict=True):
+        own, true = steps[start:end], truth[start:end]
+        right = int(((own == true) & (true >= 0)).sum())
+        asked = {"search": int((true >= 0).sum()), "reach": len(true)}
+        wrong = {"search": asked["search"] - right, "reach": int(((own < 0) != (true < 0)).sum())}
+        none = dict.fromkeys(DECISIONS, 0)
+        runs.append(Run(right, asked["search"], rounds=1, asked=none | asked, wrong=none | wrong))
+    return runs
+
+
+def certify(graphs: Sequence[Any], found: Sequence[WideArray]) -> list[Certificate]:
+    """Prove each answer."""
+    return [certify_levels(graph, own) for graph, own in zip(graphs, found, strict=True)]
+
+
+def labelled(graph: Any, found: WideArray) -> tuple[str, list[tuple[Any, ...]]]:
+    """Return (node, steps, predecessor) of each node that is reached, the nearest first."""
+    nodes = np.flatnonzero(found[:, 0] >= 0)
+    nodes = nodes[np.argsort(found[nodes, 0], kind="stable")]
+    return "reached", [
+        (graph.label(node), steps, None if came < 0 else graph.label(came))
+        for node, (steps, came) in zip(nodes.tolist(), found[nodes].tolist(), strict=True)
+    ]
+
+
+def story(graph: Any, actor: Actor, telling: Telling) -> Told:
+    """Run an actor and tell every step of its search."""
+    batch, recorder = Batch.of([graph]), Recorder(graph, telling.max_steps)
+    weights = draw_weights(batch, [np.random.default_rng(telling.seed)])
+    subroutines = actor.observed(recorder, (True, True, True))
+    [answer] = run([graph], subroutines, How(telling.exact, telling.seed))
+    truth = steps_to(batch)
+    if actor.kind == "classical":
+        arc = breadth_first(batch, batch.capacity, weights).arc
+        levels = [(truth >= 0) & (truth <= k) for k in range(int(truth.max()) + 1)]
+        told = [(level.astype(np.int64), np.where(level, arc, -1)) for level in levels]
+        steps = list(certain(batch, told, recorder))
+    else:
+        steps = [start_of(batch, 1, 0), *latched(batch, recorder.searches)]
+    round_ = {
+        "number": 0,
+        "by": actor.name,
+        "state": "reached",
+        "weights": weights.tolist(),
+        "residual": batch.capacity.tolist(),
+        "steps": [told_step(step, batch, None) for step in steps],
+        "reach": None,
+        "says_done": True,
+        "truth": {"reachable": answer.ending == WRONG},
+        "paths": [],
+        "after": batch.capacity.tolist(),
+        "value": int((answer.found[:, 0] >= 0).sum()),
+        "verdict": answer.ending,
+    }
+    return Told({"state": "reached", "infinity": None}, [round_], answer)
+
+
+BREADTH_FIRST = Subroutines(breadth_first, smallest_residual, subtract, sink_unreached)
+
+REACHABILITY = Algorithm(
+    name="reachability",
+    problem="the nodes that a source reaches",
+    takes=(FlowNetwork,),
+    ends=("source",),
+    cells=(FLOOD, NEAREST),
+    classical={"classical": BREADTH_FIRST},
+    run=run,
+    judge=judge,
+    certify=certify,
+    labelled=labelled,
+    story=story,
+    theorem=(
+        "on every directed graph, of any size, this network reaches exactly the nodes that a path "
+        "leads to, each in the fewest steps and from a node one step nearer; learnt are search, "
+        "termination and predecessors, programmed are the latch on a node's first predecessor and "
+        "following the pointers."
+    ),
+)

@@ -1,0 +1,363 @@
+"""Graphs in files become answers with a proof."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from augury import __version__
+from augury.apps.commands.graph_files import (
+    Flow,
+    Header,
+    IgnoreCosts,
+    Json,
+    Seed,
+    Sink,
+    Source,
+    counted,
+    described,
+    read,
+    say_proof,
+)
+from augury.apps.commands.interrupts import raise_lost
+from augury.apps.commands.terminal import (
+    chosen_device,
+    print_table,
+    refuse_missing_folders,
+    refuse_overwriting,
+    say,
+)
+
+if TYPE_CHECKING:
+    from augury.classical.graph import BipartiteGraph
+    from augury.classical.network import FlowNetwork
+    from augury.solution import Solution
+
+MAX_ROWS_SHOWN = 20
+"""A terminal shows this many pairs; --format and --output give all of them."""
+
+LARGE = 100_000
+"""Arcs from which on a run shows its progress."""
+
+EXAMPLES = (
+    "Examples:  augury solve people.csv  ·  augury solve pipes.max --json  ·  "
+    "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
+    "augury solve graphs/ --output answers/  ·  augury solve people.csv --story run.json  ·  "
+    "augury solve large.mtx --engine table  ·  zcat graph.mtx.gz | augury solve -  ·  "
+    "augury solve roads.csv --algorithm reachability --source home"
+)
+
+
+class AnswerFormat(StrEnum):
+    """How an answer is written."""
+
+    JSON = "json"
+    CSV = "csv"
+    TABLE = "table"
+
+
+ANSWER_ENDINGS = {
+    AnswerFormat.CSV: ".csv",
+    AnswerFormat.TABLE: ".txt",
+    AnswerFormat.JSON: ".json",
+}
+"""What follows the name of the graph in the name of its answer, in a folder of answers."""
+
+
+def solve(  # noqa: PLR0913  # one parameter for each option
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Matrix Market, DIMACS max-flow, CSV or TSV edge list, .npz or JSON, also .gz; "
+            "- is standard input. Several files, or the files of a folder, are one batch.",
+            show_default=False,
+        ),
+    ],
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            help="ford-fulkerson: a maximum matching or flow; reachability: the nodes that "
+            "--source reaches."
+        ),
+    ] = "ford-fulkerson",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Who executes: a shipped network, a checkpoint, classical or bellman-ford.",
+            show_default="discrete, proven",
+        ),
+    ] = None,
+    executor: Annotated[str | None, typer.Option(hidden=True)] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="In which form a network runs: auto, plain, lookup, fast, table, cuda or "
+            "cuda-table; see docs/performance.md."
+        ),
+    ] = "auto",
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact/--no-exact", help="Finish by classical search what the network ended early."
+        ),
+    ] = True,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda, or auto: cuda if there is one.", show_default="the engine's"),
+    ] = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "--out",
+            help="Write the answer here: .json, .csv or a table. For several files a folder.",
+        ),
+    ] = None,
+    format: Annotated[
+        AnswerFormat | None, typer.Option(help="How the answer is written, all of it.")
+    ] = None,
+    json: Json = False,
+    story: Annotated[
+        Path | None, typer.Option(help="Write every round and step here, as JSON.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the run here as a page that works without a server.")
+    ] = None,
+    flow: Flow = False,
+    header: Header = None,
+    source: Source = None,
+    sink: Sink = None,
+    ignore_costs: IgnoreCosts = False,
+) -> None:
+    """Find a maximum matching or flow, or who is reached, and prove that it is right."""
+    from augury.algorithms import ALGORITHMS
+    from augury.classical.formats import ReadOptions
+    from augury.classical.graph import BipartiteGraph
+    from augury.errors import InputError
+
+    if algorithm not in ALGORITHMS:
+        raise InputError(f"{algorithm!r} is none of the algorithms {', '.join(ALGORITHMS)}")
+    row = ALGORITHMS[algorithm]
+    model, story = _renamed(executor, model, trace, story)
+    if device is not None and model in row.classical:
+        raise InputError(f"--device is for a network, and {model} is none")
+    if json and output is None and format not in (None, AnswerFormat.JSON):
+        raise InputError(f"--json and --format {format.value} ask for two things; give one")
+    names = _files_in(files)
+    several = len(names) > 1 or os.path.isdir(files[0])
+    told = {"--story": story, "--html": html}
+    for option in (name for name, path in told.items() if several and path is not None):
+        raise InputError(f"{option} writes the run on one graph, not on {len(names)}")
+    outputs = _outputs(output, names, format, several)
+    refuse_missing_folders([output, *told.values()])
+    networks = [model] if model is not None and os.path.isfile(model) else []
+    refuse_overwriting(
+        [*names, *networks], {"--output": outputs, "--story": [story], "--html": [html]}
+    )
+    is_flow = flow or BipartiteGraph not in row.takes
+    options = ReadOptions(is_flow, header, source, sink, ignore_costs, "sink" in row.ends)
+    graphs = [read(name, options) for name in names]
+    how = {"model": model, "engine": engine, "device": device and chosen_device(device)}
+    solutions = _solved_with_progress(graphs, algorithm=algorithm, exact=exact, seed=seed, **how)
+    raise_lost()  # before anything is written
+    answers = [
+        solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
+        for name, solution in zip(names, solutions, strict=True)
+    ]
+    _write_story(solutions[0], story, html)
+    if output is not None:
+        _write_answers(outputs, answers, format, output if several else None)
+    if json or (format is not None and output is None):
+        _print_answers(answers, several, AnswerFormat.JSON if json else format)
+    elif several:
+        _print_solutions(solutions, names, output)
+    else:
+        _print_solution(graphs[0], solutions[0], [path for path in (output, story, html) if path])
+
+
+def _renamed(
+    executor: str | None, model: str | None, trace: Path | None, story: Path | None
+) -> tuple[str | None, Path | None]:
+    """Take the old names of two options, and say what they are called now."""
+    from augury.errors import InputError
+
+    if executor is not None:
+        print(f"augury: --executor is called --model: --model {executor}", file=sys.stderr)
+        if model is not None and executor != "neural":
+            raise InputError(f"--model {model} and --executor {executor} name two executors")
+        model = model if executor == "neural" else executor
+    if trace is not None:
+        print(f"augury: --trace is called --story: --story {trace}", file=sys.stderr)
+    return model, story or trace
+
+
+def _files_in(files: list[str]) -> list[str]:
+    """Put in place of a folder the files in it that look like graphs, by name."""
+    from augury.classical.formats import WRITERS, ending_of
+    from augury.errors import InputError, visible
+
+    names: list[str] = []
+    for file in files:
+        if not os.path.isdir(file):  # unlike Path's, never raises
+            names.append(file)
+            continue
+        inside = sorted(path for path in Path(file).iterdir() if ending_of(path) in WRITERS)
+        answers = _answers_among(inside)
+        if answers:
+            told = f"{file}: {counted(len(answers), 'answer')} beside the graphs left out"
+            print(f"augury: {visible(told)}", file=sys.stderr)
+        inside = [path for path in inside if path not in answers]
+        if not inside:
+            raise InputError(f"{file}: no file in this folder ends in {', '.join(WRITERS)}")
+        names += map(str, inside)
+    if names.count("-") > 1:
+        raise InputError("only one graph can come from standard input")
+    return names
+
+
+def _answers_among(paths: list[Path]) -> set[Path]:
+    """Return the files that are called as the answers to others are; see `_outputs`."""
+    endings = ANSWER_ENDINGS.values()
+    return {
+        _answer_path(graph.parent, graph, ending) for graph in paths for ending in endings
+    } & set(paths)
+
+
+def _answer_path(folder: Path, graph: Path, ending: str) -> Path:
+    return folder / f"{graph.name.removesuffix('.gz')}{ending}"
+
+
+def _outputs(
+    output: Path | None, names: list[str], format: AnswerFormat | None, several: bool
+) -> list[Path]:
+    """Return the file for the answer: of several each one's own, called after it, in a folder."""
+    from augury.errors import InputError
+
+    if output is None or not several:
+        return [] if output is None else [output]
+    if os.path.isfile(output):
+        raise InputError(
+            f"{output}: this is a file, and the answers to several graphs go into a folder"
+        )
+    ending = ANSWER_ENDINGS[format or AnswerFormat.JSON]
+    paths = [_answer_path(output, Path(name), ending) for name in names]
+    double = next((path for path in paths if paths.count(path) > 1), None)
+    if double is not None:
+        raise InputError(f"two graphs have the same name: both answers would be {double}")
+    return paths
+
+
+def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any) -> Sequence[Any]:
+    from augury.algorithms.answer import Progress
+    from augury.solver import num_arcs, solve_batch
+
+    if sum(map(num_arcs, graphs)) < LARGE or not sys.stderr.isatty():
+        return solve_batch(graphs, **how)
+    from rich.console import Console
+
+    with Console(stderr=True).status("searching") as status:
+
+        def progress(now: Progress) -> None:
+            done = f"{now.finished:,} of {len(graphs):,} graphs, " if len(graphs) > 1 else ""
+            status.update(f"{done}round {now.rounds}, size {now.size:,}")
+
+        return solve_batch(graphs, **how, progress=progress)
+
+
+def _write_story(solution: Solution, file: Path | None, html: Path | None) -> None:
+    """Write the run step by step, as JSON and as a page; whichever is asked for."""
+    import json
+
+    from augury.files import write_text
+
+    if file is None and html is None:
+        return
+    story = solution.story()
+    if file is not None:
+        write_text(file, json.dumps(story) + "\n")
+    if html is not None:
+        from augury.page import page_of
+
+        write_text(html, page_of(story))
+
+
+def _write_answers(
+    paths: list[Path],
+    answers: list[dict[str, Any]],
+    format: AnswerFormat | None,
+    folder: Path | None,
+) -> None:
+    """Write each answer to its file, in a folder that is made if need be."""
+    from augury.classical.formats import answer_text
+    from augury.files import named, write_text
+
+    if folder is not None:
+        with named(folder):
+            folder.mkdir(exist_ok=True)
+    for path, answer in zip(paths, answers, strict=True):
+        write_text(path, answer_text(answer, (format or _format_of(path)).value))
+
+
+def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) -> None:
+    """Print all of every answer: one JSON object, or one table after another."""
+    from augury.classical.formats import answer_text
+    from augury.files import write_text
+
+    if several and format is AnswerFormat.JSON:
+        answers = [{"solutions": answers}]
+    for answer in answers:
+        write_text("-", answer_text(answer, format.value))
+
+
+def _print_solutions(solutions: Sequence[Solution], names: list[str], output: Path | None) -> None:
+    rows: list[list[str]] = []
+    for name, solution in zip(names, solutions, strict=True):
+        short = solution.certificate.shortfall
+        proof = "certified maximum" if solution.is_maximum else f"{short:,} short of the maximum"
+        sizes = [f"{solution.size:,}", f"{solution.rounds:,}"]
+        rows.append([name, solution.noun, *sizes, proof])
+    print_table(["file", "answer", "size", "rounds", "proof"], rows)
+    proven = sum(solution.is_maximum for solution in solutions)
+    say((f"{proven:,} of {counted(len(solutions), 'answer')} certified maximum", "bold"))
+    if output is not None:
+        say(f"written to {output}")
+
+
+def _print_solution(
+    graph: BipartiteGraph | FlowNetwork, solution: Solution, written: list[Path]
+) -> None:
+    from augury.classical.formats import answer_text
+    from augury.solution import is_classical
+
+    noun = solution.noun
+    found = f"{counted(solution.size, 'node')} reached" if noun == "reached" else ""
+    say((found or f"{noun} of {solution.size:,}", "bold"), f" in {described(graph)}")
+    rounds = counted(solution.rounds, "round")
+    if solution.classical_rounds and not is_classical(solution.executor):
+        rounds += f" ({solution.neural_rounds:,} neural, {solution.classical_rounds:,} classical)"
+    form = f" ({solution.engine} engine)" if solution.engine else ""
+    say((f"{solution.executor} executor{form}, {rounds}, {solution.ending}", "dim"))
+    say_proof(solution.certificate)
+    for path in written:
+        say(f"written to {path}")
+    if written:
+        return
+    rows = getattr(solution, noun)
+    print()
+    print(answer_text({noun: rows[:MAX_ROWS_SHOWN]}, "table"), end="")
+    if len(rows) > MAX_ROWS_SHOWN:
+        print(f"… and {len(rows) - MAX_ROWS_SHOWN:,} more: --format csv or --output FILE gives all")
+
+
+def _format_of(path: Path) -> AnswerFormat:
+    known = {".json": AnswerFormat.JSON, ".csv": AnswerFormat.CSV}
+    return known.get(path.suffix.lower(), AnswerFormat.TABLE)

@@ -1,0 +1,87 @@
+"""Who is said to be reached, in how many steps and from where, becomes a `Certificate`.
+
+Three checks prove it, each arc looked at once: the source is 0 steps away, every other reached node
+has an arc from a node one step nearer, and no arc leads from a reached node to one that is farther
+than one step more, or not reached. So no path is shorter, and none leads out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from augury.classical.certificate import Certificate
+from augury.classical.graph import Label, WideArray
+from augury.classical.network import FlowNetwork
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A set of nodes that holds the source and that no arc leaves."""
+
+    source: Label
+    num_nodes: int
+    farthest: int
+    """Steps to the farthest of them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        told = {"source": self.source, "nodes": self.num_nodes, "farthest": self.farthest}
+        return {"closed": told}
+
+    @property
+    def words(self) -> str:
+        """What it proves, as people read it."""
+        noun = "node" if self.num_nodes == 1 else "nodes"
+        return f"no arc leaves the {self.num_nodes:,} {noun} reached, and no path is shorter"
+
+
+def certify_levels(network: FlowNetwork, found: WideArray) -> Certificate:
+    """Check (node, 2): the steps to each node, −1 if it is not reached, and its predecessor or −1.
+
+    An answer is legal if its paths exist and are shortest among the nodes that it reaches. It is
+    maximum if no arc leaves these.
+    """
+    if found.shape != (network.num_nodes, 2) or found.dtype.kind not in "iu":
+        return Certificate(0, "an answer is the steps to every node and its predecessor")
+    steps, predecessor = found.T
+    size = int((steps >= 0).sum())
+    fault = _fault(network, steps, predecessor)
+    if fault:
+        return Certificate(size, fault)
+    is_open = network.capacity > 0
+    tail, head = network.sender[is_open], network.receiver[is_open]
+    if not ((steps[tail] >= 0) & (steps[head] < 0)).any():
+        closed = Closed(network.label(network.source), size, int(steps.max()))
+        return Certificate(size, "", size, closed)
+    # Falls short: the rest is found here, to say by how much.
+    is_reached = steps >= 0
+    while (leaving := is_reached[tail] & ~is_reached[head]).any():
+        is_reached[head[leaving]] = True
+    rest = Closed(network.label(network.source), int(is_reached.sum()), -1)
+    return Certificate(size, "", rest.num_nodes, rest)
+
+
+def _fault(network: FlowNetwork, steps: WideArray, predecessor: WideArray) -> str:
+    if steps[network.source] != 0 or predecessor[network.source] != -1:
+        return f"the source {network.label(network.source)!r} is 0 steps away, from nowhere"
+    others = np.flatnonzero(steps >= 0)
+    others = others[others != network.source]
+    came = predecessor[others]
+    is_node = (came >= 0) & (came < network.num_nodes)
+    arcs = network.arc_index(np.where(is_node, came, 0), others)
+    is_right = is_node & (arcs >= 0) & (np.append(network.capacity, 0)[arcs] > 0)
+    is_right &= steps[np.where(is_node, came, 0)] == steps[others] - 1
+    if not is_right.all():
+        node = int(others[is_right.argmin()])
+        return f"no arc leads to {network.label(node)!r} from a node that is one step nearer"
+    tail, head = (ends[network.capacity > 0] for ends in (network.sender, network.receiver))
+    is_late = (steps[tail] >= 0) & (steps[head] > steps[tail] + 1)
+    if is_late.any():
+        node = network.label(int(head[is_late.argmax()]))
+        return (
+            f"{node!r} is {steps[head[is_late.argmax()]]} steps away, but there is a shorter path"
+        )
+    return ""

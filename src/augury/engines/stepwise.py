@@ -1,0 +1,95 @@
+"""A network decides at every step of the rounds, and the judge looks on.
+
+`plain` evaluates the network at every node in every step; `lookup` reads its table there; `fast` is
+a form of the paper's networks alone, a search as one compiled loop. Without a name, this runs
+whatever supplies the subroutines: classical code, or somebody's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.algorithms.algorithm import Algorithm
+from augury.algorithms.answer import Answer, How
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import Settings, Subroutines, ford_fulkerson
+from augury.classical.graph import BipartiteGraph
+from augury.classical.network import FlowNetwork
+from augury.engines.engine import Engine, Mates
+from augury.engines.ties import turning_weights
+from augury.inputs import Graph
+
+if TYPE_CHECKING:
+    from augury.cells.network import CellNetwork
+
+
+@dataclass(frozen=True)
+class Stepwise(Engine):
+    """The rounds of the algorithm, each decision asked of the network."""
+
+    name: str | None
+    what: str
+    is_single: bool = False
+    """Whether its pieces are so small that PyTorch's threads would only wait for each other."""
+
+    def refusal(self, algorithm: Algorithm, name: str, executor: Any) -> str:
+        """See `Engine`."""
+        if self.name is None or getattr(executor, "form", None) == self.name:
+            return super().refusal(algorithm, name, executor)
+        return f"the engine {self.name!r} has no form of {name}: leave the choice to 'auto'"
+
+    def run(
+        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
+    ) -> list[Answer]:
+        """See `Engine`."""
+        is_own = isinstance(executor, Subroutines)
+        with self._threads():
+            return algorithm.run(graphs, executor if is_own else executor.subroutines(), how)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        if not self.is_single:
+            return nullcontext()  # PyTorch need not be there
+        from augury.neural.isolation import one_thread
+
+        return one_thread(True)
+
+    def match(
+        self, adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
+    ) -> Mates:
+        """See `Engine`; with the ties of the compiled forms, so that all can be compared."""
+        if self.is_single:
+            return super().match(adjacency, network, threads)
+        from augury.algorithms.executor import CellExecutor
+        from augury.models.checkpoint import shipped_network
+
+        count, num_left, num_right = adjacency.shape
+        graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
+        batch = Batch.of([FlowNetwork.from_bipartite(graph) for graph in graphs])
+        own = network or shipped_network()[0]
+        executor = CellExecutor(own).in_form(str(self.name)).subroutines()
+        mates = np.full((count, num_left), -1, np.int32)
+        rounds = np.zeros(count, np.int32)
+        settings = Settings(many_paths=True, weights=turning_weights)
+        for round_ in ford_fulkerson(batch, executor, (), settings):
+            batch = round_.batch
+            rounds[batch.graphs[np.unique(round_.paths.graph)]] += 1
+            # An arc from left to right on a path is the new mate; later rounds overwrite it.
+            arcs = round_.paths.arcs
+            graph = batch.arc_graph[arcs]
+            row = batch.sender[arcs] - batch.node_start[graph] - 1
+            column = batch.receiver[arcs] - batch.node_start[graph] - 1 - num_left
+            is_edge = (batch.capacity[arcs] > 0) & (row >= 0) & (column >= 0)
+            is_edge &= (row < num_left) & (column < num_right)
+            mates[batch.graphs[graph[is_edge]], row[is_edge]] = column[is_edge]
+        return Mates(mates, rounds)
+
+
+PLAIN = Stepwise("plain", "the network, evaluated at every node in every step")
+LOOKUP = Stepwise("lookup", "the network's table, read at every node in every step")
+FAST = Stepwise("fast", "the paper's networks, a search as one compiled loop", is_single=True)

@@ -1,0 +1,228 @@
+"""Small dense graphs become matchings: a proven network's decisions, 64 nodes to a word.
+
+A network that verifies says "reached" where `own or any(usable arc from a reached node)`, and
+points to the valid link of least weight, the lowest arc among equals. On the network of a matching
+that is: column v is reached from the reached rows R if `columns[v] & R` is not 0, and a matched row
+is reached by its column alone. So a step is one AND per column, and a search is a list of row sets,
+one per level. A column's predecessor is read off its level where it is needed. Decisions are pure
+functions, so those that no path of this round can need are left out without changing any other.
+
+Weights are those of `ties`: a column prefers the lowest row from its `offset` on, or else the
+lowest. A round takes every shortest path that the tree offers, as `ford_fulkerson` does with
+`many_paths`: for each free row (child of the source) the lowest free column of its subtree at the
+sink's level. Shortest paths never get shorter, so the first rounds take paths of three arcs only.
+
+`lists` and `flows` do the same for any graph and any flow network. All are compiled by numba,
+release the interpreter's lock, and run on the calling thread. Arguments are arrays, and results are
+written into them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from augury.engines import ties
+from augury.neural.compiled import compiled as on_disk
+
+WORD = 64
+"""Bits of a machine word, and the most nodes a side that `match_words` takes."""
+
+ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+
+compiled: Any = on_disk(nogil=True, error_model="numpy")
+turn = compiled(ties.turn)
+
+
+@intrinsic
+def _lowest(typing: Any, word: Any) -> Any:
+    """The place of the lowest set bit of a word that is not 0."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+    return types.uint64(types.uint64), code
+
+
+lowest: Any = _lowest  # its arguments are one fewer than those of the function that makes it
+
+
+@compiled
+def offset_of(column: int, shift: int, num_left: int) -> int:
+    """The row that a column likes best; `column` is taken modulo the rows, `shift` is below."""
+    offset = column + shift
+    return offset - num_left if offset >= num_left else offset
+
+
+@compiled
+def chosen_bit(rows: np.uint64, offset: int) -> np.uint64:
+    """The lowest of these rows from `offset` on, or else the lowest of all; there is one."""
+    later = rows & (ALL << np.uint64(offset))
+    return lowest(later if later else rows)
+
+
+@compiled
+def pack_columns(rows: Any, columns: Any, octet: Any) -> None:
+    """(left, right) bytes of 0 and 1 → (right,) words, row u at bit u; `octet` is scratch."""
+    num_left, num_right = rows.shape
+    for v in range(num_right):
+        columns[v] = ZERO
+    for first in range(0, num_left, 8):
+        # Eight rows become one byte of each column: every line is a loop over bytes in a row.
+        for v in range(num_right):
+            octet[v] = 0
+        for u in range(min(first + 8, num_left) - 1, first - 1, -1):
+            for v in range(num_right):
+                octet[v] = np.uint8(octet[v] + octet[v] + rows[u, v])
+        for v in range(num_right):
+            columns[v] |= np.uint64(octet[v]) << np.uint64(first)
+
+
+class Words(NamedTuple):
+    """One graph as words, and what is known of its nodes."""
+
+    columns: Any
+    """(right,): the rows of each column."""
+    likes: Any
+    """(right,): the number of each column modulo the rows."""
+    mate_bit: Any
+    """(right,): the row of each matched column; 0 for a free one."""
+    levels: Any
+    """(left + 2,): the rows first reached at each level of the present search."""
+    free: Any
+    """(2,): the free rows, the free columns."""
+    octet: Any
+    """(right,): scratch for packing."""
+
+    @classmethod
+    def of(cls, num_left: int, num_right: int) -> Words:
+        """Allocate; what is allocated in compiled code takes long to compile."""
+        likes = np.arange(num_right) % max(num_left, 1)
+        columns, mate_bit = np.zeros((2, num_right), np.uint64)
+        levels, free = np.zeros(num_left + 2, np.uint64), np.zeros(2, np.uint64)
+        return cls(columns, likes, mate_bit, levels, free, np.zeros(num_right, np.uint8))
+
+
+@compiled
+def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
+    """Match graphs with at most 64 nodes a side.
+
+    Args:
+        adjacency: (graph, left, right) bytes, 0 or 1.
+        words: for graphs of this size; changed.
+        mates: (graph, left), gets the column of each row or −1.
+        rounds: (graph,), gets the number of rounds that applied a path.
+    """
+    num_graphs, num_left, num_right = adjacency.shape
+    columns, likes, mate_bit, levels, free, octet = words
+    for graph in range(num_graphs):
+        pack_columns(adjacency[graph], columns, octet)
+        mate = mates[graph]
+        for u in range(num_left):
+            mate[u] = -1
+        for v in range(num_right):
+            mate_bit[v] = ZERO
+        free[0] = ALL >> np.uint64(WORD - num_left) if num_left else ZERO
+        free[1] = ALL >> np.uint64(WORD - num_right) if num_right else ZERO
+        number = _match_adjacent(columns, likes, free, mate, mate_bit)
+        least = 1
+        while free[0] and free[1]:
+            level, hits = _search_words(columns, mate_bit, free, least, levels)
+            if not hits:
+                break
+            shift = turn(number, num_left)
+            winners = _winners(words, mate, level, shift, hits)
+            while winners:
+                v = np.int64(lowest(winners))
+                winners &= winners - ONE
+                for k in range(level, -1, -1):
+                    offset = offset_of(likes[v], shift, num_left)
+                    u = np.int64(chosen_bit(columns[v] & levels[k], offset))
+                    before = np.int64(mate[u])
+                    mate[u] = v
+                    mate_bit[v] = ONE << np.uint64(u)
+                    v = before
+            least = level
+            number += 1
+        rounds[graph] = number
+
+
+@compiled
+def _match_adjacent(columns: Any, likes: Any, free: Any, mate: Any, mate_bit: Any) -> int:
+    """All rounds of paths of three arcs: every free column chooses a free row, first come."""
+    num_left = len(mate)
+    number = 0
+    free_rows, free_columns = free[0], free[1]
+    pending = free_columns
+    while pending:
+        taken, kept = ZERO, ZERO
+        shift = turn(number, num_left)
+        while pending:
+            v = lowest(pending)
+            end = pending & (ZERO - pending)
+            pending ^= end
+            rows = columns[v] & free_rows  # those that were free when the round began
+            if rows:  # or else never again, for free rows only get fewer
+                u = chosen_bit(rows, offset_of(likes[v], shift, num_left))
+                bit = ONE << u
+                if taken & bit:
+                    kept |= end
+                else:
+                    taken |= bit
+                    mate[u] = v
+                    mate_bit[v] = bit
+                    free_columns ^= end
+        number += taken != ZERO
+        free_rows ^= taken
+        pending = kept
+    free[0], free[1] = free_rows, free_columns
+    return number
+
+
+@compiled
+def _search_words(columns: Any, mate_bit: Any, free: Any, least: int, levels: Any) -> Any:
+    """Fill the levels of rows; return the last and the free columns adjacent to it (0: none)."""
+    reached = free[0]
+    levels[0] = reached
+    level = 0
+    while True:
+        if level >= least:
+            hits, left = ZERO, free[1]
+            while left:
+                if columns[lowest(left)] & reached:
+                    hits |= left & (ZERO - left)
+                left &= left - ONE
+            if hits:
+                return level, hits
+        after = reached
+        for v in range(len(columns)):
+            after |= mate_bit[v] if columns[v] & reached else ZERO
+        if after == reached:
+            return level, ZERO
+        level += 1
+        levels[level] = after & ~reached
+        reached = after
+
+
+@compiled
+def _winners(words: Words, mate: Any, level: int, shift: int, hits: np.uint64) -> np.uint64:
+    """Keep the first of each free row's columns, and take both from the free ones."""
+    winners, roots = ZERO, ZERO
+    while hits:
+        end = hits & (ZERO - hits)
+        hits ^= end
+        v, u = np.int64(lowest(end)), np.int64(0)
+        for k in range(level, -1, -1):
+            offset = offset_of(words.likes[v], shift, len(mate))
+            u = np.int64(chosen_bit(words.columns[v] & words.levels[k], offset))
+            v = np.int64(mate[u])
+        bit = ONE << np.uint64(u)
+        if not roots & bit:
+            roots |= bit
+            winners |= end
+    words.free[0] ^= roots
+    words.free[1] ^= winners
+    return winners

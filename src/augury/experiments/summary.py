@@ -1,0 +1,147 @@
+"""Parts become a summary of each condition, and summaries become a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.simulate import DECISIONS
+from augury.experiments.conditions import Condition, Extent
+from augury.experiments.paper import papers_figure
+from augury.experiments.records import CONDITION_FIELDS, Part, Runs
+
+Group = dict[Part, Runs]
+"""Parts that make one row of a table: of one network, condition and extent, one for each seed."""
+
+
+def summarise(parts: Mapping[Part, Runs]) -> list[dict[str, Any]]:
+    """Return one object per network, condition and extent: accuracy over runs, and over seeds.
+
+    `std` is over runs, of the accuracy of all networks together, as the paper has it for its one
+    network (the numbers' own deviation, divided by their count). `seed_mean`, `seed_std` and
+    `seed_interval` are over seeds, with Student's t at 95 %. Where several epochs of one seed ran,
+    each `epoch` is summarised by itself; where test graphs of several seeds did, so is each
+    `test_seed`.
+    """
+    groups: dict[tuple[str, Condition, Extent], Group] = {}
+    for part, runs in parts.items():
+        groups.setdefault((part.network, part.condition, part.extent), {})[part] = runs
+    networks = list(dict.fromkeys(network for network, *_ in groups))
+    has_seeds = len({extent.seed for _, _, extent in groups}) > 1
+
+    def place(key: tuple[str, Condition, Extent]) -> tuple[Any, ...]:
+        network, condition, extent = key
+        failures = int(condition.termination) if condition.termination.isdigit() else 0
+        classical = [not condition.neural_bottleneck, not condition.neural_augmentation]
+        own = (condition.p, failures, classical, condition.scale)
+        return (networks.index(network), *own, extent.seed, extent.graphs, extent.runs)
+
+    found: list[dict[str, Any]] = []
+    for key in sorted(groups, key=place):
+        seed = {"test_seed": key[2].seed} if has_seeds else {}
+        for epoch, group in _by_epoch(groups[key]).items():
+            which = {} if epoch is None else {"epoch": epoch}
+            found.append(_summary(group) | seed | which)
+    return found
+
+
+def _by_epoch(group: Group) -> dict[int | None, Group]:
+    """Split a group by epoch if a seed occurs more than once in it."""
+    if len({part.seed for part in group}) == len(group):
+        return {None: group}
+    found: dict[int | None, Group] = {}
+    for part in sorted(group, key=lambda part: (part.epoch, part.seed)):
+        found.setdefault(part.epoch, {})[part] = group[part]
+    return found
+
+
+def _summary(group: Group) -> dict[str, Any]:
+    [*_, (part, runs)] = group.items()
+    right = np.array([runs.is_right for runs in group.values()])  # (part, run, graph)
+    by_run = right.mean(axis=(0, 2))
+    by_seed = {part.seed: runs.accuracy for part, runs in group.items()}
+    by_seed = {seed: by_seed[seed] for seed in sorted(by_seed)}
+    told = {"model": runs.name}
+    told |= {name: getattr(part.condition, name) for name in CONDITION_FIELDS}
+    told |= {
+        "accuracy": float(right.mean()),
+        "std": float(by_run.std()),
+        "flow_error": float(np.mean([runs.maximum - runs.value for runs in group.values()])),
+        "graphs": part.extent.graphs,
+        "runs": part.extent.runs,
+        "seeds": len(by_seed),
+        "by_seed": by_seed,
+    }
+    if len(by_seed) > 1:
+        told |= over_seeds(np.array(list(by_seed.values())))
+    for decision in DECISIONS:
+        told[f"{decision}_asked"] = sum(runs.asked[decision] for runs in group.values())
+        told[f"{decision}_wrong"] = sum(runs.wrong[decision] for runs in group.values())
+    endings = [ending for runs in group.values() for ending in runs.ending]
+    return told | {"endings": {ending: endings.count(ending) for ending in sorted(set(endings))}}
+
+
+def over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Return mean, deviation and Student's interval at 95 % of the accuracies of several seeds."""
+    from scipy.stats import t
+
+    mean, std, count = by_seed.mean(), by_seed.std(ddof=1), len(by_seed)
+    half = float(t.ppf(0.975, count - 1) * std / np.sqrt(count))
+    interval = [max(0.0, float(mean) - half), min(1.0, float(mean) + half)]
+    return {"seed_mean": float(mean), "seed_std": float(std), "seed_interval": interval}
+
+
+HEAD = (
+    "model", "scale", "p", "end", "accuracy %", "paper", "over seeds, 95 %",
+    "flow error",
+    "search", "reach", "bottleneck", "empty paths seen", "augmentation",
+)  # fmt: skip
+
+
+def table_rows(summaries: Iterable[dict[str, Any]]) -> list[list[str]]:
+    """Return the rows of a table under `HEAD`.
+
+    For a subroutine they say how often it was wrong of how often it was asked; one that was not the
+    network's is a dash.
+    """
+    return [_table_row(told) for told in summaries]
+
+
+def _table_row(told: dict[str, Any]) -> list[str]:
+    is_bfs, classical = told["termination"] == "bfs", told["model"] == "classical"
+    end = "bfs" if is_bfs else f"t = {told['termination']}"
+    if is_bfs and not classical:
+        end += "" if told["neural_bottleneck"] else " -bottleneck"
+        end += "" if told["neural_augmentation"] else " -augmentation"
+    is_neural = {
+        "search": True,
+        "reach": is_bfs,
+        "bottleneck": told["neural_bottleneck"],
+        "augmentation": told["neural_augmentation"],
+    }
+    shown = {
+        name: f"{told[f'{name}_wrong']:,}/{told[f'{name}_asked']:,}" if neural else "–"
+        for name, neural in is_neural.items()
+    }
+    empty = told["empty_path_asked"] if told["neural_bottleneck"] else 0
+    seen = f"{1 - told['empty_path_wrong'] / empty:.1%} of {empty:,}" if empty else "–"
+    seeds = "–"
+    if told["seeds"] > 1:
+        low, high = told["seed_interval"]
+        seeds = f"{told['seed_mean']:.2%} [{low:.2%}, {high:.2%}] of {told['seeds']}"
+    accuracy = f"{100 * told['accuracy']:.2f} ± {100 * told['std']:.2f}"
+    model, figure = told["model"], "–"
+    if "epoch" in told:  # not one that was chosen, so the paper has no figure for it
+        model += f", epoch {told['epoch']}"
+    else:
+        figure = papers_figure(told["model"], *(told[name] for name in CONDITION_FIELDS))
+    if "test_seed" in told:
+        model += f", test seed {told['test_seed']}"
+    return [
+        model, f"{told['scale']}x", told["p"], end, accuracy,
+        figure, seeds.replace("%", ""), f"{told['flow_error']:.4f}",
+        shown["search"], shown["reach"], shown["bottleneck"], seen, shown["augmentation"],
+    ]  # fmt: skip

@@ -1,0 +1,288 @@
+"""Tasks run in child processes, and this is the one place that says how such a process behaves.
+
+A child keeps to one thread, never sees Ctrl-C, and exits when its parent does, however that ends
+and even in the middle of a task. Importing this module does not import PyTorch.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.resource_tracker
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pickle import loads
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from augury.errors import is_out_of_memory
+
+MAX_RETRIES = 3
+"""Retries for a task whose process died or ran out of memory."""
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""How libraries are told to use one thread; they read these variables when they are loaded."""
+
+OUT_OF_MEMORY = "out of memory"
+"""A child's last answer: its own garbage may be what used up the memory."""
+
+
+class WorkerError(RuntimeError):
+    """A task that raised an error in its process."""
+
+
+class Died(WorkerError):
+    """A task whose process died or ran out of memory, on every attempt."""
+
+
+class Pool:
+    """Child processes that perform tasks; close it, or use it as a context manager.
+
+    A child that dies or runs out of memory is replaced, and its task is run again. Each child has a
+    thread here that hands it tasks, so submitting never blocks and no child waits for the next.
+    """
+
+    def __init__(
+        self,
+        perform: Callable[[Any], Any],
+        size: int,
+        *,
+        prepare: Callable[[], object] | None = None,
+        devices: tuple[str, ...] = (),
+    ) -> None:
+        """Start the processes.
+
+        Args:
+            perform: does a task; importable by name.
+            size: the number of processes.
+            prepare: called in each process before its first task.
+            devices: numbers of GPUs, assigned to the processes in turn; none: each sees all.
+
+        Raises:
+            OSError: a process cannot be started.
+        """
+        self.children = [
+            Child((perform, prepare, devices[k % len(devices)] if devices else None))
+            for k in range(size)
+        ]
+        self._jobs: SimpleQueue[tuple[Any, Future[Any]] | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._threads: list[threading.Thread] = []
+        try:
+            for child in self.children:
+                self._start(child)
+        except OSError:
+            self.close()
+            raise
+        for child in self.children:
+            thread = threading.Thread(target=self._serve, args=(child,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(self, task: Any) -> Future[Any]:
+        """Queue a task; one that cannot be done raises a `WorkerError`, or `Died`."""
+        future: Future[Any] = Future()
+        self._jobs.put((task, future))
+        return future
+
+    def close(self) -> None:
+        """Kill all processes, whatever they are doing; tasks not yet begun are cancelled."""
+        with self._lock:
+            self._is_closed = True
+            for child in self.children:
+                child.kill()
+        try:
+            while job := self._jobs.get_nowait():
+                job[1].cancel()
+        except Empty:
+            pass
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        for child in self.children:
+            child.end()
+
+    def _serve(self, child: Child) -> None:
+        while job := self._jobs.get():
+            task, future = job
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(self._result(child, task))
+                except Exception as error:
+                    future.set_exception(error)
+
+    def _result(self, child: Child, task: Any) -> Any:
+        num_deaths = 0
+        while True:
+            if child.process is None:
+                self._start(child)
+            try:
+                return child.ask(task)
+            except Died as death:
+                num_deaths += 1
+                code = child.end()
+                if num_deaths > MAX_RETRIES:
+                    told = f"a task {death} {num_deaths} times (exit code {code})"
+                    raise Died(told) from None
+
+    def _start(self, child: Child) -> None:
+        with self._lock:
+            if self._is_closed:
+                raise Died("the pool is closed")
+            child.start()
+
+
+class Child:
+    """A process of a pool and the pipe to it."""
+
+    def __init__(self, work: tuple[Any, ...]) -> None:
+        self.work = work
+        self.process: BaseProcess | None = None
+
+    def start(self) -> None:
+        """Start the process."""
+        context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+        self.pipe, theirs = context.Pipe()
+        process = context.Process(target=_child, args=(theirs, *self.work), daemon=True)
+        with theirs, _bequeathed():  # closed here, so that the pipe ends with the process
+            process.start()
+        self.process = process
+
+    def ask(self, task: Any) -> Any:
+        """Have a task done.
+
+        Raises:
+            Died: the process died, or ran out of memory and should be replaced.
+            WorkerError: the task raised an error.
+        """
+        try:
+            self.pipe.send(task)
+            result, error = self.pipe.recv()
+        except (EOFError, OSError):
+            raise Died("ended its process") from None
+        if error == OUT_OF_MEMORY:
+            raise Died("ran out of memory")
+        if error is not None:
+            raise WorkerError(error)
+        return result
+
+    def kill(self) -> None:
+        """Kill the process, if there is one."""
+        process = self.process  # which the thread of this child may set to None
+        if process is not None:
+            process.kill()
+
+    def end(self) -> int | None:
+        """Kill the process and wait for its end; returns its exit code."""
+        if self.process is None:
+            return None
+        process, self.process = self.process, None
+        process.kill()
+        process.join()
+        self.pipe.close()
+        return process.exitcode
+
+
+_STARTING = threading.Lock()
+"""The environment belongs to the whole process: only one thread at a time may change it."""
+
+
+@contextmanager
+def _bequeathed() -> Iterator[None]:
+    """Let processes started in this block use one thread from their first import on."""
+    multiprocessing.resource_tracker.ensure_running()  # it unblocks Ctrl-C when it starts
+    with _STARTING, shielded():
+        before = {name: os.environ.get(name) for name in ONE_THREAD}
+        os.environ.update(ONE_THREAD)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                del os.environ[name]
+                if value is not None:
+                    os.environ[name] = value
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Let no Ctrl-C reach a process started in this block, not even before its first line.
+
+    A terminal sends it to every process, but only the first one decides what becomes of the work.
+    """
+    mask = getattr(signal, "pthread_sigmask", None)  # not on every system
+    if mask is None:
+        yield
+        return
+    before = mask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        mask(signal.SIG_SETMASK, before)
+
+
+def _child(
+    pipe: Connection,
+    perform: Callable[[Any], Any],
+    prepare: Callable[[], object] | None,
+    device: str | None,
+) -> None:
+    """Perform tasks until the parent is gone."""
+    messages = received(pipe.recv_bytes)
+    if device is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
+    if prepare is not None:
+        prepare()
+    for message in messages:
+        try:
+            answer = (perform(loads(message)), None)
+        except Exception as error:
+            if is_out_of_memory(error):
+                pipe.send((None, OUT_OF_MEMORY))
+                return
+            answer = (None, f"{type(error).__name__}: {error}")
+        pipe.send(answer)
+
+
+def received(read: Callable[[], bytes]) -> Iterator[bytes]:
+    """Make this process a child: ignore Ctrl-C, and yield what the parent sends until it is gone.
+
+    Then the process exits, even in the middle of a task.
+
+    Args:
+        read: returns the next message; raises an error when the pipe has ended.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    messages: SimpleQueue[bytes] = SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                messages.put(read())
+        except BaseException:
+            os._exit(1)
+
+    threading.Thread(target=listen, daemon=True).start()
+    return iter(messages.get, None)
+
+
+def use_one_thread() -> None:
+    """Keep this process to one thread, whether or not PyTorch has been imported."""
+    os.environ.update(ONE_THREAD)
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(1)

@@ -1,0 +1,198 @@
+"""`augury solve`: what it prints and writes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from augury import __version__
+from augury.apps.commands import graphs
+from command import JOBS, Augury
+
+
+def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
+    code, out, err = augury("solve", "jobs.csv")
+    assert (code, err) == (0, "")
+    assert out == (
+        "matching of 2 in a bipartite graph of 2 + 2 nodes and 3 edges\n"
+        "discrete executor (lookup engine), 2 rounds, done\n"
+        "certified maximum: 2 nodes cover every edge: ann, bob\n"
+        "\nleft  right\nann   cook\nbob   sing\n"
+    )
+
+
+def test_a_flow_is_printed_with_its_proof(augury: Augury) -> None:
+    code, out, err = augury("solve", "pipes.max", "--executor", "bellman-ford")
+    assert (code, err) == (0, "")
+    assert out.startswith("flow of 5 in a network of 4 nodes and 5 arc pairs\nbellman-ford exec")
+    assert "certified maximum: a cut of capacity 5, source side: " in out
+    assert "\ntail  head  flow\n" in out
+
+
+def test_json_has_the_promised_keys(augury: Augury) -> None:
+    answer = json.loads(augury("solve", "jobs.csv", "--json").out)
+    assert answer["matching"] == [["ann", "cook"], ["bob", "sing"]]
+    assert {"size", "is_maximum", "rounds", "executor"} < set(answer)
+    assert (answer["size"], answer["is_maximum"], answer["executor"]) == (2, True, "discrete")
+    assert (answer["file"], answer["seed"], answer["version"]) == ("jobs.csv", 0, __version__)
+    assert "matching" not in json.loads(augury("solve", "pipes.max", "--json").out)
+    assert json.loads(augury("solve", "pipes.max", "--json").out)["size"] == 5
+
+
+def test_formats_and_output_files(augury: Augury) -> None:
+    assert augury("solve", "jobs.csv", "--format", "csv").out == "left,right\nann,cook\nbob,sing\n"
+    assert augury("solve", "jobs.csv", "--format", "table").out.startswith("left  right\n")
+    for name in ("answer.json", "answer.csv", "answer.txt"):
+        done = augury("solve", "jobs.csv", "--output", name)
+        assert done.code == 0
+        assert f"written to {name}\n" in done.out
+    assert json.loads(Path("answer.json").read_text())["size"] == 2
+    assert Path("answer.csv").read_text() == "left,right\nann,cook\nbob,sing\n"
+    assert Path("answer.txt").read_text() == "left  right\nann   cook\nbob   sing\n"
+    done = augury("solve", "jobs.csv", "--output", "again.txt", "--json")
+    assert json.loads(done.out)["size"] == 2
+    assert Path("again.txt").exists()
+
+
+def test_only_the_first_of_many_pairs_are_shown_and_the_rest_counted(augury: Augury) -> None:
+    assert augury("generate", "complete", "--n", "30", "--output", "big.csv").code == 0
+    lines = augury("solve", "big.csv").out.splitlines()
+    assert lines[-1] == "… and 10 more: --format csv or --output FILE gives all"
+    assert len(lines) == 3 + 1 + 1 + 20 + 1
+    assert len(augury("solve", "big.csv", "--format", "csv").out.splitlines()) == 31
+
+
+def test_labels_with_brackets_are_printed_unchanged(augury: Augury) -> None:
+    Path("odd.csv").write_text("left,right\n[bold]ann[/bold],[red]\n")
+    out = augury("solve", "odd.csv").out
+    assert "\n[bold]ann[/bold]  [red]\n" in out
+    assert "covers every edge: [bold]ann[/bold]\n" in out
+    assert "\x1b" not in out
+
+
+def test_flow_edge_lists_take_source_and_sink(augury: Augury) -> None:
+    Path("arcs.csv").write_text("well,a,3\na,town,2\n")
+    done = augury("solve", "arcs.csv", "--flow", "--source", "well", "--sink", "town", "--json")
+    assert json.loads(done.out)["flow"] == [["well", "a", 2], ["a", "town", 2]]
+
+
+def test_the_executors_of_the_command_are_those_of_the_solver() -> None:
+    from augury.solution import CLASSICAL
+
+    assert [executor.value for executor in graphs.Executor] == ["neural", *CLASSICAL]
+
+
+def test_several_files_or_a_folder_are_one_batch(augury: Augury) -> None:
+    Path("folder").mkdir()
+    Path("folder", "b.csv").write_text(JOBS)
+    Path("folder", "a.max").write_text(Path("pipes.max").read_text())
+    Path("folder", "README").write_text("not a graph")
+    code, out, err = augury("solve", "jobs.csv", "folder")
+    assert (code, err) == (0, "")
+    assert out == (
+        "file          answer    size  rounds  proof\n"
+        "jobs.csv      matching  2     2       certified maximum\n"
+        "folder/a.max  flow      5     2       certified maximum\n"
+        "folder/b.csv  matching  2     2       certified maximum\n"
+        "3 of 3 answers certified maximum\n"
+    )
+    told = json.loads(augury("solve", "jobs.csv", "folder", "--json").out)["solutions"]
+    assert [answer["file"] for answer in told] == ["jobs.csv", "folder/a.max", "folder/b.csv"]
+    alone = json.loads(augury("solve", "jobs.csv", "--json").out)
+    assert told[0] == alone
+    assert augury("solve", "jobs.csv", "jobs.csv", "--format", "csv").out == 2 * (
+        "left,right\nann,cook\nbob,sing\n"
+    )
+    Path("answers").mkdir()
+    assert augury("solve", "folder", "--output", "answers").code == 0
+    assert sorted(path.name for path in Path("answers").iterdir()) == ["a.max.json", "b.csv.json"]
+    assert json.loads(Path("answers", "b.csv.json").read_text())["size"] == 2
+    assert augury("solve", "folder", "--output", "answers", "--format", "csv").code == 0
+    assert Path("answers", "a.max.csv").read_text().startswith("tail,head,flow\n")
+
+
+def test_a_batch_in_which_one_file_is_bad_writes_nothing(augury: Augury) -> None:
+    Path("answers").mkdir()
+    Path("bad.csv").write_text("a\n")
+    done = augury("solve", "jobs.csv", "bad.csv", "--output", "answers")
+    assert (done.code, done.out) == (2, "")
+    assert "bad.csv" in done.err
+    assert not list(Path("answers").iterdir())
+
+
+def test_another_network_may_solve_and_need_not_be_finished_classically(augury: Augury) -> None:
+    out = augury("solve", "jobs.csv", "--model", "paper-mpnn").out
+    assert "\npaper-mpnn executor (fast engine), 2 rounds, done\n" in out
+    # The one path left is so long that its distance passes eight bits.
+    assert augury("generate", "path-state", "--n", "40", "--output", "long.max").code == 0
+    network = "--model", "paper-mpnn"
+    out = augury("solve", "long.max", *network).out
+    who = "\npaper-mpnn executor (fast engine), "
+    assert f"{who}1 round (0 neural, 1 classical), gave up\ncertified max" in out
+    out = augury("solve", "long.max", *network, "--no-exact").out
+    assert f"{who}0 rounds, gave up\nlegal, but 1 short of the maximum\n" in out
+
+
+def test_an_engine_may_be_chosen(augury: Augury) -> None:
+    out = augury("solve", "jobs.csv", "--engine", "table").out
+    assert "\ndiscrete executor (table engine), 1 round, done\ncertified maximum" in out
+    answer = json.loads(augury("solve", "jobs.csv", "--engine", "plain", "--json").out)
+    assert answer["engine"] == "plain"
+    augury("solve", "jobs.csv", "--engine", "table", "--trace", "run.json")
+    assert json.loads(Path("run.json").read_text())["model"]["engine"] == "table"
+    for options, message in (
+        (("--engine", "table", "--model", "paper-mpnn"), "'paper-mpnn' is none"),
+        (("--engine", "table", "--executor", "classical"), "and classical is none"),
+        (("--engine", "warp"), "'warp' is not one of"),
+    ):
+        failed = augury("solve", "jobs.csv", *options)
+        assert failed.code == 2 and message in failed.err
+
+
+def test_the_run_is_written_as_json_and_as_a_page(augury: Augury) -> None:
+    done = augury("solve", "jobs.csv", "--trace", "run.json", "--html", "run.html")
+    assert done.out.endswith("written to run.json\nwritten to run.html\n")
+    story = json.loads(Path("run.json").read_text())
+    assert (story["format"], story["version"]) == ("augury-trace", 1)
+    assert story["solution"]["size"] == 2
+    assert "<script" in Path("run.html").read_text()
+    answer = json.loads(augury("solve", "jobs.csv", "--trace", "again.json", "--json").out)
+    assert answer["size"] == 2
+    assert json.loads(Path("again.json").read_text()) == story
+
+
+def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
+    Path("empty").mkdir()
+    for arguments, message in {
+        ("jobs.csv", "--model", "oracle"): "oracle: there is no such checkpoint",
+        ("jobs.csv", "--model", "discrete", "--executor", "classical"): "but --executor is class",
+        ("jobs.csv", "--device", "cpu", "--executor", "classical"): "--device is for a network",
+        ("jobs.csv", "--json", "--format", "csv"): "--json and --format csv ask for two things",
+        ("jobs.csv", "--device", "moon"): "the device is 'moon'",
+        ("jobs.csv", "pipes.max", "--trace", "t.json"): "--trace writes the run on one graph",
+        ("jobs.csv", "pipes.max", "--html", "t.html"): "--html writes the run on one graph",
+        ("jobs.csv", "--html", "nowhere/t.html"): "nowhere: there is no such folder",
+        ("jobs.csv", "pipes.max", "--output", "nowhere/at"): "nowhere: there is no such folder",
+        ("jobs.csv", "pipes.max", "--output", "jobs.csv"): "jobs.csv: this is a file, and the answ",
+        ("jobs.csv", "jobs.csv", "--output", "empty"): "both answers would be empty/jobs.csv.json",
+        ("empty",): "empty: no file in this folder ends in .csv, ",
+        ("-", "-"): "only one graph can come from standard input",
+    }.items():
+        code, out, err = augury("solve", *arguments)
+        assert (code, out) == (2, "")
+        assert message in err
+        assert not list(Path("empty").iterdir())
+
+
+def test_the_folder_for_several_answers_is_made(augury: Augury) -> None:
+    assert augury("solve", "jobs.csv", "pipes.max", "--output", "answers").code == 0
+    assert {path.name for path in Path("answers").iterdir()} == {"jobs.csv.json", "pipes.max.json"}
+    both = augury("solve", "jobs.csv", "--output", "answer.csv", "--format", "csv", "--json")
+    assert json.loads(both.out)["size"] == 2
+    assert Path("answer.csv").read_text().startswith("left,right\n")
+
+
+def test_a_missing_output_folder_is_refused_before_the_work(augury: Augury) -> None:
+    done = augury("solve", "there-is-no-graph-either.csv", "--output", "no/answer.json")
+    assert done.code == 2
+    assert done.err == "augury: no: there is no such folder\n"

@@ -1,0 +1,195 @@
+"""Files of records: whole lines only, each part once, and older files are read too."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from augury.classical.simulate import DECISIONS
+from augury.errors import InputError
+from augury.experiments.conditions import Condition, Extent
+from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs, read_records
+from older import old_lines, told
+
+
+def a_part(seed: int = 0, **more: Any) -> Part:
+    return replace(Part("paper-mpnn", seed, 3, Condition(), Extent(3, 2)), **more)
+
+
+def the_runs(lost: int = 1) -> Runs:
+    """Return two runs on three graphs, of which so many fell short."""
+    maximum = np.array([[4, 5, 6], [4, 5, 6]])
+    value = maximum - (np.arange(6).reshape(2, 3) < lost)
+    counts = {str(name): 7 for name in DECISIONS}
+    endings = ("done",) * 5 + ("gave_up",)
+    return Runs(
+        "paper-mpnn", "abc", value, maximum, maximum + 1, endings, counts, counts | {"search": 2}
+    )
+
+
+def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
+    file = RecordsFile(tmp_path / "records.jsonl")
+    file.add(a_part(), the_runs())
+    again = RecordsFile(tmp_path / "records.jsonl").parts
+    assert list(again) == [a_part()]
+    there, written = again[a_part()], the_runs()
+    for name in ("value", "maximum", "rounds"):
+        assert np.array_equal(getattr(there, name), getattr(written, name))
+    assert (there.ending, there.asked, there.wrong) == (
+        written.ending,
+        written.asked,
+        written.wrong,
+    )
+    assert there.accuracy == pytest.approx(5 / 6)
+    assert there.by_run.tolist() == pytest.approx([2 / 3, 1])
+    assert there.flow_error == pytest.approx(1 / 6)
+
+
+def test_a_torn_last_line_is_no_part_and_makes_room_for_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    file = RecordsFile(path)
+    file.add(a_part(0), the_runs())
+    whole = path.read_bytes()
+    file.add(a_part(1), the_runs())
+    both = path.read_bytes()
+    for cut in (len(whole) + 1, len(both) - 1):
+        path.write_bytes(both[:cut])
+        again = RecordsFile(path)
+        assert list(again.parts) == [a_part(0)]
+        assert path.read_bytes() == whole
+        again.add(a_part(1), the_runs())
+        assert path.read_bytes() == both
+
+
+def test_a_part_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    file = RecordsFile(path)
+    file.add(a_part(), the_runs(0))
+    file.add(a_part(), the_runs(6))
+    assert path.read_text().count("\n") == 2
+    path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
+    again = RecordsFile(path)
+    again.put_in_order()
+    assert path.read_text().count("\n") == 2
+    assert again.parts[a_part()].accuracy == 1
+
+
+def test_the_order_of_work_leaves_no_trace(tmp_path: Path) -> None:
+    parts = [
+        a_part(2),
+        a_part(0),
+        a_part(10),
+        a_part(0, epoch=1),
+        a_part(0, condition=Condition(2)),
+        a_part(0, extent=Extent(3, 2, seed=1)),
+    ]
+    texts = set()
+    for order in (parts, parts[::-1]):
+        path = tmp_path / f"{len(texts)}.jsonl"
+        file = RecordsFile(path)
+        for part in order:
+            file.add(part, the_runs())
+        assert list(RecordsFile(path).parts) == order
+        file.put_in_order()
+        texts.add(path.read_text())
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}\n", "[]\n", '{"kind": "augury-parts"}\n', '{"kind": "augury-parts", "format": 2}\n'],
+)
+def test_another_kind_of_file_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "records.jsonl").write_text(text)
+    with pytest.raises(InputError, match=r"records\.jsonl: this is not a file of Augury's records"):
+        RecordsFile(tmp_path / "records.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"seed":0,"epoch"', '"seed":"0","epoch"'),
+        ('"epoch":3', '"epoch":null'),
+        ('"epoch":3', '"epoch":-2'),
+        ('"p":"1/4"', '"p":4'),
+        ('"p":"1/4"', '"p":"4"'),
+        ('"graphs":3', '"graphs":4'),
+        ('"runs":2', '"runs":0'),
+        ('"value":[[3', '"value":[[3.5'),
+        ('"value":[[3', '"value":[["3"'),
+        ('"value":[[3', '"value":[[-3'),
+        ('"value":[[3', '"value":[[9007199254740993'),
+        ('"value":[[3', '"value":[[99999999999999999999'),
+        ('"value":[[3,', '"value":[['),
+        ('"maximum":[4,', '"maximum":[4,4,'),
+        ('"gave_up"', "7"),
+        ('"asked":{"search":7', '"asked":{"search":true'),
+        ('"wrong":', '"wrung":'),
+        ('"weights":"abc"', '"weights":7'),
+        ("{", "[{"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "records.jsonl"
+    RecordsFile(path).add(a_part(), the_runs())
+    head, line = path.read_text().splitlines(keepends=True)
+    assert old in line
+    path.write_text(head + line.replace(old, new, 1))
+    with pytest.raises(InputError, match=r"records\.jsonl: line 2 is not one of Augury's records"):
+        read_records(path)
+
+
+def test_a_part_without_a_name_is_called_by_its_network(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    RecordsFile(path).add(a_part(), the_runs())
+    path.write_text(path.read_text().replace('"name":"paper-mpnn",', ""))
+    [runs] = RecordsFile(path).parts.values()
+    assert (runs.name, runs.digest) == ("paper-mpnn", "abc")
+
+
+def test_an_older_file_is_read_and_rewritten_when_it_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    lines = old_lines((a_part(0), the_runs()), (a_part(1), the_runs(3)))
+    path.write_text("".join(lines))
+    found = read_records(path)
+    assert list(found.parts) == [a_part(0, epoch=NO_EPOCH), a_part(1, epoch=NO_EPOCH)]
+    assert [told(runs) for runs in found.parts.values()] == [told(the_runs()), told(the_runs(3))]
+    assert (found.num_dropped, found.is_current) == (0, False)
+    assert path.read_text() == "".join(lines)  # which reading leaves alone
+    file = RecordsFile(path)
+    file.add(a_part(2), the_runs())
+    again = read_records(path)
+    assert again.is_current and list(again.parts) == [*found.parts, a_part(2)]
+    assert [told(runs) for runs in again.parts.values()][:2] == [
+        told(runs) for runs in found.parts.values()
+    ]
+    assert (again.header["version"], again.header["commit"]) == ("0.0", "c")
+
+
+def test_a_part_of_an_older_file_that_lacks_a_record_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    head, *lines = old_lines((a_part(0), the_runs()), (a_part(1), the_runs()))
+    assert len(lines) == 12
+    for kept, dropped in (
+        (lines[:10], 4),
+        ([*lines[1:6], lines[5], *lines[6:]], 6),  # one twice, one not at all
+        ([*lines[:6], lines[5]], 7),  # more than all of them
+    ):
+        path.write_text("".join([head, *kept]) + lines[0][:20])
+        found = read_records(path)
+        assert found.num_dropped == dropped
+        assert len(found.parts) == (12 - dropped) // 6 if dropped < 7 else not found.parts
+
+
+def test_a_compressed_file_is_read_but_not_continued(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    RecordsFile(path).add(a_part(), the_runs())
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(read_records(path).parts) == [a_part()]
+    with pytest.raises(InputError, match=r"records\.jsonl: a compressed file cannot be continued"):
+        RecordsFile(path)

@@ -1,0 +1,111 @@
+"""`tests/` mirrors `src/augury/`: every module has a test file at its own place.
+
+`classical/trace.py` is tested in `classical/test_trace.py`, and a package that holds code itself,
+such as `engines/__init__.py`, in `engines/test_engines.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "augury"
+
+ELSEWHERE = {
+    # Private halves of another module, and tables: tested through what uses them.
+    "__init__.py": "test_state.py",
+    "algorithms/algorithm.py": "algorithms/test_reachability.py",
+    "algorithms/__init__.py": "algorithms/test_reachability.py",
+    "algorithms/answer.py": "test_solver.py",
+    "algorithms/ford_fulkerson.py": "test_solver.py",
+    "algorithms/ford_fulkerson_story.py": "test_watch.py",
+    "algorithms/story.py": "test_watch.py",
+    "algorithms/cells.py": "cells/test_cell.py",
+    "algorithms/executor.py": "algorithms/test_subroutines.py",
+    "classical/formats/columns.py": "classical/formats/test_edge_list.py",
+    "classical/formats/labels.py": "classical/formats/test_answers.py",
+    "classical/formats/npy.py": "classical/formats/test_matrix.py",
+    "engines/engine.py": "engines/test_engines.py",
+    "engines/flows.py": "engines/test_engines.py",
+    "engines/gpu.py": "engines/test_table.py",
+    "engines/lists.py": "engines/test_engines.py",
+    "engines/stepwise.py": "engines/test_engines.py",
+    "engines/ties.py": "engines/test_engines.py",
+    "engines/words.py": "engines/test_engines.py",
+    "inputs/ends.py": "inputs/test_inputs.py",
+    "models/__init__.py": "models/test_checkpoint.py",
+    "models/kinds.py": "models/test_checkpoint.py",
+    "paper/loops.py": "paper/test_fast.py",
+    "paper/recurrence.py": "paper/test_unroll.py",
+    "solution.py": "test_solver.py",
+    "apps/explore/limits.py": "apps/explore/test_server.py",
+    "apps/explore/worker.py": "apps/explore/test_workers.py",
+    # Commands and experiments are tested as a whole run.
+    "apps/commands/bench.py": "apps/test_bench_command.py",
+    "apps/commands/evaluate.py": "experiments/test_evaluate.py",
+    "apps/commands/explore.py": "apps/test_explore_command.py",
+    "apps/commands/graph_files.py": "apps/commands/test_solve.py",
+    "apps/commands/interrupts.py": "apps/test_interrupts.py",
+    "apps/commands/reproduce.py": "experiments/test_reproduce.py",
+    "apps/commands/terminal.py": "apps/test_terminal.py",
+    "apps/commands/train.py": "apps/test_train_command.py",
+    "experiments/growth.py": "experiments/test_bench.py",
+    "experiments/plot_bench.py": "experiments/test_bench.py",
+    "experiments/plots.py": "experiments/test_report.py",
+    "experiments/records.py": "experiments/test_evaluate.py",
+    "experiments/run_folder.py": "experiments/test_reproduce.py",
+    "experiments/tasks.py": "experiments/test_workers.py",
+}
+"""Modules without a test file of their own, and the file that tests them."""
+
+OF_NO_MODULE = {
+    # The whole project
+    "test_adversarial.py",
+    "test_determinism.py",
+    "test_docs.py",
+    "test_end_to_end.py",
+    "test_faults.py",
+    "test_fuzz.py",
+    "test_layers.py",
+    "test_mirror.py",
+    "test_readme.py",
+    "test_supply_chain.py",
+    "test_surroundings.py",
+    "test_tracked_files.py",
+    "test_wheel.py",
+    "peers/test_peers.py",
+    # The page: its scripts, the page in a browser, and the server as a whole
+    "page/test_javascript.py",
+    "apps/explore/test_browser.py",
+    "apps/explore/test_load.py",
+    "apps/explore/test_schema.py",
+}
+"""Test files that are not about one module."""
+
+
+def has_code(path: Path) -> bool:
+    """Tell whether a module holds more than its docstring."""
+    return len(ast.parse(path.read_text(encoding="utf-8")).body) > 1
+
+
+def place_of(module: str) -> str:
+    """Return where a module's own test file belongs."""
+    path = Path(module)
+    name = path.parent.name if path.stem == "__init__" else path.stem
+    return str(path.with_name(f"test_{name}.py"))
+
+
+MODULES = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if has_code(path)}
+FILES = {str(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")}
+
+
+def test_every_module_has_a_test_file_of_its_own() -> None:
+    missing = {module: place_of(module) for module in MODULES if place_of(module) not in FILES}
+    assert missing.keys() == ELSEWHERE.keys()
+    assert set(ELSEWHERE.values()) <= FILES
+
+
+def test_every_test_file_has_its_module() -> None:
+    of_modules = {place_of(module) for module in MODULES} | set(ELSEWHERE.values())
+    assert FILES - of_modules == OF_NO_MODULE
