@@ -34,7 +34,7 @@ class Cover:
 
     @property
     def words(self) -> str:
-        """What it proves, as people read it."""
+        """What it proves, in words."""
         nodes = [*self.left, *self.right]
         verb = "node covers" if len(nodes) == 1 else "nodes cover"
         return f"{len(nodes):,} {verb} every edge{_listed(nodes)}"
@@ -53,7 +53,7 @@ class Cut:
 
     @property
     def words(self) -> str:
-        """What it proves, as people read it."""
+        """What it proves, in words."""
         return f"a cut of capacity {self.capacity:,}, source side{_listed(self.source_side)}"
 
 
@@ -66,7 +66,7 @@ def _listed(labels: Sequence[Label]) -> str:
 
 
 class Proof(Protocol):
-    """What proves that nothing larger exists."""
+    """Proof that no larger answer exists."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -74,7 +74,7 @@ class Proof(Protocol):
 
     @property
     def words(self) -> str:
-        """What it proves, as people read it."""
+        """What it proves, in words."""
         ...
 
 

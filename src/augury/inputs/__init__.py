@@ -48,7 +48,7 @@ def as_graph(
         source: with `sink`, makes it a flow network: a node's label, or its number if there are no
             labels.
         sink: see `source`.
-        needs_sink: whether a source alone is too little; if not, any other node stands in for it.
+        needs_sink: whether a source needs a sink; if not, any other node serves as one.
 
     Raises:
         InputError: the graph is not valid, or only one of source and sink is given.
@@ -71,14 +71,13 @@ def as_graph(
 
 
 def with_source(graph: Any, source: Label) -> Graph:
-    """Read a flow network whose sink nobody asks about: any other node stands in for it."""
+    """Read a flow network whose sink does not matter: any other node serves as one."""
     if isinstance(graph, FlowNetwork):
         number = LabelFinder(graph.labels or range(graph.num_nodes)).number(source)
         if number is None:
             raise InputError(f"the source {source!r} is not a node of the network")
-        return replace(
-            graph, source=number, sink=graph.sink if graph.sink != number else int(not number)
-        )
+        sink = int(not number) if graph.sink == number else graph.sink
+        return replace(graph, source=number, sink=sink)
     if isinstance(graph, str | Path):
         return read_graph(graph, ReadOptions(flow=True, source=str(source), needs_sink=False))
     if _is_networkx(graph):

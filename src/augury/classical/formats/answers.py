@@ -29,7 +29,7 @@ COLUMNS = {
     "flow": ("tail", "head", "flow"),
     "reached": ("node", "steps", "predecessor"),
 }
-"""What an entry of each kind of answer consists of; also the headers of CSV and tables."""
+"""The parts of an entry, by kind of answer; also the headers of CSV files and tables."""
 
 Entries = Iterator[tuple[int, Sequence[Any]]]
 """The line or position of each entry, and its parts."""

@@ -41,9 +41,9 @@ class ReadOptions:
     sink: str | None = None
     """The label of the sink, as text; in matrices the node number from 0."""
     ignore_costs: bool = False
-    """Read the edges of a file that also has costs or weights; else such a file is refused."""
+    """Read the edges of a file that has costs or weights, instead of refusing it."""
     needs_sink: bool = True
-    """Whether a flow network without a sink is refused; if not, any other node stands in for it."""
+    """Whether to refuse a flow network without a sink; if not, any other node serves as one."""
 
 
 def ignored_costs(what: str) -> InputError:
