@@ -325,7 +325,7 @@ def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
     if num_different < len(names):
         seen: set[Label] = set()
         double = next(x for x in names if x in seen or seen.add(x))
-        raise InputError(f"the label {double!r} stands twice among the {what.strip()}")
+        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
     return names
 
 

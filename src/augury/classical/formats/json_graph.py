@@ -142,7 +142,7 @@ def _nodes(value: Any, place: str, num_edges: int) -> Numbering:
         raise InputError(f"the {place} must be a list of labels or their number")
     for position, label in enumerate(cast("Iterable[Any]", value)):
         if _number(label, index, f"the {place}") != position:
-            raise InputError(f"the label {reprlib.repr(label)} stands twice among the {place}")
+            raise InputError(f"the label {reprlib.repr(label)} appears twice among the {place}")
     index.place = place
     return index
 
@@ -164,7 +164,7 @@ def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Graph:
         graph = cast("Any", nx).node_link_graph(data, edges=key)
         num_listed = len({without_lists(node["id"]) for node in data["nodes"]})
         if num_listed < len(data["nodes"]):
-            raise InputError('a node stands twice in "nodes"')
+            raise InputError('a node appears twice in "nodes"')
         if num_listed < len(graph):
             raise InputError(f'"{key}" names a node that "nodes" does not list')
         if not options.ignore_costs:
