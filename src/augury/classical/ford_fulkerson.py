@@ -34,7 +34,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.batch import Batch, handed_out
+from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.errors import InputError
 
@@ -69,8 +69,8 @@ class Paths:
     def select(self, keep: BoolArray) -> Paths:
         """Return the paths to keep."""
         lengths = np.diff(self.start)
-        start = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
-        return Paths(self.graph[keep], start, self.arcs[np.repeat(keep, lengths)])
+        arcs = self.arcs[np.repeat(keep, lengths)]
+        return Paths(self.graph[keep], starts(lengths[keep]), arcs)
 
     def handed_out(self) -> Paths:
         """Return a read-only copy for an executor."""
@@ -425,7 +425,7 @@ def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray
 def ranges(start: WideArray, end: WideArray) -> WideArray:
     """Return the numbers of the ranges start[k] : end[k], concatenated."""
     lengths = end - start
-    offsets = np.repeat(start - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
     return np.arange(len(offsets)) + offsets
 
 
