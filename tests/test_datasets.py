@@ -228,7 +228,7 @@ def test_a_damaged_file_is_refused_and_can_be_made_anew(tmp_path: Path, keep: in
     path = Path(Traces(tmp_path, num_graphs=2).processed_paths[0])
     whole = path.read_bytes()
     path.write_bytes(whole[:keep])
-    with pytest.raises(InputError, match="not a whole file of traces"):
+    with pytest.raises(InputError, match="not a complete file of traces"):
         Traces(tmp_path, num_graphs=2)
     Traces(tmp_path, num_graphs=2, force_reload=True)
     assert path.read_bytes() == whole

@@ -46,11 +46,11 @@ class NetworkConfig:
     """The shape of a network."""
 
     kind: Literal["paper", "discrete"] = "paper"
-    """The paper's network, or ours, which carries nothing but bits from step to step."""
+    """The paper's network, or ours, which carries only bits from step to step."""
     algorithm: str = "ford-fulkerson"
-    """What the discrete network learns to execute: a name in ALGORITHMS."""
+    """The algorithm that the discrete network learns: a name in ALGORITHMS."""
     processor: str = "mpnn"
-    """Which message-passing layer updates the nodes: a name in PROCESSORS."""
+    """The message-passing layer that updates the nodes: a name in PROCESSORS."""
     hidden: int = 32
     """Width K of every latent vector."""
     bits: int = 8

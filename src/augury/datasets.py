@@ -205,7 +205,7 @@ class Traces(InMemoryDataset):
             self.data = RoundData.from_dict(tables)
         except (RuntimeError, LookupError, ValueError, TypeError):
             raise InputError(
-                f"{path}: this is not a whole file of traces; force_reload=True makes it anew"
+                f"{path}: this is not a complete file of traces; force_reload=True rebuilds it"
             ) from None
 
 

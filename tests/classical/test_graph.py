@@ -67,7 +67,7 @@ WRONG: list[tuple[str, tuple[Any, ...], str]] = [
     ("huge side", (2, 2**31, [], []), "the number of right nodes is 2147483648, not in"),
     ("fractional side", (2.0, 2, [], []), "the number of left nodes is 2.0, not a whole number"),
     ("few labels", (2, 2, [], [], ["a"]), "1 left labels for 2 nodes"),
-    ("double label", (2, 2, [], [], None, ["a", "a"]), "'a' stands twice among the right labels"),
+    ("double label", (2, 2, [], [], None, ["a", "a"]), "'a' appears twice among the right labels"),
     ("no label", (1, 2, [], [], [["a"]]), "the left labels must be hashable"),
 ]
 

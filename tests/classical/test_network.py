@@ -174,7 +174,7 @@ def constructed(**changes: Any) -> FlowNetwork:
         ({"sender": [0, 1, 1, 0], "receiver": [1, 0, 0, 1]}, "nodes 0 and 1 share more than one"),
         ({"capacity": [1, 0, -2, 0]}, "capacity 2 is -2, which is negative"),
         ({"labels": ["s", "t"]}, "2 labels for 3 nodes"),
-        ({"labels": ["s", "t", "t"]}, "'t' stands twice among the labels"),
+        ({"labels": ["s", "t", "t"]}, "'t' appears twice among the labels"),
     ],
 )
 def test_wrong_arcs_are_refused(changes: dict[str, Any], message: str) -> None:

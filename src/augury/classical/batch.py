@@ -64,8 +64,8 @@ class Batch:
     @classmethod
     def of(cls, networks: Sequence[FlowNetwork]) -> Batch:
         """Lay flow networks side by side."""
-        node_start = _starts([network.num_nodes for network in networks])
-        arc_start = _starts([network.num_arcs for network in networks])
+        node_start = starts([network.num_nodes for network in networks])
+        arc_start = starts([network.num_arcs for network in networks])
         if len(networks) == 1:  # one large graph is not copied
             sender, receiver, capacity = (
                 networks[0].sender,
@@ -87,13 +87,13 @@ class Batch:
             np.array([network.source for network in networks], np.int64) + node_start[:-1],
             np.array([network.sink for network in networks], np.int64) + node_start[:-1],
             np.argsort(sender, kind="stable").astype(np.int32),
-            _starts(np.bincount(sender, minlength=int(node_start[-1]))),
+            starts(np.bincount(sender, minlength=int(node_start[-1]))),
         )
 
     def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
         """Drop all other graphs; also return which arcs stay."""
         num_nodes, num_arcs = np.diff(self.node_start)[keep], np.diff(self.arc_start)[keep]
-        node_start, arc_start = _starts(num_nodes), _starts(num_arcs)
+        node_start, arc_start = starts(num_nodes), starts(num_arcs)
         arcs = keep[self.arc_graph]
         moved = node_start[:-1] - self.node_start[:-1][keep]
         shift = np.repeat(moved, num_arcs).astype(np.int32)
@@ -109,7 +109,7 @@ class Batch:
             self.source[keep] + moved,
             self.sink[keep] + moved,
             number[self.order[arcs[self.order]]],
-            _starts(np.bincount(sender, minlength=int(node_start[-1]))),
+            starts(np.bincount(sender, minlength=int(node_start[-1]))),
         )
         return batch, arcs
 
@@ -170,7 +170,8 @@ def handed_out(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return frozen(array.copy())
 
 
-def _starts(counts: Sequence[int] | WideArray) -> WideArray:
+def starts(counts: Sequence[int] | WideArray) -> WideArray:
+    """Return where each of consecutive ranges starts, given their lengths, and the end of all."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 

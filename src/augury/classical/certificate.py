@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BipartiteGraph, BoolArray, Label, LabelIndex, WideArray
+from augury.classical.graph import BipartiteGraph, BoolArray, Label, LabelIndex, Numbers, WideArray
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 
@@ -34,7 +34,7 @@ class Cover:
 
     @property
     def words(self) -> str:
-        """What it proves, as people read it."""
+        """What it proves, in words."""
         nodes = [*self.left, *self.right]
         verb = "node covers" if len(nodes) == 1 else "nodes cover"
         return f"{len(nodes):,} {verb} every edge{_listed(nodes)}"
@@ -53,7 +53,7 @@ class Cut:
 
     @property
     def words(self) -> str:
-        """What it proves, as people read it."""
+        """What it proves, in words."""
         return f"a cut of capacity {self.capacity:,}, source side{_listed(self.source_side)}"
 
 
@@ -66,7 +66,7 @@ def _listed(labels: Sequence[Label]) -> str:
 
 
 class Proof(Protocol):
-    """What proves that nothing larger exists."""
+    """Proof that no larger answer exists."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -74,7 +74,7 @@ class Proof(Protocol):
 
     @property
     def words(self) -> str:
-        """What it proves, as people read it."""
+        """What it proves, in words."""
         ...
 
 
@@ -153,7 +153,7 @@ def certify(graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]) -> C
     return certify_pairs(graph, np.array(numbers, np.int64).reshape(-1, 2))
 
 
-def certify_pairs(graph: BipartiteGraph, pairs: npt.NDArray[np.integer[Any]]) -> Certificate:
+def certify_pairs(graph: BipartiteGraph, pairs: Numbers) -> Certificate:
     """Check rows of (left node, right node) numbers as a matching of `graph`."""
     if pairs.shape[1:] != (2,) or pairs.dtype.kind not in "iu":
         return Certificate(len(pairs), "a matching is rows of a left and a right node number")
@@ -167,7 +167,7 @@ def certify_pairs(graph: BipartiteGraph, pairs: npt.NDArray[np.integer[Any]]) ->
 
 
 def certify_all(
-    graphs: Sequence[BipartiteGraph], matchings: Sequence[npt.NDArray[np.integer[Any]]]
+    graphs: Sequence[BipartiteGraph], matchings: Sequence[Numbers]
 ) -> list[Certificate]:
     """Check a matching of each graph as `certify_pairs` does, all of them in one search.
 
@@ -214,10 +214,7 @@ def _shifted(nodes: Sequence[npt.NDArray[Any]], shift: WideArray) -> WideArray:
 
 
 def _minimum_cover(
-    graph: BipartiteGraph,
-    left: npt.NDArray[np.integer[Any]],
-    right: npt.NDArray[np.integer[Any]],
-    edges: WideArray,
+    graph: BipartiteGraph, left: Numbers, right: Numbers, edges: WideArray
 ) -> tuple[BoolArray, BoolArray]:
     """Return which left and right nodes are in a minimum cover, given a matching."""
     network = FlowNetwork.from_bipartite(graph)
@@ -243,12 +240,7 @@ def _covered(
     return Certificate(size, "", len(cover.left) + len(cover.right), cover)
 
 
-def _matching_fault(
-    graph: BipartiteGraph,
-    left: npt.NDArray[np.integer[Any]],
-    right: npt.NDArray[np.integer[Any]],
-    edges: WideArray,
-) -> str:
+def _matching_fault(graph: BipartiteGraph, left: Numbers, right: Numbers, edges: WideArray) -> str:
     if (edges < 0).any():
         at = int((edges < 0).argmax())
         u, v = int(left[at]), int(right[at])

@@ -14,9 +14,9 @@ graph of a batch is run as if it were alone: its weights come from its own gener
 Rounds and judge are written here once, for every executor. The loop itself is also written out by
 hand elsewhere, and tests tie those copies to this one:
 
-- For speed, in the engines that run a proven network: on the CPU for graphs as words, for graphs as
-  lists and for flows; on a GPU in `table.cu` and `network.cu`. `tests/engines/test_engines.py`
-  compares the CPU's mates, residuals and round counts with the rounds of this module,
+- For speed, in the engines that run a proven network: on the CPU in `words.py`, `lists.py` and
+  `flows.py`; on a GPU in `table.cu` and `network.cu`. `tests/engines/test_engines.py` compares the
+  CPU's mates, residuals and round counts with the rounds of this module,
   `tests/engines/test_cuda.py` the GPU's with the CPU's.
 - For independence, as the Dinic in `classical.certificate`, which must share nothing with what it
   checks. `tests/classical/test_certificate.py` compares its maxima with
@@ -34,7 +34,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.batch import Batch, handed_out
+from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.errors import InputError
 
@@ -69,8 +69,8 @@ class Paths:
     def select(self, keep: BoolArray) -> Paths:
         """Return the paths to keep."""
         lengths = np.diff(self.start)
-        start = np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64)
-        return Paths(self.graph[keep], start, self.arcs[np.repeat(keep, lengths)])
+        arcs = self.arcs[np.repeat(keep, lengths)]
+        return Paths(self.graph[keep], starts(lengths[keep]), arcs)
 
     def handed_out(self) -> Paths:
         """Return a read-only copy for an executor."""
@@ -425,7 +425,7 @@ def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray
 def ranges(start: WideArray, end: WideArray) -> WideArray:
     """Return the numbers of the ranges start[k] : end[k], concatenated."""
     lengths = end - start
-    offsets = np.repeat(start - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
     return np.arange(len(offsets)) + offsets
 
 

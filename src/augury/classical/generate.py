@@ -20,10 +20,9 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
-import numpy.typing as npt
 
-from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, WideArray
-from augury.classical.network import MAX_CAPACITY, FlowNetwork
+from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, Numbers, WideArray
+from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph
 from augury.errors import InputError
 
 PATH = (0, 1)
@@ -196,7 +195,7 @@ def flow(
 
 
 def residual_after(
-    graph: BipartiteGraph, matching: Sequence[tuple[int, int]] | npt.NDArray[np.integer[Any]]
+    graph: BipartiteGraph, matching: Sequence[tuple[int, int]] | Numbers
 ) -> FlowNetwork:
     """Build the flow network of `graph` with the capacities that `matching`, as a flow, leaves.
 
@@ -245,7 +244,7 @@ class Parameter(NamedTuple):
 class Family:
     """A function that makes instances, described by its own docstring and signature."""
 
-    make: Callable[..., BipartiteGraph | FlowNetwork]
+    make: Callable[..., Graph]
 
     @cached_property
     def summary(self) -> str:
@@ -280,9 +279,7 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-def generate(
-    family: str, rng: np.random.Generator, **parameters: Any
-) -> BipartiteGraph | FlowNetwork:
+def generate(family: str, rng: np.random.Generator, **parameters: Any) -> Graph:
     """Make an instance of the family of that name.
 
     Raises:

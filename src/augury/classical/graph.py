@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Label = Hashable
 IntArray = npt.NDArray[np.int32]
 WideArray = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 
 MAX_NODES = 2**31 - 3
@@ -45,8 +46,8 @@ class BipartiteGraph:
 
     num_left: int
     num_right: int
-    left: npt.NDArray[np.integer[Any]]
-    right: npt.NDArray[np.integer[Any]]
+    left: Numbers
+    right: Numbers
     left_labels: Sequence[Label] | None = None
     right_labels: Sequence[Label] | None = None
 
@@ -195,9 +196,7 @@ class BipartiteGraph:
         """The user's name for a right node."""
         return node if self.right_labels is None else self.right_labels[node]
 
-    def edge_index(
-        self, left: npt.NDArray[np.integer[Any]], right: npt.NDArray[np.integer[Any]]
-    ) -> WideArray:
+    def edge_index(self, left: Numbers, right: Numbers) -> WideArray:
         """Return the position of each (left, right) pair among the edges, −1 for non-edges."""
         known = (left >= 0) & (left < self.num_left) & (right >= 0) & (right < self.num_right)
         # The edges are sorted by these keys, and int64 holds any product of sides.
@@ -334,7 +333,7 @@ def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
     if num_different < len(names):
         seen: set[Label] = set()
         double = next(x for x in names if x in seen or seen.add(x))
-        raise InputError(f"the label {double!r} stands twice among the {what.strip()}")
+        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
     return names
 
 
@@ -410,23 +409,34 @@ def _summed_exactly(coo: Any) -> Any:
         data = data.astype(np.int64)
     if data.dtype.kind not in "biu":
         return coo.astype(np.promote_types(data.dtype, np.float64)).tocsr()
-    if max(abs(int(data.min())), int(data.max())) * len(data) < 2**63:
-        return coo.astype(np.int64).tocsr()
-    if data.dtype != np.uint64:
-        data = data.astype(np.int64)
-    # Sums of 32-bit halves fit in 64 bits, so the carry reveals an overflow.
-    low, high = (
-        cast("Any", scipy.sparse.coo_array((half.astype(np.int64), coo.coords), coo.shape)).tocsr()
-        for half in (data & 0xFFFFFFFF, data >> 32)
-    )
-    high.data += low.data >> 32
-    over = (high.data < -(2**31)) | (high.data >= 2**31)
-    if over.any():
-        entries, at = high.tocoo(), int(over.argmax())
-        place = f"row {entries.row[at]}, column {entries.col[at]}"
+    key = coo.row.astype(np.int64) * coo.shape[1] + coo.col
+    key, data, overflows = summed(key, data if data.dtype == np.uint64 else data.astype(np.int64))
+    row, column = np.divmod(key, coo.shape[1])
+    if overflows.any():
+        at = int(overflows.argmax())
+        place = f"row {row[at]}, column {column[at]}"
         raise InputError(f"the entries at {place} add up to more than 64 bits hold")
-    high.data = (high.data << 32) | (low.data & 0xFFFFFFFF)
-    return high
+    return scipy.sparse.csr_array((data, (row, column)), shape=coo.shape)
+
+
+def summed(key: WideArray, amount: npt.NDArray[Any]) -> tuple[WideArray, WideArray, BoolArray]:
+    """Sum the amounts of equal keys.
+
+    Returns:
+        The distinct keys, sorted; their sums; and which sums overflow int64.
+    """
+    order = np.argsort(key, kind="stable")
+    key, amount = key[order], amount[order]
+    del order  # memory matters for large graphs
+    is_new = starts_run(key)
+    if is_new.all() and amount.dtype == np.int64:
+        return key, amount, ~is_new
+    starts = np.flatnonzero(is_new)
+    # Sums of 2³¹ 32-bit halves fit in 64 bits, so the carry reveals an overflow.
+    low = np.add.reduceat((amount & 0xFFFFFFFF).astype(np.int64, copy=False), starts)
+    high = np.add.reduceat((amount >> 32).astype(np.int64, copy=False), starts) + (low >> 32)
+    overflows = (high < -(2**31)) | (high >= 2**31)
+    return key[starts], (high << 32) | (low & 0xFFFFFFFF), overflows
 
 
 def unpaired(name: str, entry: object, error: Exception, expected: str) -> InputError:

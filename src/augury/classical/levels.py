@@ -1,8 +1,8 @@
-"""Who is said to be reached, in how many steps and from where, becomes a `Certificate`.
+"""Claimed steps and predecessors become a `Certificate` of who is reachable, and how fast.
 
-Three checks prove it, each arc looked at once: the source is 0 steps away, every other reached node
-has an arc from a node one step nearer, and no arc leads from a reached node to one that is farther
-than one step more, or not reached. So no path is shorter, and none leads out.
+Three checks prove it, looking at each arc once: the source is 0 steps away, every other reached
+node has an arc from a node one step nearer, and no arc leads from a reached node to one that is
+unreached or more than one step farther. So no path is shorter, and none leads out.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from augury.classical.network import FlowNetwork
 
 @dataclass(frozen=True)
 class Closed:
-    """A set of nodes that holds the source and that no arc leaves."""
+    """A set of nodes that contains the source and that no arc leaves."""
 
     source: Label
     num_nodes: int
     farthest: int
-    """Steps to the farthest of them."""
+    """Steps to the farthest node."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -33,16 +33,16 @@ class Closed:
 
     @property
     def words(self) -> str:
-        """What it proves, as people read it."""
+        """What it proves, in words."""
         noun = "node" if self.num_nodes == 1 else "nodes"
         return f"no arc leaves the {self.num_nodes:,} {noun} reached, and no path is shorter"
 
 
 def certify_levels(network: FlowNetwork, found: WideArray) -> Certificate:
-    """Check (node, 2): the steps to each node, −1 if it is not reached, and its predecessor or −1.
+    """Check (node, 2): the steps to each node, −1 if it is unreached, and its predecessor or −1.
 
-    An answer is legal if its paths exist and are shortest among the nodes that it reaches. It is
-    maximum if no arc leaves these.
+    An answer is legal if its paths exist and are shortest among the nodes that it reaches, and
+    maximum if no arc leaves those.
     """
     if found.shape != (network.num_nodes, 2) or found.dtype.kind not in "iu":
         return Certificate(0, "an answer is the steps to every node and its predecessor")
@@ -56,7 +56,7 @@ def certify_levels(network: FlowNetwork, found: WideArray) -> Certificate:
     if not ((steps[tail] >= 0) & (steps[head] < 0)).any():
         closed = Closed(network.label(network.source), size, int(steps.max()))
         return Certificate(size, "", size, closed)
-    # Falls short: the rest is found here, to say by how much.
+    # It falls short; find the rest, to say by how much.
     is_reached = steps >= 0
     while (leaving := is_reached[tail] & ~is_reached[head]).any():
         is_reached[head[leaving]] = True
@@ -80,8 +80,7 @@ def _fault(network: FlowNetwork, steps: WideArray, predecessor: WideArray) -> st
     tail, head = (ends[network.capacity > 0] for ends in (network.sender, network.receiver))
     is_late = (steps[tail] >= 0) & (steps[head] > steps[tail] + 1)
     if is_late.any():
-        node = network.label(int(head[is_late.argmax()]))
-        return (
-            f"{node!r} is {steps[head[is_late.argmax()]]} steps away, but there is a shorter path"
-        )
+        node = int(head[is_late.argmax()])
+        label = network.label(node)
+        return f"{label!r} is {steps[node]} steps away, but there is a shorter path"
     return ""

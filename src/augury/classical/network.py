@@ -32,6 +32,7 @@ from augury.classical.graph import (
     matrix_of_numbers,
     node_numbers,
     starts_run,
+    summed,
     unmasked,
     unpaired,
     whole_number,
@@ -123,7 +124,9 @@ class FlowNetwork:
         if not is_arc.all():
             key, amount = key[is_arc], amount[is_arc]
         del tail, head, is_arc  # a large network is built in little more than its own memory
-        key, amount = _merged(key, amount)
+        key, amount, overflows = summed(key, amount)
+        if overflows.any():
+            raise InputError(f"the capacities of parallel arcs add up to more than {MAX_CAPACITY}")
         columns = _in_pairs(key, amount, num_nodes)
         del key, amount
         return cls(num_nodes, *columns, source, sink, labels)
@@ -359,6 +362,9 @@ class FlowNetwork:
         return f"FlowNetwork({self.num_nodes:,} nodes, {self.num_arcs // 2:,} arc pairs, {ends})"
 
 
+Graph = BipartiteGraph | FlowNetwork
+
+
 def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
     """Return capacities as int64; whole floats are accepted, anything else is refused."""
     array = unmasked(values, "capacities")
@@ -409,23 +415,6 @@ def _pair_keys(u: IntArray, v: IntArray, num_nodes: int) -> WideArray:
     key *= num_nodes
     key += np.maximum(u, v)
     return key
-
-
-def _merged(key: WideArray, amount: WideArray) -> tuple[WideArray, WideArray]:
-    """Sum the amounts of equal keys; return the distinct keys, sorted, and their sums."""
-    order = np.argsort(key, kind="stable")
-    key, amount = key[order], amount[order]
-    del order
-    is_new = starts_run(key)
-    if is_new.all():
-        return key, amount
-    starts = np.flatnonzero(is_new)
-    # Sums of 2³¹ 32-bit halves fit in 64 bits, so the carry reveals an overflow.
-    low = np.add.reduceat(amount & 0xFFFFFFFF, starts)
-    high = np.add.reduceat(amount >> 32, starts) + (low >> 32)
-    if (high >= 2**31).any():
-        raise InputError(f"the capacities of parallel arcs add up to more than {MAX_CAPACITY}")
-    return key[starts], (high << 32) | (low & 0xFFFFFFFF)
 
 
 def _in_pairs(

@@ -27,20 +27,13 @@ from typing import Any
 from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.formats.labels import LabelFinder
 from augury.classical.graph import BipartiteGraph, Label
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.arrays import as_array, as_stack, from_array, from_sparse, is_array, is_sparse
 from augury.inputs.costs import ignored, values_differ
-from augury.inputs.ends import Ends, Graph, is_of
+from augury.inputs.ends import Ends, is_of
 from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
-from augury.inputs.rows import (
-    from_adjacency,
-    from_frame,
-    from_rows,
-    is_adjacency,
-    is_frame,
-    is_rows,
-)
+from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 
 __all__ = ["Graph", "as_graph", "as_graphs", "as_stack"]
 
@@ -55,7 +48,7 @@ def as_graph(
         source: with `sink`, makes it a flow network: a node's label, or its number if there are no
             labels.
         sink: see `source`.
-        needs_sink: whether a source alone is too little; if not, any other node stands in for it.
+        needs_sink: whether a source needs a sink; if not, any other node serves as one.
 
     Raises:
         InputError: the graph is not valid, or only one of source and sink is given.
@@ -78,14 +71,13 @@ def as_graph(
 
 
 def with_source(graph: Any, source: Label) -> Graph:
-    """Read a flow network whose sink nobody asks about: any other node stands in for it."""
+    """Read a flow network whose sink does not matter: any other node serves as one."""
     if isinstance(graph, FlowNetwork):
         number = LabelFinder(graph.labels or range(graph.num_nodes)).number(source)
         if number is None:
             raise InputError(f"the source {source!r} is not a node of the network")
-        return replace(
-            graph, source=number, sink=graph.sink if graph.sink != number else int(not number)
-        )
+        sink = int(not number) if graph.sink == number else graph.sink
+        return replace(graph, source=number, sink=sink)
     if isinstance(graph, str | Path):
         return read_graph(graph, ReadOptions(flow=True, source=str(source), needs_sink=False))
     if _is_networkx(graph):
@@ -167,7 +159,7 @@ def _from_networkx(graph: Any, ends: Ends | None) -> Graph:
 
 
 FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Ends | None], Graph]]] = [
-    (lambda graph: isinstance(graph, BipartiteGraph | FlowNetwork), _own),
+    (lambda graph: isinstance(graph, Graph), _own),
     (lambda graph: isinstance(graph, str | Path), _from_path),
     (is_sparse, from_sparse),
     (is_array, from_array),
@@ -175,7 +167,7 @@ FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Ends | None], Graph]]] =
     (is_data, from_data),
     (is_frame, from_frame),
     (is_rows, from_rows),
-    (is_adjacency, from_adjacency),
+    (lambda graph: isinstance(graph, dict), from_adjacency),
     (_is_networkx, _from_networkx),
 ]
 """(how a form is recognised, how it is read), the first match."""

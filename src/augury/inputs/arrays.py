@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.graph import BipartiteGraph, refuse_text, unmasked
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.costs import graphs_differ, ignored, numbers_differ
-from augury.inputs.ends import Ends, Graph, is_of
+from augury.inputs.ends import Ends, is_of
 
 
 def is_array(graph: Any) -> bool:

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork
-
-Graph = BipartiteGraph | FlowNetwork
-
 
 class Ends(NamedTuple):
     """Source and sink of a flow."""

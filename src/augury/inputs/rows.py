@@ -15,10 +15,10 @@ import numpy as np
 
 from augury.classical.formats.columns import CAPACITY_WORDS, HEADER_WORDS, is_cost
 from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.costs import ignored
-from augury.inputs.ends import Ends, Graph
+from augury.inputs.ends import Ends
 
 SHAPES = {2: "pairs (left, right)", 3: "triples (tail, head, capacity)"}
 """What a row is, by its number of entries."""
@@ -43,11 +43,6 @@ def from_rows(rows: Sequence[Any], ends: Ends | None) -> Graph:
             "is a matrix, or [tuple(row) for row in rows] if its rows are edges or arcs"
         )
     return _edges(rows) if ends is None else _arcs(rows, ends)
-
-
-def is_adjacency(graph: Any) -> bool:
-    """Tell a dict."""
-    return isinstance(graph, dict)
 
 
 def from_adjacency(adjacency: dict[Any, Any], ends: Ends | None) -> Graph:

@@ -46,7 +46,7 @@ BAD = [
         "twice.json",
         '{"left": ["a", "a"], "edges": []}',
         AS_FOUND,
-        "'a' stands twice among the left",
+        "'a' appears twice among the left",
     ),
     ("side.json", '{"left": "abc", "edges": []}', AS_FOUND, "left nodes must be a list"),
     ("below.json", '{"left": -1, "edges": []}', AS_FOUND, "left nodes is -1, which is negative"),
@@ -56,7 +56,7 @@ BAD = [
         AS_FOUND,
         "2000000000 left nodes are claimed",
     ),
-    ("shared.json", '{"edges": [["a", "b"], ["b", "c"]]}', AS_FOUND, "'b' stands on both sides"),
+    ("shared.json", '{"edges": [["a", "b"], ["b", "c"]]}', AS_FOUND, "'b' is on both sides"),
     ("ends.json", '{"arcs": [[0, 1, 2]], "source": 0}', AS_FOUND, 'lacks "sink"'),
     ("same.json", '{"arcs": [], "source": 0, "sink": 0}', AS_FOUND, "are the same node, 0"),
     (

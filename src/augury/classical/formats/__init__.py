@@ -38,8 +38,7 @@ from augury.classical.formats.matrix import (
     write_npz,
 )
 from augury.classical.formats.opened import open_input, start_of
-from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork
+from augury.classical.network import Graph
 from augury.errors import InputError
 from augury.files import atomic_file, named, os_fault, write_text
 
@@ -57,7 +56,6 @@ __all__ = [
     "write_text",
 ]
 
-Graph = BipartiteGraph | FlowNetwork
 Reader = Callable[[IO[bytes], ReadOptions], Graph]
 Writer = Callable[[Graph, IO[bytes]], None]
 

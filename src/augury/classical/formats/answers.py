@@ -20,7 +20,7 @@ from augury.classical.formats.labels import LabelFinder
 from augury.classical.formats.opened import open_input, start_of
 from augury.classical.formats.text import Lines, amount_of, parse_json, rows
 from augury.classical.graph import BipartiteGraph, WideArray
-from augury.classical.network import FlowNetwork, capacity_fault
+from augury.classical.network import FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError, visible
 from augury.files import LineError, named
 
@@ -29,7 +29,7 @@ COLUMNS = {
     "flow": ("tail", "head", "flow"),
     "reached": ("node", "steps", "predecessor"),
 }
-"""What an entry of each kind of answer consists of; also the headers of CSV and tables."""
+"""The parts of an entry, by kind of answer; also the headers of CSV files and tables."""
 
 Entries = Iterator[tuple[int, Sequence[Any]]]
 """The line or position of each entry, and its parts."""
@@ -37,7 +37,7 @@ Fault = Callable[[int, str], InputError]
 """Makes the error for the entry at a line or position."""
 
 
-def read_answer(path: str | Path, graph: BipartiteGraph | FlowNetwork) -> WideArray:
+def read_answer(path: str | Path, graph: Graph) -> WideArray:
     """Read a matching or a flow from JSON or CSV; `-` is standard input.
 
     Returns:

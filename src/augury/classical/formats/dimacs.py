@@ -24,7 +24,7 @@ from augury.classical.formats.edge_list import arcs_of, written_arcs
 from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
 from augury.classical.formats.text import LONGEST_LINE, Lines, amount_of, refuse_claim
 from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError
 
@@ -43,7 +43,7 @@ def is_dimacs(file: IO[bytes]) -> bool:
     return False
 
 
-def read_dimacs(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+def read_dimacs(file: IO[bytes], options: ReadOptions) -> Graph:
     """Read a flow network; `options` may override its source and sink."""
     dimacs, lines = _Dimacs(options), Lines(file, "")
     for line in lines:
@@ -51,7 +51,7 @@ def read_dimacs(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowN
     return dimacs.result()
 
 
-def write_dimacs(graph: BipartiteGraph | FlowNetwork, file: IO[bytes]) -> None:
+def write_dimacs(graph: Graph, file: IO[bytes]) -> None:
     """Write a flow network; its labels are lost."""
     if isinstance(graph, BipartiteGraph):
         raise InputError("a bipartite graph cannot be written as .max or .dimacs, use .mtx")
@@ -145,7 +145,7 @@ class _Dimacs:
             line, f"{reprlib.repr(word)[1:-1]} is not a node, they are 1 to {self.size[0]}"
         )
 
-    def result(self) -> BipartiteGraph | FlowNetwork:
+    def result(self) -> Graph:
         """Return the flow network or graph once all lines are read."""
         if self.size is None:
             raise InputError("the line 'p max NODES ARCS' is missing")

@@ -27,14 +27,12 @@ from augury.classical.formats.labels import (
 )
 from augury.classical.formats.text import Lines, amount_of, rows
 from augury.classical.graph import BipartiteGraph, IntArray, Label, WideArray
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError
 
 
-def read_edge_list(
-    file: IO[bytes], options: ReadOptions, separators: str = ",\t;"
-) -> BipartiteGraph | FlowNetwork:
+def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t;") -> Graph:
     """Read an edge list or a labelled matrix; see the module's docstring."""
     if is_matrix(rows(Lines(file, "#%"), separators), options):
         return read_labelled_matrix(file, options, separators)
@@ -147,7 +145,7 @@ def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork:
     return FlowNetwork.from_arcs(len(labels), tail, head, capacity, **ends, labels=labels)
 
 
-def write_edge_list(graph: BipartiteGraph | FlowNetwork, file: IO[bytes], delimiter: str) -> None:
+def write_edge_list(graph: Graph, file: IO[bytes], delimiter: str) -> None:
     """Write a row for each edge or arc, below a header that lets the file be read back."""
     if isinstance(graph, FlowNetwork):
         cells = _cells(graph.labels or range(graph.num_nodes), delimiter)

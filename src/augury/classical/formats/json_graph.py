@@ -34,13 +34,13 @@ from augury.classical.formats.labels import (
 )
 from augury.classical.formats.text import parse_json, refuse_claim
 from augury.classical.graph import BipartiteGraph, IntArray, Label
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, capacity_fault
+from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError
 
 LACKING = {end: f'the JSON object lacks "{end}"' for end in ("source", "sink")}
 
 
-def read_json(file: IO[bytes], options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+def read_json(file: IO[bytes], options: ReadOptions) -> Graph:
     """Read any of the forms above."""
     data = parse_json(file)
     if isinstance(data, list):
@@ -142,7 +142,7 @@ def _nodes(value: Any, place: str, num_edges: int) -> Numbering:
         raise InputError(f"the {place} must be a list of labels or their number")
     for position, label in enumerate(cast("Iterable[Any]", value)):
         if _number(label, index, f"the {place}") != position:
-            raise InputError(f"the label {reprlib.repr(label)} stands twice among the {place}")
+            raise InputError(f"the label {reprlib.repr(label)} appears twice among the {place}")
     index.place = place
     return index
 
@@ -156,7 +156,7 @@ def _number(label: Any, index: Numbering, where: str) -> int:
         raise InputError(f"{where}: {error}") from None
 
 
-def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Graph:
     import networkx as nx
 
     with foreign_parser("NetworkX node-link data"):
@@ -164,7 +164,7 @@ def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Bipartite
         graph = cast("Any", nx).node_link_graph(data, edges=key)
         num_listed = len({without_lists(node["id"]) for node in data["nodes"]})
         if num_listed < len(data["nodes"]):
-            raise InputError('a node stands twice in "nodes"')
+            raise InputError('a node appears twice in "nodes"')
         if num_listed < len(graph):
             raise InputError(f'"{key}" names a node that "nodes" does not list')
         if not options.ignore_costs:
@@ -184,7 +184,7 @@ def _refuse_attributes(graph: Any) -> None:
             raise ignored_costs(f"the attribute {name!r} of the edges")
 
 
-def write_json(graph: BipartiteGraph | FlowNetwork, file: IO[bytes]) -> None:
+def write_json(graph: Graph, file: IO[bytes]) -> None:
     """Write a graph with all its data, if its labels are text and numbers."""
     data: dict[str, Any]
     if isinstance(graph, FlowNetwork):

@@ -27,7 +27,7 @@ from augury.classical.formats.labels import (
 )
 from augury.classical.formats.text import Lines, amount_of, rows
 from augury.classical.graph import BipartiteGraph, Label
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.files import LineError
 
 
@@ -70,9 +70,7 @@ def _value(cell: str) -> int | float | None:
     return value if math.isfinite(value) and "_" not in cell else None
 
 
-def read_labelled_matrix(
-    file: IO[bytes], options: ReadOptions, separators: str
-) -> BipartiteGraph | FlowNetwork:
+def read_labelled_matrix(file: IO[bytes], options: ReadOptions, separators: str) -> Graph:
     """Read a table whose first row holds the column labels, after one cell."""
     lines = Lines(file, "#%")
     table = rows(lines, separators)

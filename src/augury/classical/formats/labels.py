@@ -41,9 +41,9 @@ class ReadOptions:
     sink: str | None = None
     """The label of the sink, as text; in matrices the node number from 0."""
     ignore_costs: bool = False
-    """Read the edges of a file that also has costs or weights; else such a file is refused."""
+    """Read the edges of a file that has costs or weights, instead of refusing it."""
     needs_sink: bool = True
-    """Whether a flow network without a sink is refused; if not, any other node stands in for it."""
+    """Whether to refuse a flow network without a sink; if not, any other node serves as one."""
 
 
 def ignored_costs(what: str) -> InputError:
@@ -169,7 +169,7 @@ def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], lis
 def refuse_shared(
     sides: tuple[Sequence[Label], Sequence[Label]], edges: Iterable[tuple[int, int]], remedy: str
 ) -> None:
-    """Raise InputError if a text label stands on both sides: is that one node or two?"""
+    """Raise InputError if a text label is on both sides: is that one node or two?"""
     texts = [{label for label in side if isinstance(label, str)} for side in sides]
     if texts[0].isdisjoint(texts[1]):
         return
@@ -179,4 +179,4 @@ def refuse_shared(
         neighbours[sides[1][v]].append(sides[0][u])
     two_colouring(neighbours)
     shared = next(label for label in sides[0] if label in texts[1])
-    raise InputError(f"the label {reprlib.repr(shared)} stands on both sides: {remedy}")
+    raise InputError(f"the label {reprlib.repr(shared)} is on both sides: {remedy}")

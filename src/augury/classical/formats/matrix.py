@@ -28,11 +28,9 @@ from augury.classical.formats.npy import Archive, read_array
 from augury.classical.formats.opened import FREE_ARRAYS, refuse_bomb
 from augury.classical.formats.text import Lines, lines_of, refuse_claim
 from augury.classical.graph import BipartiteGraph, Label
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError
-
-Graph = BipartiteGraph | FlowNetwork
 
 
 def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:

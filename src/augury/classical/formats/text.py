@@ -141,5 +141,5 @@ def refuse_claim(count: int, num_edges: int, what: str) -> None:
     if count > most:
         raise InputError(
             f"{count} {what} are claimed, but only {num_edges} edges follow; "
-            f"at most {most} nodes are believed"
+            f"at most {most} nodes are accepted"
         )
