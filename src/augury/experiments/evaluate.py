@@ -191,7 +191,7 @@ def _model(path: Path, device: str) -> Model:
     loaded = load(path)
     seed = int(loaded.provenance.get("seed", 0))
     executor = executor_of(loaded.network.to(device), device)
-    return Model(loaded.config.name, seed, executor, loaded.weights, path)
+    return Model(loaded.config.name, seed, executor, loaded.digest, path)
 
 
 def evaluate(model: Model, condition: Condition, extent: Extent) -> Iterator[Record]:

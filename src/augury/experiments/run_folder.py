@@ -217,7 +217,7 @@ class RunFolder:
                 continue
             from augury.models.checkpoint import load
 
-            if load(seed.checkpoint(epoch)).weights != weights:
+            if load(seed.checkpoint(epoch)).digest != weights:
                 raise InputError(
                     f"{self.parts.path}: these records were made with other weights than those "
                     f"of {seed.checkpoint(epoch)}"
