@@ -1,14 +1,13 @@
 """The decisions in every case of some cells become a `Table`, which decides by looking them up.
 
-A table is filled by a network (`network.compiled`) or by the rules themselves (`Table.of_rules`).
-It holds every decision that the network can make, and needs neither it nor PyTorch any more. A
-network answers the same three questions, one for each way in which messages join
-(`network.Evaluated`), so whatever runs on cells runs on either.
+A network fills it (`network.compiled`). It holds every decision that the network can make, and
+needs neither it nor PyTorch any more. A network answers the same three questions, one for each way
+in which messages join (`network.Evaluated`), so whatever runs on cells runs on either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -47,11 +46,6 @@ class Table:
 
     cells: tuple[Cell, ...]
     entries: Mapping[str, Entries]
-
-    @classmethod
-    def of_rules(cls, cells: Sequence[Cell]) -> Table:
-        """Return the table of the rules."""
-        return cls(tuple(cells), {cell.name: cell.truth for cell in cells})
 
     @property
     def num_cases(self) -> int:
