@@ -387,7 +387,7 @@ def attempt_command(case: Case, folder: Path) -> str:
     from augury.apps import cli
 
     if isinstance(cli.app, typer.Typer):  # which makes its commands anew in every call: 20 ms
-        cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]
+        cli.app = typer.main.get_command(cli.app)
     before, streams = Path.cwd(), (sys.stdin, sys.stdout, sys.stderr, sys.argv)
     sys.stdin = io.TextIOWrapper(io.BytesIO(b"a,b\nc,b\n"))
     sys.stdout = io.TextIOWrapper(io.BytesIO(), write_through=True)
@@ -401,7 +401,7 @@ def attempt_command(case: Case, folder: Path) -> str:
         code = end.code or 0
     finally:
         os.chdir(before)
-        told = bytes(sys.stderr.buffer.getvalue()).decode()  # type: ignore[union-attr]
+        told = bytes(sys.stderr.buffer.getvalue()).decode()
         sys.stdin, sys.stdout, sys.stderr, sys.argv = streams
     if code not in (0, 1, 2) or "Traceback" in told:
         raise Fault(f"exit code {code}: {told[:300]}")

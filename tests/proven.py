@@ -8,7 +8,9 @@ from functools import cache
 import numpy as np
 import torch
 
+from augury.algorithms.cells import CELLS
 from augury.cells.network import CellNetwork
+from augury.cells.table import Table
 from augury.classical.generate import uniform
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import record
@@ -58,3 +60,8 @@ def proven() -> CellNetwork:
 def untrained(seed: int = 0) -> CellNetwork:
     """Return a network with random weights."""
     return make_network(DISCRETE.network, generator=torch.Generator().manual_seed(seed))
+
+
+def of_rules() -> Table:
+    """Return the table that the rules of all cells fill."""
+    return Table(CELLS, {cell.name: cell.truth for cell in CELLS})

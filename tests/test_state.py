@@ -302,7 +302,7 @@ def answers() -> dict[str, Any]:
     found["table"] = augury.solve(NETWORK, engine="table").to_dict()
     proof = verify(proven())
     found["proof"] = [(part.right, part.margin, part.bound) for part in proof.parts]
-    found["weights"] = load(find("paper-pna")).weights
+    found["weights"] = load(find("paper-pna")).digest
     return found
 
 

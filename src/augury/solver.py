@@ -295,7 +295,7 @@ def _executor(checkpoint: Checkpoint, device: str) -> Executor:
     except (RuntimeError, AssertionError) as error:  # PyTorch's words for "no such device"
         reason = str(error).partition("\n")[0]
         raise InputError(f"the device {device!r} cannot be used: {reason}") from None
-    return replace(executor_of(network, device), digest=checkpoint.weights)
+    return replace(executor_of(network, device), digest=checkpoint.digest)
 
 
 def _chunks(graphs: Iterable[Graph]) -> Iterator[list[Graph]]:

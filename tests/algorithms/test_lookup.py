@@ -17,6 +17,7 @@ from augury.cells.table import Table
 from augury.classical.batch import Batch
 from augury.classical.generate import flow, uniform
 from augury.classical.network import FlowNetwork
+from proven import of_rules
 
 
 class LookedUp(OnCells):
@@ -36,7 +37,7 @@ class LookedUp(OnCells):
 
 def random_table(rng: np.random.Generator) -> Table:
     """Return the truth, with a random share of its entries replaced by random ones."""
-    entries = dict(Table.of_rules(CELLS).entries)
+    entries = dict(of_rules().entries)
     for cell, low, high in ((FLOOD, 0, 2), (NEAREST, 0, int(rng.integers(2, 20)))):
         own = entries[cell.name].copy()
         wrong = rng.random(own.shape) < rng.choice([0.0, 0.1, 1.0])

@@ -41,7 +41,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, maximum_values, simulate
 from augury.errors import InputError
 from graphs import BOTH_WAYS, NETWORKS
-from proven import proven, untrained
+from proven import of_rules, proven, untrained
 from tiny import UNEQUAL
 
 INT32 = 2**31 - 1
@@ -218,7 +218,7 @@ def keeps_the_largest() -> Subroutines:
     wrong = LEAST.truth.copy()
     for case in LEAST.cases:
         wrong[case.own] = case.own == 0b11
-    rules = Table.of_rules(CELLS)
+    rules = of_rules()
     return LookedUp(Table(CELLS, {**rules.entries, "least": wrong})).subroutines()
 
 
@@ -319,7 +319,7 @@ def test_some_of_these_networks_do_decide_otherwise() -> None:
 
 def test_a_search_ends_after_one_step_less_than_there_are_nodes() -> None:
     """Here every node flips its bit in each step and says so: the last bits count the steps."""
-    rules = Table.of_rules(CELLS)
+    rules = of_rules()
     flips = np.ones_like(rules.entries["flood"])
     flips[1, :, 0] = 0
     flipping = LookedUp(Table(CELLS, {**rules.entries, "flood": flips}))
@@ -348,7 +348,7 @@ def test_subtrees_are_left_by_their_nearest_way_to_the_sink() -> None:
         capacity[arc], capacity[arc ^ 1] = 0, 1
     ones = Settings(many_paths=True, weights=lambda batch, _: np.ones(batch.num_arcs, np.uint8))
     started = replace(batch, capacity=capacity)
-    first = next(ford_fulkerson(started, LookedUp(Table.of_rules(CELLS)).subroutines(), (), ones))
+    first = next(ford_fulkerson(started, LookedUp(of_rules()).subroutines(), (), ones))
     assert len(first.paths.arcs) == 3
     assert batch.receiver[first.paths.arcs[1]] == 1 + 3 + 2
 

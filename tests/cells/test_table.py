@@ -11,7 +11,7 @@ from augury.algorithms.cells import CELLS, FLOOD, NEAREST, SUBTRACT
 from augury.cells.cell import mask_of
 from augury.cells.network import compiled
 from augury.cells.table import Table, sets_of
-from proven import proven, untrained
+from proven import of_rules, proven, untrained
 
 
 def changed(table: Table, name: str, place: int) -> Table:
@@ -21,7 +21,7 @@ def changed(table: Table, name: str, place: int) -> Table:
 
 
 def test_the_rules_agree_with_themselves_and_so_does_a_proven_network() -> None:
-    for table in (Table.of_rules(CELLS), compiled(proven())):
+    for table in (of_rules(), compiled(proven())):
         assert table.differences() == []
         assert table.num_cases == 2 * 16 + 60 + 32 + 2 * 8
     assert compiled(untrained()).differences() == [cell.name for cell in CELLS]
@@ -47,7 +47,7 @@ def test_a_kind_that_ranks_too_high_is_found() -> None:
 
 
 def test_looking_up_answers_the_cases_as_the_rules_do() -> None:
-    table = Table.of_rules(CELLS)
+    table = of_rules()
     own = np.array([case.own for case in FLOOD.cases])
     heard = np.array([mask_of(case.kinds) for case in FLOOD.cases])
     expected = np.array([case.expected for case in FLOOD.cases])

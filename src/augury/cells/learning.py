@@ -1,8 +1,7 @@
-"""What cells see in traces becomes losses: how often each case occurs, and what its rule says.
+"""What cells see in traces becomes losses.
 
-A network's answer depends on the case alone, so every case is evaluated once and counts as often as
-it was seen: the sum over everything that was seen, without evaluating it. The targets are the rules
-of the cells; a trace only tells which cases occur.
+A network's answer depends on the case alone, so each case is evaluated once and weighted by how
+often it was seen. The targets come from the cells' rules; a trace only tells which cases occur.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from augury.cells.network import CellNetwork, case_logits, expectations
 
 
 class Seen(NamedTuple):
-    """Cases of one cell, as many as there are rows."""
+    """Cases of one cell, one per row."""
 
     cell: Cell
     own: Tensor
-    """(row,) own bits; of a choice nothing but the number of rows counts."""
+    """(row,) own bits; for a choice only the number of rows matters."""
     kind: Tensor | None = None
-    """(row, place) messages; −1 fills a row up."""
+    """(row, place) messages; −1 is padding."""
 
 
 class Tallied(Protocol):
@@ -45,9 +44,10 @@ def learn(
     names: Mapping[str, Mapping[str, str]],
     tally: Tallied,
 ) -> None:
-    """Add up the losses of a network on all that its cells saw.
+    """Add up the losses of a network on everything that its cells saw.
 
-    `names[cell][output]` is the term of the loss that an output counts for; of a choice "".
+    `names[cell][output]` is the term of the loss to which an output contributes; the output of a
+    choice is "".
     """
     counts: dict[Cell, Tensor] = {}
     scores: dict[Cell, Tensor] = {}
@@ -82,7 +82,7 @@ def _counts(seen: Seen) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _case_numbers(cell: Cell) -> Tensor:
-    """(own, set): the number of each case; −1, which nothing that was seen may be, for no case."""
+    """(own, set): the number of each case; −1 for those that never occur."""
     numbers = torch.full(cell.shape[:2], -1, dtype=torch.int64, device="cpu")
     for number, case in enumerate(cell.cases):
         numbers[case.own, mask_of(case.kinds)] = number

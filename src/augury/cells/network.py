@@ -1,8 +1,8 @@
-"""Cells become a network: a small module for each, of the shape that its messages ask for.
+"""Cells become a network: one small module each, shaped by how its messages join.
 
-Bits go in, real numbers are computed from them, and what comes out are the signs of these, or the
-place of the largest; nothing continuous is kept. Messages are joined by the maximum, so a module's
-decision depends on which kinds of message arrive, not on how many: `Cell.cases` are all there are.
+Bits go in, real numbers are computed from them, and only their signs, or the place of the largest,
+come out; nothing continuous is kept. Messages are joined by the maximum, so a module's decision
+depends on which kinds of message arrive, not on how many: `Cell.cases` are all there are.
 
 Leading axes `…` are for ensembles, whose weights are stacked (see `neural.layers`). Modules compute
 in the type of their own weights, whatever PyTorch's default is.
@@ -43,7 +43,7 @@ class Point(nn.Module):
 class Gathering(nn.Module):
     """set: head([x, σ(J [x, m])]), where x = σ(E own) and m = max σ(M [x, σ(K kind)]).
 
-    The maximum is over the kinds that are heard: messages of one kind are equal, so each is sent
+    The maximum is over the kinds that are heard: messages of one kind are equal and are computed
     once. σ is the leaky ReLU.
     """
 
@@ -100,11 +100,11 @@ MODULES: dict[str, Callable[[Cell, int], nn.Module]] = {
     "set": Gathering,
     "choice": Choosing,
 }
-"""By the way in which a cell's messages join."""
+"""By how a cell's messages join."""
 
 
 class CellNetwork(nn.ModuleDict):
-    """A module for each cell, by its name; `bits` is the width of the integers it was made for."""
+    """A module for each cell, by name; `bits` is the width of the integers that it is made for."""
 
     def __init__(self, cells: Sequence[Cell], hidden: int, bits: int) -> None:
         super().__init__({cell.name: MODULES[cell.joins](cell, hidden) for cell in cells})
@@ -112,16 +112,16 @@ class CellNetwork(nn.ModuleDict):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights."""
+        """That of the weights."""
         return next(self.parameters()).dtype
 
     @property
     def device(self) -> torch.device:
-        """Of the weights."""
+        """That of the weights."""
         return next(self.parameters()).device
 
     def weights_to_dict(self) -> dict[str, Any]:
-        """Return the weights as JSON can hold them: every float32 is a decimal exactly."""
+        """Return the weights for JSON: a float32 is written exactly."""
         return {name: weight.tolist() for name, weight in self.state_dict().items()}
 
 
@@ -140,7 +140,7 @@ def case_logits(network: CellNetwork, cell: Cell) -> Tensor:
 
 @lru_cache(maxsize=64)
 def _case_inputs(cell: Cell, device: torch.device) -> tuple[Tensor, ...]:
-    """Return what a module is asked about all cases: see the `forward` of each."""
+    """Return the inputs of a module that make up all cases; see the `forward` of each."""
     if cell.joins == "choice":
         return tuple(torch.tensor([case.kinds for case in cell.cases], device=device).T)
     own = torch.tensor([case.own for case in cell.cases], device=device)
@@ -157,7 +157,7 @@ def expectations(cell: Cell, device: torch.device) -> Tensor:
 
 @inference()
 def compiled(network: CellNetwork) -> Table:
-    """Run a network on every case of its cells, and keep what it decided."""
+    """Return the table of a network's decisions in every case of its cells."""
     entries: dict[str, Entries] = {}
     for cell in network.cells:
         if cell.joins == "choice":
@@ -173,7 +173,7 @@ def compiled(network: CellNetwork) -> Table:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A network as the `Decider` of its cells: evaluated anew at every question."""
+    """A network as the `Decider` of its cells, evaluated anew for every question."""
 
     network: CellNetwork
 

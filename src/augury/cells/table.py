@@ -1,14 +1,13 @@
-"""What was decided in every case of some cells becomes a `Table`, which decides by looking up.
+"""The decisions in every case of some cells become a `Table`, which decides by looking them up.
 
-A table is filled by whoever decides: a network (`network.compiled`) or the rules themselves
-(`Table.of_rules`). It needs neither PyTorch nor the network any more, and holds every decision that
-a network can make. The three questions, one for each way in which messages join, are those that a
-network answers too (`network.Evaluated`), so whatever runs on cells runs on either.
+A network fills it (`network.compiled`). It holds every decision that the network can make, and
+needs neither it nor PyTorch any more. A network answers the same three questions, one for each way
+in which messages join (`network.Evaluated`), so whatever runs on cells runs on either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,11 +18,11 @@ from augury.cells.cell import Cell, Entries
 
 Numbers = npt.NDArray[np.integer[Any]]
 Said = npt.NDArray[Any]
-"""Numbers of which only the sign counts, or the order: a positive one is a 1."""
+"""Numbers of which only the sign matters (positive is 1), or the order."""
 
 
 class Decider(Protocol):
-    """Decides the cases of cells, many at once."""
+    """Decides cases of cells, many at once."""
 
     def points(self, cell: Cell, own: Numbers, /) -> Said:
         """(point,) own bits → (point, output)."""
@@ -42,20 +41,15 @@ class Decider(Protocol):
 class Table:
     """The decisions on every case of some cells, by the cell's name; see `Cell.shape`.
 
-    Of a choice: the rank of each kind, the highest is chosen; equal scores share a rank.
+    For a choice: the rank of each kind, of which the highest is chosen; equal scores share a rank.
     """
 
     cells: tuple[Cell, ...]
     entries: Mapping[str, Entries]
 
-    @classmethod
-    def of_rules(cls, cells: Sequence[Cell]) -> Table:
-        """The truth."""
-        return cls(tuple(cells), {cell.name: cell.truth for cell in cells})
-
     @property
     def num_cases(self) -> int:
-        """How many decisions there are, each counted once."""
+        """The number of decisions."""
         return sum(len(case.expected) for cell in self.cells for case in cell.cases)
 
     def differences(self) -> list[str]:
@@ -75,13 +69,13 @@ class Table:
         return self.entries[cell.name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the table for JSON."""
         return {cell.name: self.entries[cell.name].tolist() for cell in self.cells}
 
 
 def sets_of(kind: Numbers, start: Numbers) -> Numbers:
     """Return the set of kinds in each segment `kind[start[s] : start[s + 1]]`; none is empty."""
-    # A set is the OR of its kinds: it does not count them.
+    # A set is the OR of its kinds.
     return np.bitwise_or.reduceat(1 << kind, start[:-1])
 
 

@@ -28,15 +28,15 @@ class Arcs(NamedTuple):
     start: Any
     """(node + 1,): where the arcs of each node start among these."""
     level_of: Any
-    """(node,): its level in the present search, plus a base that no other search shares."""
+    """(node,): its level in the current search, plus a base unique to that search."""
     queue: Any
     entry: Any
-    """(node,): the arc into the sink that the subtree of a child of the source was given, or −1."""
+    """(node,): the arc into the sink chosen for the subtree of a child of the source, or −1."""
 
 
 @compiled
 def weight_of(number: int, arc: int) -> np.int64:
-    """As `ties.mixed`."""
+    """Return the weight of an arc, as `ties.mixed` does."""
     word = ((np.uint64(arc) << TWENTY) + np.uint64(number)) * MULTIPLIER
     word = (word ^ (word >> HALF)) * MULTIPLIER
     return np.int64((word >> HALF) % MAX_WEIGHT) + 1
@@ -68,9 +68,9 @@ def push_flows(arcs: Arcs, arc_start: Any, source: Any, sink: Any, rounds: Any) 
 
 @compiled
 def _search_arcs(arcs: Arcs, ends: Any, base: int) -> int:
-    """Set the levels of nodes; return that of the nodes before the sink, −1 if it is not reached.
+    """Set the levels of nodes; return that of the nodes before the sink, −1 if it is unreached.
 
-    Levels of one network stay below those of its next search, and networks share no node.
+    A network's levels stay below those of its next search, and networks share no node.
     """
     arcs.queue[0] = ends[0]
     arcs.level_of[ends[0]] = base
@@ -95,7 +95,7 @@ def _search_arcs(arcs: Arcs, ends: Any, base: int) -> int:
 
 @compiled
 def _best_arc(arcs: Arcs, node: int, level: int, first: int, number: int) -> int:
-    """The usable arc into the node from this level: least weight, the lowest among equals."""
+    """Return the node's usable arc of least weight from this level, the lowest among equals."""
     chosen, least = -1, MAX_WEIGHT + ONE
     for j in range(arcs.start[node], arcs.start[node + 1]):
         arc = arcs.order[j] ^ 1
@@ -108,7 +108,7 @@ def _best_arc(arcs: Arcs, node: int, level: int, first: int, number: int) -> int
 
 @compiled
 def _augment_arcs(arcs: Arcs, ends: Any, base: int, level: int, number: int) -> None:
-    """Send what each path can carry; the sink's own choice comes first, then the lowest arcs."""
+    """Push what each path can carry; the sink's own choice comes first, then the lowest arcs."""
     _, sink, first = ends
     own = _best_arc(arcs, sink, base + level, first, number)
     num_roots = 0
@@ -131,7 +131,7 @@ def _augment_arcs(arcs: Arcs, ends: Any, base: int, level: int, number: int) -> 
             amount = min(amount, arcs.residual[arc])
         arc = entry
         for step in range(level - 1, -2, -1):
-            # Look up the arc before this one while the residuals are still those of the search.
+            # Find the arc before this one while the residuals are still those of the search.
             before = np.int64(-1)
             if step >= 0:
                 before = np.int64(_best_arc(arcs, arcs.sender[arc], base + step, first, number))

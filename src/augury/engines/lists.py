@@ -11,7 +11,7 @@ from augury.engines.words import ONE, compiled, lowest, offset_of, turn
 
 @compiled
 def count_edges(adjacency: Any, degree: Any) -> None:
-    """(row, right) bytes of 0 and 1 → the sum of each row."""
+    """(row, right) bytes of 0 and 1 → the sum of each row, in `degree`."""
     for row in range(len(adjacency)):
         total = np.int64(0)
         for v in range(adjacency.shape[1]):
@@ -21,9 +21,9 @@ def count_edges(adjacency: Any, degree: Any) -> None:
 
 @compiled
 def list_edges(words: Any, num_left: int, num_right: int, indices: Any) -> None:
-    """(row, word) of eight bytes each, 0 or 1 → the columns of each row, in order.
+    """(row, word), each of eight bytes of 0 and 1 → the columns of each row, in order.
 
-    Rows of graph g count columns from `g * num_right` on: graphs side by side.
+    Columns of graph g are numbered from `g * num_right` on: graphs lie side by side.
     """
     place = 0
     for row in range(len(words)):
@@ -37,7 +37,7 @@ def list_edges(words: Any, num_left: int, num_right: int, indices: Any) -> None:
 
 
 class Lists(NamedTuple):
-    """Graphs side by side as lists, and what is known of their nodes."""
+    """Graphs side by side as lists, and the state of their nodes."""
 
     indptr: Any
     """(row + 1,): where the columns of each row start."""
@@ -52,15 +52,15 @@ class Lists(NamedTuple):
     mate_of: Any
     """(column,): its row or −1."""
     level_of: Any
-    """(row,): its level in the present search, plus a base that no other search shares."""
+    """(row,): its level in the current search, plus a base unique to that search."""
     seen: Any
     """(column,): the base of the last search that reached it."""
     best: Any
-    """(row,): the lowest column of a free row's subtree; −1 between rounds."""
+    """(row,): the lowest column in a free row's subtree; −1 between rounds."""
     free_rows: Any
     free_columns: Any
     queue: Any
-    """Rows in the order of their levels, then free rows whose subtrees hold a path."""
+    """Rows by level during a search; afterwards free rows whose subtrees hold a path."""
     hits: Any
     """Free columns at the sink's level."""
 
@@ -92,7 +92,7 @@ def transpose(indptr: Any, indices: Any, start: Any, rows: Any) -> None:
         start[indices[k] + 2] += 1
     for v in range(2, len(start)):
         start[v] += start[v - 1]
-    # Now start[v + 1] is where column v starts, and is moved to its end while that is filled.
+    # Now start[v + 1] is where column v starts; filling the column moves it to its end.
     for u in range(len(indptr) - 1):
         for k in range(indptr[u], indptr[u + 1]):
             place = start[indices[k] + 1]
@@ -102,7 +102,7 @@ def transpose(indptr: Any, indices: Any, start: Any, rows: Any) -> None:
 
 @compiled
 def match_lists(lists: Lists, left_start: Any, right_start: Any, rounds: Any) -> None:
-    """Match graphs of any size that lie side by side; each is run as if it were alone.
+    """Match graphs of any size that lie side by side; each is run as if alone.
 
     Args:
         lists: the graphs, the columns of a row in any order; `mates` gets the answer.
@@ -129,16 +129,16 @@ def match_lists(lists: Lists, left_start: Any, right_start: Any, rounds: Any) ->
             _augment_lists(lists, num_hits, base, level, (low, high - low, first, shift))
             num_rows = _still_free(lists.free_rows, num_rows, lists.mates)
             num_columns = _still_free(lists.free_columns, num_columns, lists.mate_of)
-            base, least = base + level + 2, level  # above all that this search has set
+            base, least = base + level + 2, level  # above everything that this search has set
             number += 1
         rounds[graph] = number
 
 
 @compiled
 def _match_neighbours(lists: Lists, low: int, high: int, first: int, last: int) -> Any:
-    """All rounds of paths of three arcs; returns their number and that of the free columns left.
+    """Run all rounds of paths of three arcs; return their number and that of the free columns left.
 
-    Meanwhile the level of a row is 0 if it is free, or 1 + the round in which it was matched.
+    Meanwhile a row's level is 0 if it is free, or 1 + the round in which it was matched.
     """
     num_pending, num_columns, number = 0, 0, 0
     for v in range(first, last):
@@ -152,7 +152,7 @@ def _match_neighbours(lists: Lists, low: int, high: int, first: int, last: int) 
             v = lists.free_columns[k]
             offset = low + offset_of((v - first) % (high - low), shift, high - low)
             u = _free_neighbour(lists, v, offset, number)
-            if u < 0:  # and never again, for free rows only get fewer
+            if u < 0:  # never again: free rows only get fewer
                 lists.hits[num_columns] = v
                 num_columns += 1
             elif lists.level_of[u] == 0:
@@ -172,7 +172,7 @@ def _match_neighbours(lists: Lists, low: int, high: int, first: int, last: int) 
 
 @compiled
 def _free_neighbour(lists: Lists, v: int, offset: int, number: int) -> int:
-    """The row that column v prefers among those that were free when the round began, or −1."""
+    """Return the row that column v prefers among those free when the round began, or −1."""
     chosen = -1
     for j in range(lists.start[v], lists.start[v + 1]):
         u = lists.rows[j]
@@ -186,7 +186,7 @@ def _free_neighbour(lists: Lists, v: int, offset: int, number: int) -> int:
 
 @compiled
 def _adjacent_columns(lists: Lists, num_columns: int, level: int) -> int:
-    """Put the free columns with a neighbour at this level among the hits; return their number."""
+    """Collect the free columns with a neighbour at this level in `hits`; return their number."""
     num_hits = 0
     for k in range(num_columns):
         v = lists.free_columns[k]
@@ -207,7 +207,7 @@ def _search_lists(lists: Lists, num_rows: int, num_columns: int, base: int, leas
     head, tail, level, num_hits = 0, num_rows, 0, 0
     while head < tail:
         if level >= least and num_columns < tail - head:
-            # Few columns are free: to ask them first may save the widest level.
+            # Few columns are free: asking them first may save the widest level.
             num_hits = _adjacent_columns(lists, num_columns, base + level)
             if num_hits:
                 return level, num_hits
@@ -235,7 +235,10 @@ def _search_lists(lists: Lists, num_rows: int, num_columns: int, base: int, leas
 
 @compiled
 def _predecessor(lists: Lists, v: int, level: int, place: Any) -> int:
-    """The row of this level that column v prefers; `place` is (first row, rows, …, turn)."""
+    """Return the row of this level that column v prefers.
+
+    `place` is (first row, number of rows, first column, turn).
+    """
     low, num_left, first, shift = place
     offset = low + offset_of((v - first) % num_left, shift, num_left)
     chosen = -1

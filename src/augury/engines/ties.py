@@ -1,16 +1,16 @@
 """A round and an arc become a weight: the tie-breaks of the compiled engines.
 
-A network takes any weights from 1 to 15, and `ford_fulkerson` draws them at random. That alone
-would cost more than a compiled search, so the compiled engines use weights that are a fixed
-function of arc and round. `ford_fulkerson` takes the same ones (`Settings.weights`), and then the
-network itself makes the same decisions, which is how the engines are tested.
+A network takes any weights from 1 to 15, and `ford_fulkerson` draws them at random. Drawing would
+cost more than a compiled search, so the compiled engines use a fixed function of arc and round.
+Given the same weights (`Settings.weights`), `ford_fulkerson` makes the network take the same
+decisions, which is how the engines are tested.
 
 Matchings: column v prefers row `offset = (v + turn) mod rows` and those after it (weight 1) to
-those before it (weight 2); all other arcs weigh 1. Equal weights leave the choice to the network's
-own rule, the lowest arc. So different columns prefer different rows, and a search finds many
-disjoint paths where equal weights would send all columns to row 0.
+those before it (weight 2); all other arcs weigh 1. Ties fall to the lowest arc, by the network's
+own rule. So different columns prefer different rows, and a search finds many disjoint paths where
+equal weights would send all columns to row 0.
 
-Flows: a mixture of the bits of arc and round.
+Flows: a hash of arc and round.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from augury.classical.ford_fulkerson import MAX_WEIGHT, WeightArray
 from augury.classical.graph import WideArray
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio: multiplication by it spreads neighbouring numbers apart."""
+"""2^64 over the golden ratio: multiplying by it spreads neighbouring numbers apart."""
 
 
 def turn(number: int, num_left: int) -> int:
-    """By how many rows the preferences of all columns have turned in this round."""
-    # Five eighths, about the golden ratio: consecutive rounds start far from each other.
+    """Return by how many rows all preferences are rotated in this round."""
+    # About the golden ratio, so that consecutive rounds start far apart.
     return (number * (num_left * 5 // 8 + 1)) % num_left if num_left else 0
 
 
 def turning_weights(batch: Batch, number: int) -> WeightArray:
-    """The weights of a round for networks made by `FlowNetwork.from_bipartite`."""
+    """Return the weights of a round for networks made by `FlowNetwork.from_bipartite`."""
     _, start = batch.by_sender
     num_left = start[batch.source + 1] - start[batch.source]
     rows = np.maximum(num_left, 1)
     shift = np.array([turn(number, count) for count in rows.tolist()], np.int64)
-    # What each column prefers is worked out once a node, not once an arc.
+    # Preferences are computed per node, not per arc.
     graph = batch.node_graph
     place = np.arange(batch.num_nodes) - batch.node_start[graph] - 1
     column = place - num_left[graph]
-    # Only columns, and the sink, have an offset; only rows come before it, for it is one of them.
+    # Only columns and the sink have an offset, and only rows lie below it.
     offset = np.where(column >= 0, (column % rows[graph] + shift[graph]) % rows[graph], -1)
     place, offset = place.astype(np.int32), offset.astype(np.int32)
     return (place[batch.sender] < offset[batch.receiver]).view(np.uint8) + np.uint8(1)
 
 
 def mixed(number: int, arc: WideArray) -> WideArray:
-    """The weight of arcs, by their numbers within their graph: 1..15."""
+    """Return the weights, 1..15, of arcs by their numbers within their graph."""
     word = (arc.astype(np.uint64) << np.uint64(20)) + np.uint64(number)
     word = word * MULTIPLIER
     word = (word ^ (word >> np.uint64(32))) * MULTIPLIER
@@ -56,6 +56,6 @@ def mixed(number: int, arc: WideArray) -> WideArray:
 
 
 def mixed_weights(batch: Batch, number: int) -> WeightArray:
-    """The weights of a round for any networks."""
+    """Return the weights of a round for any networks."""
     arc = np.arange(batch.num_arcs) - batch.arc_start[batch.arc_graph]
     return mixed(number, arc).astype(np.uint8)

@@ -39,7 +39,7 @@ turn = compiled(ties.turn)
 
 @intrinsic
 def _lowest(typing: Any, word: Any) -> Any:
-    """The place of the lowest set bit of a word that is not 0."""
+    """Return the place of the lowest set bit of a word that is not 0."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, True))
@@ -47,19 +47,19 @@ def _lowest(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), code
 
 
-lowest: Any = _lowest  # its arguments are one fewer than those of the function that makes it
+lowest: Any = _lowest  # numba adds the first argument
 
 
 @compiled
 def offset_of(column: int, shift: int, num_left: int) -> int:
-    """The row that a column likes best; `column` is taken modulo the rows, `shift` is below."""
+    """Return the row that a column prefers; both arguments are less than the number of rows."""
     offset = column + shift
     return offset - num_left if offset >= num_left else offset
 
 
 @compiled
 def chosen_bit(rows: np.uint64, offset: int) -> np.uint64:
-    """The lowest of these rows from `offset` on, or else the lowest of all; there is one."""
+    """Return the lowest of these rows from `offset` on, or else the lowest; they are not empty."""
     later = rows & (ALL << np.uint64(offset))
     return lowest(later if later else rows)
 
@@ -71,7 +71,7 @@ def pack_columns(rows: Any, columns: Any, octet: Any) -> None:
     for v in range(num_right):
         columns[v] = ZERO
     for first in range(0, num_left, 8):
-        # Eight rows become one byte of each column: every line is a loop over bytes in a row.
+        # Eight rows become one byte of each column; the inner loops run over contiguous bytes.
         for v in range(num_right):
             octet[v] = 0
         for u in range(min(first + 8, num_left) - 1, first - 1, -1):
@@ -82,16 +82,16 @@ def pack_columns(rows: Any, columns: Any, octet: Any) -> None:
 
 
 class Words(NamedTuple):
-    """One graph as words, and what is known of its nodes."""
+    """One graph as words, and the state of its nodes."""
 
     columns: Any
     """(right,): the rows of each column."""
     likes: Any
-    """(right,): the number of each column modulo the rows."""
+    """(right,): the number of each column modulo the number of rows."""
     mate_bit: Any
     """(right,): the row of each matched column; 0 for a free one."""
     levels: Any
-    """(left + 2,): the rows first reached at each level of the present search."""
+    """(left + 2,): the rows first reached at each level of the current search."""
     free: Any
     """(2,): the free rows, the free columns."""
     octet: Any
@@ -99,7 +99,7 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, num_left: int, num_right: int) -> Words:
-        """Allocate; what is allocated in compiled code takes long to compile."""
+        """Allocate: here, because allocations in compiled code take long to compile."""
         likes = np.arange(num_right) % max(num_left, 1)
         columns, mate_bit = np.zeros((2, num_right), np.uint64)
         levels, free = np.zeros(num_left + 2, np.uint64), np.zeros(2, np.uint64)
@@ -152,7 +152,7 @@ def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
 
 @compiled
 def _match_adjacent(columns: Any, likes: Any, free: Any, mate: Any, mate_bit: Any) -> int:
-    """All rounds of paths of three arcs: every free column chooses a free row, first come."""
+    """Run all rounds of paths of three arcs: free columns choose free rows, in order."""
     num_left = len(mate)
     number = 0
     free_rows, free_columns = free[0], free[1]
@@ -165,7 +165,7 @@ def _match_adjacent(columns: Any, likes: Any, free: Any, mate: Any, mate_bit: An
             end = pending & (ZERO - pending)
             pending ^= end
             rows = columns[v] & free_rows  # those that were free when the round began
-            if rows:  # or else never again, for free rows only get fewer
+            if rows:  # otherwise never again: free rows only get fewer
                 u = chosen_bit(rows, offset_of(likes[v], shift, num_left))
                 bit = ONE << u
                 if taken & bit:
@@ -209,7 +209,7 @@ def _search_words(columns: Any, mate_bit: Any, free: Any, least: int, levels: An
 
 @compiled
 def _winners(words: Words, mate: Any, level: int, shift: int, hits: np.uint64) -> np.uint64:
-    """Keep the first of each free row's columns, and take both from the free ones."""
+    """Keep the first column of each free row's subtree; neither is free any more."""
     winners, roots = ZERO, ZERO
     while hits:
         end = hits & (ZERO - hits)

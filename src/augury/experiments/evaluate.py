@@ -102,7 +102,7 @@ def _model(path: Path, device: str) -> Model:
     seed = int(loaded.provenance.get("seed", 0))
     epoch = int(loaded.provenance.get("epoch", NO_EPOCH))
     executor = executor_of(loaded.network.to(device), device)
-    return Model(loaded.config.name, seed, executor, loaded.weights, epoch, path)
+    return Model(loaded.config.name, seed, executor, loaded.digest, epoch, path)
 
 
 def evaluate(model: Model, condition: Condition, extent: Extent) -> Runs:

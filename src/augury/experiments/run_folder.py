@@ -217,7 +217,7 @@ class RunFolder:
                 continue
             from augury.models.checkpoint import load
 
-            if load(seed.checkpoint(epoch)).weights != digest:
+            if load(seed.checkpoint(epoch)).digest != digest:
                 raise InputError(
                     f"{self.records.path}: these records were made with other weights than those "
                     f"of {seed.checkpoint(epoch)}"

@@ -30,9 +30,9 @@ FORMAT = "augury-checkpoint"
 FORMAT_VERSION = 1
 FIELDS = frozenset({"format", "format_version", "version", "config", "provenance"})
 MAX_BYTES = 256 * 2**20
-"""No network of ours comes near this; a larger file is not one."""
+"""Far more than any network of ours takes."""
 MAX_TENSORS = 10_000
-"""The networks have some thirty; for each one the library takes its time."""
+"""Our networks have about thirty; the library spends time on each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,12 @@ class Checkpoint:
     config: Config
     provenance: dict[str, Any]
     """How it was trained: seed, epoch, version, commit, device, scores."""
-    weights: str = ""
-    """Which weights: the start of a digest of all of them, whatever else the file says."""
+    digest: str = ""
+    """The start of a digest of the weights alone, whatever else the file says."""
 
 
 def save(path: Path, state: dict[str, Tensor], config: Config, provenance: dict[str, Any]) -> None:
-    """Write the file, all of it or nothing."""
+    """Write a checkpoint atomically."""
     metadata = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
@@ -60,22 +60,22 @@ def save(path: Path, state: dict[str, Tensor], config: Config, provenance: dict[
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write a safetensors file atomically, with a digest of all that it holds."""
+    """Write a safetensors file atomically, with a digest of its contents."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     metadata = metadata | {"digest": _digest(tensors, metadata)}
     write_bytes(path, _ordered(safetensors.torch.save(tensors, metadata)))
 
 
 def _ordered(data: bytes) -> bytes:
-    """Sort the header of a safetensors file: the library writes its texts in random order."""
+    """Sort the header of a safetensors file: the library writes metadata in random order."""
     (length,) = struct.unpack("<Q", data[:8])
     header = json.dumps(json.loads(data[8 : 8 + length]), sort_keys=True).encode()
-    header += b" " * (-len(header) % 8)  # the numbers start at a multiple of 8 bytes
+    header += b" " * (-len(header) % 8)  # tensors start at a multiple of 8 bytes
     return struct.pack("<Q", len(header)) + header + data[8 + length :]
 
 
 def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
-    """Return a number that changes with any weight or text, so that damage does not go unseen."""
+    """Return a digest of every weight and text, by which damage is detected."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -84,28 +84,23 @@ def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file that takes its name only once all of it is written."""
+    """Write a file atomically."""
     with atomic_file(path) as file:
         file.write(data)
 
 
-def read_tensors(path: Path, most: int | None = None) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read a safetensors file of at most so many bytes, and its metadata without the digest.
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Read a safetensors file, and its metadata without the digest.
 
     Raises:
-        InputError: there is no such file, it is not a whole safetensors file, or it is damaged.
+        InputError: the file is missing, truncated, damaged, or not in this format.
     """
-    return parse_tensors(path, read_bytes(path, most))
+    return _parse_tensors(path, _read_bytes(path))
 
 
-def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """Read a file of at most so many bytes.
-
-    Raises:
-        InputError: there is no such file, or it is larger.
-    """
+def _read_bytes(path: Path, most: int | None = None) -> bytes:
     try:
-        if path.is_char_device() or path.is_fifo():  # these might never end
+        if path.is_char_device() or path.is_fifo():  # reading these may never end
             raise InputError(f"{path}: this is not a file")
         if most is not None and path.stat().st_size > most:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes are too many for a checkpoint")
@@ -114,31 +109,27 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def parse_tensors(path: Path, data: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Take a safetensors file apart, as `read_tensors` does; errors name the path."""
+def _parse_tensors(path: Path, data: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Parse a safetensors file and check its digest; errors name the path."""
     try:
         header = _header(data)
         tensors = safetensors.torch.load(data)
         metadata = header.get("__metadata__") or {}
-    except (
-        safetensors.SafetensorError,
-        struct.error,
-        ValueError,
-        KeyError,
-        RecursionError,
-    ) as error:
-        if isinstance(error, InputError):
-            raise
+    except _UNREADABLE:
         raise InputError(f"{path}: this is not a whole safetensors file") from None
     texts = {str(key): str(value) for key, value in metadata.items()}
-    digest = texts.pop("digest", None)  # files from before there was one have none
+    digest = texts.pop("digest", None)  # old files have none
     if digest is not None and digest != _digest(tensors, texts):
         raise InputError(f"{path}: this file is damaged; its digest is not that of its contents")
     return tensors, texts
 
 
+_UNREADABLE = safetensors.SafetensorError, struct.error, ValueError, KeyError, RecursionError
+"""What parsing a file that is not a whole safetensors file can raise."""
+
+
 def _header(data: bytes) -> dict[str, Any]:
-    """Return the header of a safetensors file; refuse one that would keep the library busy."""
+    """Return the header of a safetensors file; refuse one with too many tensors."""
     (length,) = struct.unpack("<Q", data[:8])
     text = data[8 : 8 + length]
     header = json.loads(text) if text.count(b"data_offsets") <= MAX_TENSORS else None
@@ -148,21 +139,20 @@ def _header(data: bytes) -> dict[str, Any]:
 
 
 MODELS = Path(__file__).parent
-"""The checkpoints that come with the package …"""
+"""The folder of the shipped checkpoints."""
 DIGESTS = {
     "discrete": "5ae019d18f02dfdbe098ee0c4dc75d7c45e520caab5da2072c1d0a832a2aef3b",
     "paper-mpnn": "e3da8d10b7ae5b14954b178b5c665bcd67db0d71c1eb05f2169d79bfdee02f8f",
     "paper-pna": "ee75d7df5949b74423c7bad3a4d2755ad5672886f6c119c5e91e461133d62a5b",
     "paper-pna-nostd": "bf7db675718ac3b169a4110f7de3e50b89a4eea67377ebe2e0c903d78ce092be",
 }
-"""… and the SHA-256 of each file, so that one that was exchanged does not go unseen."""
+"""The SHA-256 of each shipped file: a swapped one is detected."""
 
 
 def find(name: str) -> Path:
-    """Return the file of a checkpoint: the name of a shipped one, or a path.
+    """Return the file of a checkpoint, by the name of a shipped one or by path.
 
-    The name goes first: what lies in the folder where one happens to be, such as a run folder
-    called discrete, does not take the place of the network of that name; ./discrete is a path.
+    Shipped names take precedence over local files: ./discrete is a path, discrete never is.
 
     Raises:
         InputError: there is neither.
@@ -175,7 +165,7 @@ def find(name: str) -> Path:
             f"{name}: this is a folder, and one network is wanted, such as "
             f"{os.path.join(name, 'seed-0', 'best.safetensors')}"
         )
-    if os.path.exists(name):  # unlike Path's, also False for what no path can be
+    if os.path.exists(name):  # unlike Path.exists, False for what cannot be a path
         return Path(name)
     raise InputError(
         f"{name}: there is no such checkpoint or run folder, nor is it one of {', '.join(named)}"
@@ -183,7 +173,7 @@ def find(name: str) -> Path:
 
 
 def shipped() -> dict[str, Path]:
-    """Return the files of the checkpoints that come with Augury, by name."""
+    """Return the files of the shipped checkpoints, by name."""
     return {path.stem: path for path in sorted(MODELS.glob("*.safetensors"))}
 
 
@@ -191,7 +181,7 @@ def shipped() -> dict[str, Path]:
 def shipped_network() -> tuple[Any, str]:
     """Load the discrete network that comes with the package, and the digest of its weights."""
     loaded = load(find("discrete"))
-    return loaded.network, loaded.weights
+    return loaded.network, loaded.digest
 
 
 def load(path: str | Path) -> Checkpoint:
@@ -201,21 +191,20 @@ def load(path: str | Path) -> Checkpoint:
         InputError: the file is foreign, damaged, or made by a newer version.
     """
     path = Path(path)
-    return parse(path, read_bytes(path, MAX_BYTES))
+    return _parse(path, _read_bytes(path, MAX_BYTES))
 
 
 def load_once(path: Path) -> Checkpoint:
-    """Read a checkpoint; the same one, never to be changed, whenever the file holds the same.
+    """Read a checkpoint, or return the one already read if the file is unchanged; do not modify it.
 
     Raises:
         InputError: see `load`.
     """
-    return _parsed_once(path, read_bytes(path, MAX_BYTES))
+    return _parsed_once(path, _read_bytes(path, MAX_BYTES))
 
 
-def parse(path: Path, data: bytes) -> Checkpoint:
-    """Check what was read from a path and make it a checkpoint; see `load`."""
-    tensors, metadata = parse_tensors(path, data)
+def _parse(path: Path, data: bytes) -> Checkpoint:
+    tensors, metadata = _parse_tensors(path, data)
     digest = DIGESTS.get(path.stem) if path.parent == MODELS else None
     if digest is not None and hashlib.sha256(data).hexdigest() != digest:
         raise InputError(f"{path}: this is not the checkpoint that came with Augury")
@@ -233,7 +222,7 @@ def parse(path: Path, data: bytes) -> Checkpoint:
     try:
         config = from_dict(json.loads(metadata["config"]))
         provenance = dict(json.loads(metadata["provenance"]))
-        # Shapes alone: a file may claim any width.
+        # Shapes only: a file may claim any width, and weights of that size need not fit in memory.
         claimed = make_network(config.network, device="meta").state_dict()
     except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
         raise InputError(
@@ -245,8 +234,8 @@ def parse(path: Path, data: bytes) -> Checkpoint:
     return Checkpoint(network.eval(), config, provenance, _digest(tensors, {})[:12])
 
 
-_parsed_once = lru_cache(maxsize=8)(parse)
-"""By path and content: a path alone is another file in another folder, or after another minute."""
+_parsed_once = lru_cache(maxsize=8)(_parse)
+"""Keyed by path and content: a path may be relative, and a file may change."""
 
 
 def _check_weights(path: Path, expected: dict[str, Tensor], tensors: dict[str, Tensor]) -> None:

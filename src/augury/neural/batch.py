@@ -1,9 +1,9 @@
 """Traces become tensors to learn from; the answer enters here and nowhere else.
 
-Every round of a trace is a sample, the last one without a path too. A search ends with a step in
-which nothing changes: that is what the network is to notice, so a sample has one step more than its
-trace has changes, but never more than |V| − 1. Samples of a batch are sorted, longest first, so
-that the graphs that still run are a prefix of the batch (see `Wiring.first`).
+Every round of a trace is a sample, including the last one, without a path. A search ends with a
+step in which nothing changes, which the network has to notice: so a sample has one step more than
+its trace has changes, but at most |V| − 1. Samples of a batch are sorted, longest first, so that
+the graphs that still run are a prefix of the batch (see `Wiring.first`).
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from augury.neural.wiring import Walks, Wiring
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """All steps of a batch at once: a row for each step and each node that takes part in it."""
+    """All steps of a batch at once: one row per step and node that takes part in it."""
 
     wiring: Wiring
     """The graphs of step 1, then those of step 2, and so on."""
     place: Tensor
-    """(row,): where the row's targets stand in (step, node) tensors, flattened."""
+    """(row,): the place of the row's targets in flattened (step, node) tensors."""
     last: Tensor
     """(node,): the row of each node's last step."""
     goes_on: Tensor
-    """(graph of `wiring`,): whether the graph takes part in the next step as well."""
+    """(graph of `wiring`,): whether the graph takes part in the next step too."""
     links: tuple[int, ...]
     """How many links each step has; they are the first ones."""
     counts: Tensor | None = None
@@ -80,7 +80,7 @@ class Rows:
 
     def of_links(self, values: Tensor) -> Tensor:
         """(…, link, k) → (…, link of `wiring`, k)."""
-        if len(set(self.links)) == 1:  # a sum over steps is the gradient, in a fixed order
+        if len(set(self.links)) == 1:  # its gradient is a sum over steps in a fixed order
             copies = values.unsqueeze(-3).expand(*values.shape[:-2], len(self.links), -1, -1)
             return copies.flatten(-3, -2)
         return torch.cat([values[..., :count, :] for count in self.links], dim=-2)
@@ -98,7 +98,7 @@ class SearchBatch:
     distance: Tensor
     """(step, node): the true distance after each step."""
     column: Tensor
-    """(step, node): which of its links a node was reached by; −1 if it was not."""
+    """(step, node): the place of the link by which a node was reached; −1 if it was not."""
     running: tuple[int, ...]
     """How many graphs take part in each step."""
     rows: Rows
@@ -151,7 +151,7 @@ class NetworkLinks:
 
 
 class Samples:
-    """All rounds of some traces, ready to be put together into batches."""
+    """All rounds of some traces, to be combined into batches."""
 
     def __init__(self, traces: Sequence[Trace], config: DataConfig) -> None:
         self.config = config
@@ -172,7 +172,7 @@ class Samples:
         return float(np.concatenate(logs).mean())
 
     def search_batch(self, chosen: Sequence[int], rng: np.random.Generator) -> SearchBatch:
-        """Put the chosen rounds together, and draw a random walk for each."""
+        """Combine the chosen rounds, and draw a random walk for each."""
         samples = [self.samples[i] for i in chosen]
         samples.sort(key=lambda sample: -sample.search_steps)
         steps = [sample.search_steps for sample in samples]
@@ -190,7 +190,7 @@ class Samples:
         )
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
-        """Put the chosen rounds together."""
+        """Combine the chosen rounds."""
         samples = [self.samples[i] for i in chosen]
         samples.sort(key=lambda sample: -sample.reach_steps)
         steps = [sample.reach_steps for sample in samples]
@@ -207,21 +207,21 @@ class Samples:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a network is trained on, and the graphs that choose among its epochs."""
+    """What a network is trained on, and the graphs by which an epoch is chosen."""
 
     train: Samples
     extra: Samples | None
     """Partly matched states, for reachability alone."""
     validation: Samples
     execution: dict[int, list[FlowNetwork]]
-    """Validation graphs to be executed as a whole, by scale."""
+    """Validation graphs for whole executions, by scale."""
 
 
 @cache
 def training_data(
     config: DataConfig, execution_scales: tuple[int, ...], execution_graphs: int, bits: int = 8
 ) -> TrainingData:
-    """Make all data from the seed; graphs for training, validation and execution never mix."""
+    """Make all data from the seed; training, validation and execution have separate graphs."""
     rngs = _streams(config)
 
     def traced(rng: np.random.Generator, networks: list[FlowNetwork]) -> Samples:
@@ -241,13 +241,13 @@ def training_data(
 def execution_data(
     config: DataConfig, scales: tuple[int, ...], count: int
 ) -> dict[int, list[FlowNetwork]]:
-    """Make the validation graphs that are executed, alone."""
+    """Make only the validation graphs that are executed."""
     rng = _streams(config)[3]
     return {scale: _graphs(config, rng, count, scale) for scale in scales}
 
 
 def _streams(config: DataConfig) -> list[np.random.Generator]:
-    """Return the random numbers of training, extra graphs, validation and execution."""
+    """Return the generators of training, extra graphs, validation and execution."""
     return np.random.default_rng(config.seed).spawn(4)
 
 

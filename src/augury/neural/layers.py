@@ -1,9 +1,9 @@
-"""The few layers that the networks consist of, for one network or for a stack of networks at once.
+"""The layers of the networks, for one network or a stack of networks.
 
 A weight is (out, in), or (seed, out, in) in an ensemble; inputs are (…, in), or (seed, …, in).
-Nothing else differs: the same code runs one network on a CPU and ten side by side on a GPU, where
-the small kernels of one would leave the card idle. A layer is made of zeros and takes no random
-number; `draw` gives it its initial values, those of PyTorch's own layers.
+Nothing else differs: the same code runs one network on a CPU and ten side by side on a GPU, which
+the small kernels of one would leave idle. A new layer is all zeros; `draw` gives it the initial
+values of PyTorch's own layers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Linear(nn.Module):
         return product if self.bias is None else product + self.bias
 
     def part(self, x: Tensor, position: int) -> Tensor:
-        """Apply only the columns that meet the input at this position of a concatenation."""
+        """Apply only the columns for the input at this position of a concatenation."""
         return self.columns(x, position * x.shape[-1])
 
     def columns(self, x: Tensor, first: int) -> Tensor:
@@ -97,7 +97,7 @@ class TransformerLayer(nn.Module):
         self.norm_attention, self.norm_out = Norm(hidden), Norm(hidden)
 
     def draw(self, generator: torch.Generator) -> None:
-        """Change what its layers drew to what PyTorch's attention starts from."""
+        """Replace what its layers drew by the initial values of PyTorch's attention."""
         bound = math.sqrt(6 / (4 * self.project.weight.shape[-1]))  # Xavier
         nn.init.uniform_(self.project.weight, -bound, bound, generator)
         for linear in (self.project, self.out):
@@ -121,13 +121,13 @@ class TransformerLayer(nn.Module):
 
 
 def draw(network: nn.Module, generator: torch.Generator) -> None:
-    """Draw the initial weights of all layers, in the order in which they were made."""
+    """Draw the initial weights of all layers, in order of definition."""
 
     def drawn(module: nn.Module) -> None:
         if isinstance(module, Linear | GRU | TransformerLayer):
             module.draw(generator)
 
-    network.apply(drawn)  # the layers within one before that one
+    network.apply(drawn)  # children before their parents
 
 
 def _zeros(*shape: int) -> Tensor:
@@ -135,7 +135,7 @@ def _zeros(*shape: int) -> Tensor:
 
 
 def stack(networks: Sequence[nn.Module], into: nn.Module) -> None:
-    """Give `into` the weights of all these networks, stacked along a new first axis."""
+    """Set the weights of `into` to those of these networks, stacked along a new first axis."""
     states = [network.state_dict() for network in networks]
     for key, _ in list(into.named_parameters()):
         owner, _, name = key.rpartition(".")

@@ -1,8 +1,7 @@
 """A network becomes the subroutines of Ford-Fulkerson, batched over unequal graphs.
 
 The rounds, the judge and the weights belong to `classical.ford_fulkerson`; here the network
-decides. An executor sees the batch, the residual and the weights, and nothing that knows the
-answer.
+decides. An executor sees the batch, the residual and the weights, and never the answer.
 """
 
 from __future__ import annotations
@@ -169,7 +168,7 @@ class NeuralExecutor(Executor):
     def _choices(
         self, state: State, terms: LinkTerms, wiring: Wiring
     ) -> tuple[WideArray, FloatArray]:
-        """Return the arc that each node would choose after this step, and how sure it is."""
+        """Return the arc that each node would choose after this step, and its probabilities."""
         arc = wiring.arc[self.network.best_predecessors(state, terms, wiring)]
         arc[wiring.source] = -1
         scores = self.network.link_scores(state, terms, wiring)
@@ -177,7 +176,7 @@ class NeuralExecutor(Executor):
         return arc.cpu().numpy(), beliefs(*told)
 
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
-        """Encode each different pair of weight and residual once, and look the links up."""
+        """Encode each distinct pair of weight and residual once; links refer to these rows."""
         pairs = np.append(residual * (MAX_WEIGHT + 1) + weights, 0)  # a self loop has neither
         pair, row = fast.distinct(pairs)
         capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
@@ -193,7 +192,7 @@ class NeuralExecutor(Executor):
 
 
 class _Terms(NamedTuple):
-    """Terms of the different kinds of link, and the kind of each link."""
+    """Terms of the distinct kinds of link, and the kind of each link."""
 
     table: LinkTerms
     row: Tensor
@@ -209,8 +208,8 @@ class _Terms(NamedTuple):
 class _Run:
     """The state of a search: the graphs that still run, and what the others ended with.
 
-    `links` are the links that still take part, None for all. Graphs that stopped are dropped once
-    the rest is less than `DROP_BELOW` of what is carried along; until then they are frozen.
+    `links` are the links that still take part, None for all. Stopped graphs are frozen, and dropped
+    once less than `DROP_BELOW` of the graphs still run.
     """
 
     DROP_BELOW = 0.7
@@ -236,11 +235,11 @@ class _Run:
 
     @property
     def ended(self) -> Ended:
-        """What the search left, once no graph runs any more."""
+        """What the search left, once all graphs have stopped."""
         return Ended(self.last_values, State(self.last_encoded, self.last_latent), self.steps)
 
     def advance(self, state: State, values: Tensor, goes_on: Tensor) -> None:
-        """Take over a step where a graph still runs, then see which graphs run on."""
+        """Apply a step to the graphs that still run, then see which ones go on."""
         self.steps += 1
         runs = self.runs[self.wiring.node_graph]
         if bool(self.runs.all()):
@@ -273,12 +272,12 @@ class _Run:
 
 @lru_cache(maxsize=2)
 def wiring_of(batch: Batch, device: torch.device | str) -> Wiring:
-    """A run asks for the wiring of the same batch many times; batches are compared by identity."""
+    """Return the wiring of a batch, cached: a run asks for it many times."""
     return Wiring.of(batch, device)
 
 
 def padded_paths(paths: Paths) -> tuple[WideArray, BoolArray]:
-    """(path, place): the arcs of each path as a row, and which places only fill it up."""
+    """(path, place): the arcs of each path as a row, and which places are padding."""
     lengths = np.diff(paths.start)
     is_padding = np.arange(lengths.max()) >= lengths[:, None]
     arcs = np.zeros(is_padding.shape, np.int64)

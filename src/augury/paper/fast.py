@@ -1,11 +1,11 @@
 """A search of the paper's network becomes one compiled loop on the CPU: the engine `fast`.
 
-It evaluates the same network at each step; what differs is the order of the arithmetic. A graph is
-run to its end before the next one starts, so that its latents stay in the cache, and within a step
-the nodes pass in blocks: two products before the messages, two after them, and everything between
-in one pass. The message is split as in `processors`, links are rows of a table, and PNA's two
-linear layers, between which nothing stands, are multiplied out. Numbers differ from the plain form
-in their last digits; tests hold the decisions equal.
+It evaluates the same network at each step; only the order of the arithmetic differs. Each graph is
+run to its end before the next one starts, so that its latents stay in the cache. Within a step,
+nodes are processed in blocks: two products before the messages, two after them, and everything in
+between in one pass. The message is split as in `processors`, links are rows of a table, and PNA's
+two consecutive linear layers are multiplied out. Numbers differ from the plain form in their last
+digits; tests compare the decisions.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor
 class Recipe(NamedTuple):
     """The weights of one kind of search, in the order in which a step uses them, transposed.
 
-    They are made of the network's parameters by PyTorch, so gradients lead back to those.
+    PyTorch makes them from the network's parameters, so gradients lead back to these.
     """
 
     inputs: Tensor
     """(value, K): what each integer adds to a node's encoding."""
     of_latent: Tensor
-    """(K, 4 K): the latent's parts of the GRU's three gates and of the encoding."""
+    """(K, 4 K): the latent's part of the GRU's three gates and of the encoding."""
     of_encoded: Tensor
     """(K, 3 K): receiver's and sender's part of a message, and the node's part of its update."""
     of_heard: Tensor
-    """(statistics * K, scalers * K): the update from what a node hears, a part for each scaler."""
+    """(statistics * K, scalers * K): the update from what a node hears, one part per scaler."""
     of_updated: Tensor
-    """(K, 3 K): the update's parts of the GRU's gates."""
+    """(K, 3 K): the update's part of the GRU's gates."""
     outputs: Tensor
     """(2 K, bit): logits from encoding and latent."""
     goes_on: Tensor
-    """(K,): the logit of going on from the mean latent."""
+    """(K,): from the mean latent to the logit of going on."""
     mean_log_degree: float
     """δ of PNA."""
 
@@ -56,7 +56,7 @@ class Ended(NamedTuple):
 
 
 STATISTICS: dict[type[Processor], int] = {MPNN: 1, PNAWithoutStd: 3, PNA: 4}
-"""The processors that have a compiled form, and how many statistics each takes of its messages."""
+"""The processors with a compiled form, and how many statistics of its messages each takes."""
 
 
 def is_available(network: PaperNetwork, device: torch.device | str) -> bool:
@@ -70,7 +70,7 @@ def is_available(network: PaperNetwork, device: torch.device | str) -> bool:
 
 
 def search_recipe(network: PaperNetwork) -> Recipe:
-    """Take the weights of a Bellman-Ford search out of a network."""
+    """Return the weights of a network's Bellman-Ford search."""
     codes = network.encode_integers(torch.arange(2**network.bits, device="cpu"))
     inputs, of_latent = network.search_nodes.weight.split(network.hidden, dim=1)
     return _recipe(
@@ -79,8 +79,8 @@ def search_recipe(network: PaperNetwork) -> Recipe:
 
 
 def reach_recipe(network: PaperNetwork) -> Recipe:
-    """Take the weights of a breadth-first search out of a network."""
-    weight = network.reach_nodes.weight  # the first column meets the bit
+    """Return the weights of a network's breadth-first search."""
+    weight = network.reach_nodes.weight  # the first column is for the bit
     inputs = torch.stack([torch.zeros_like(weight[:, 0]), weight[:, 0]])
     return _recipe(network, inputs, weight[:, 1:], network.reached.weight, network.reach_goes_on)
 
@@ -113,7 +113,7 @@ def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: W
     Args:
         recipe: the weights.
         values: (node,), the integers that the search starts from.
-        prepared: (row, K), the links' part of the messages, a row for each kind of link.
+        prepared: (row, K), the links' part of the messages, one row per kind of link.
         row: (link,), the kind of each link.
         wiring: who hears whom.
     """
@@ -148,10 +148,10 @@ def compiled_best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring
 
 
 def distinct(values: WideArray) -> tuple[WideArray, WideArray]:
-    """Return the different values, and for each value its place among them."""
+    """Return the distinct values, and the place of each value among them."""
     if int(values.max()) >= 2**20:
         return np.unique(values, return_inverse=True)
-    is_there = np.zeros(int(values.max()) + 1, np.bool_)  # few values: marking beats sorting
+    is_there = np.zeros(int(values.max()) + 1, np.bool_)  # marking is faster than sorting
     is_there[values] = True
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
 

@@ -1,4 +1,4 @@
-"""Integers become bits and back: the only place where columns get their meaning.
+"""Integers become bits and back; nothing else knows which column is which bit.
 
 The first column is the most significant bit. Infinity is all ones (paper, section 4).
 """

@@ -1,7 +1,7 @@
-"""Weights and links become latents, in loops that numba compiles: what `fast` is made of.
+"""Weights and links become latents: the compiled loops of `fast`.
 
-Arrays in, arrays out; numba takes no objects, hence the long rows of arguments. Importing this
-module needs numba.
+numba takes arrays and no objects, hence the long lists of arguments. Importing this module needs
+numba.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from numba.extending import intrinsic
 from augury.neural.compiled import compiled
 
 BLOCK = 64
-"""Nodes that pass together: enough for a product to be quick, few enough to stay in the cache, and
-a product this small never wakes BLAS's threads."""
+"""Nodes that are processed together: enough for a fast product, few enough to stay in the cache and
+not to start BLAS's threads."""
 
 REAL = np.float32
 ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 SLOPE = np.float32(0.01)
 """Of the leaky ReLU; PyTorch's default."""
 TINY = np.float32(1e-5)
-"""What the deviation of PNA is kept away from zero by."""
+"""Keeps PNA's deviation away from zero."""
 LOG2_E, LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
 LOW, HIGH = np.float32(-87), np.float32(88)
 """Between these, e^x is a normal number."""
@@ -30,7 +30,7 @@ TAYLOR = tuple(np.float32(1 / n) for n in (5040, 720, 120, 24, 6, 2))
 """The coefficients of r^7 to r^2 in e^r."""
 
 _compiled = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
-"""A product and a sum may become one operation; nothing else is reordered."""
+"""A product and a sum may be fused; nothing else is reordered."""
 
 
 @intrinsic
@@ -43,8 +43,8 @@ def _as_float(typing, bits):
 
 @_compiled
 def exp(x):
-    """Return e^x to two parts in a million; beyond LOW and HIGH that of the limit."""
-    # 2^n e^r with |r| <= ln 2 / 2: a short series and the exponent's bits, so that it vectorises.
+    """Return e^x to two parts in a million, with x clamped to LOW … HIGH."""
+    # 2^n e^r with |r| <= ln 2 / 2: a short series and the exponent's bits, which vectorises.
     x = min(max(x, LOW), HIGH)
     n = np.floor(x * LOG2_E + HALF)
     r = x - n * LN2
@@ -62,7 +62,7 @@ def leaky(x):
 
 @_compiled
 def _gate(given, kept, latent):
-    """Make `latent` (node, K) that of the next step; a row holds reset, update and new."""
+    """Update `latent` (node, K); rows of the others hold reset, update and new."""
     hidden = latent.shape[1]
     for i in range(len(latent)):
         for k in range(hidden):
@@ -140,7 +140,7 @@ def _statistics(i, node, base, start, sender, row, parts, prepared, heard):  # n
 
 @_compiled
 def _send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, parts):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Before the messages: encode the nodes of a block and apply all that meets the encoding."""
+    """Before the messages: encode the nodes of a block and apply every weight of the encoding."""
     hidden = latent.shape[1]
     np.dot(latent[a:b], of_latent, kept[a:b])
     for i in range(a, b):
@@ -152,7 +152,7 @@ def _send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, pa
 
 @_compiled
 def _update(heard, parts, degree, delta, of_heard, through, updated):  # noqa: PLR0913 – numba takes arrays, not objects
-    """After the messages: join what the nodes of a block heard with what they are."""
+    """After the messages: join what the nodes of a block heard with their own part."""
     hidden = updated.shape[1]
     np.dot(heard, of_heard, through)
     for i in range(len(heard)):

@@ -1,8 +1,8 @@
-"""A network's steps on a batch become named losses and counts, one for each network of an ensemble.
+"""A network's steps on a batch become named losses and counts, per network of an ensemble.
 
-The network's own rounded output is its next input. A graph leaves the loss when its true execution
-has converged. Distances and predecessors count where a node is reached, all bits alike; bottleneck
-and augmentation weigh a tenth (paper, section 3, and the authors' code).
+The network's own rounded output is its next input. A graph drops out of the loss once its true
+execution has converged. Distances and predecessors count where a node is reached, all bits equally;
+bottleneck and augmentation have a tenth of the weight (paper, section 3, and the authors' code).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEIGHTS = {
     "reachability": 1.0,
     "reach_termination": 1.0,
 }
-"""The terms of the loss and how they add up."""
+"""The terms of the loss and their weights."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Tally:
             loss, correct = losses.sum(-1), right.sum(-1)
             count = torch.full_like(loss, losses.shape[-1], requires_grad=False)
         else:
-            # Multiplying, not selecting: a GPU need not wait to learn how many there are.
+            # Multiply instead of selecting, which would need a sync with the GPU.
             counted = counts.to(losses.dtype)
             loss, correct = losses @ counted, right.to(losses.dtype) @ counted
             count = counted.sum().expand_as(loss)
@@ -53,7 +53,7 @@ class Tally:
         self.count[name] = self.count.get(name, 0) + count
 
     def merge(self, other: Tally) -> None:
-        """Add another tally's sums; used for metrics, never for gradients."""
+        """Add another tally's sums, for metrics; gradients are dropped."""
         for name in other.count:
             self.loss[name] = self.loss.get(name, 0) + other.loss[name].detach()
             self.right[name] = self.right.get(name, 0) + other.right[name]
@@ -64,7 +64,7 @@ class Tally:
         return {name: self.loss[name] / self.count[name].clamp(min=1) for name in self.loss}
 
     def accuracies(self) -> dict[str, Tensor]:
-        """Return the share of right decisions of each kind."""
+        """Return the share of right decisions of each term."""
         return {name: self.right[name] / self.count[name].clamp(min=1) for name in self.right}
 
     def total(self) -> Tensor:
@@ -111,7 +111,7 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
     logits = network.bottleneck_logits(messages, walks)
     smallest = walks.capacities.amin(-1)
     is_smallest = walks.capacities == smallest[:, None]
-    # Several arcs may tie: probability on any of them is right.
+    # Several arcs may tie: any of them is right.
     log_share = logits.log_softmax(-1).masked_fill(~is_smallest, -torch.inf).logsumexp(-1)
     chosen = is_smallest.expand_as(logits).gather(-1, logits.argmax(-1, keepdim=True)).squeeze(-1)
     counts = batch.walk_counts

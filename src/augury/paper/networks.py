@@ -2,9 +2,8 @@
 
 `PaperNetwork` holds one processor, shared by all subroutines, and an encoder and decoders for each:
 search (Bellman-Ford), reachability (breadth-first search), bottleneck and augmentation. It is only
-formulas: every method takes the state it needs and returns what it computes; who runs the steps,
-and on what, is `execute` and `training`. No layer has a bias but those of bottleneck and
-augmentation.
+formulas: each method takes the state it needs and returns what it computes; `executor` and `unroll`
+run the steps. Only the layers of bottleneck and augmentation have biases.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ class State:
 
     @cached_property
     def both(self) -> Tensor:
-        """[z, h], which every decoder of nodes reads."""
+        """[z, h], the input of every decoder of nodes."""
         return torch.cat([self.encoded, self.latent], dim=-1)
 
 
 class LinkTerms(NamedTuple):
-    """What a search needs of its links; it does not change from step to step."""
+    """What a search needs of its links, the same in every step."""
 
     prepared: Tensor
     """(…, link, K): the links' part of the messages."""
@@ -48,7 +47,7 @@ class LinkTerms(NamedTuple):
     """(…, link, 1): the links' part of the predecessor scores."""
 
     def first(self, num_links: int) -> LinkTerms:
-        """The terms of the first links alone."""
+        """Return the terms of the first links."""
         return LinkTerms(self.prepared[..., :num_links, :], self.score[..., :num_links, :])
 
 
@@ -113,7 +112,7 @@ class PaperNetwork(nn.Module):
         return self.distance(state.both)
 
     def predecessor_scores(self, state: State, terms: LinkTerms, wiring: Wiring) -> Tensor:
-        """(…, node, width): a score for each link into each node, −∞ where the row is filled up.
+        """(…, node, width): a score for each link into each node, −∞ on padding.
 
         The score is LeakyReLU(w · [z_i, h_i, z_j, h_j, e_ij]) for the link from j to i.
         """
@@ -129,7 +128,7 @@ class PaperNetwork(nn.Module):
         return own, sent
 
     def link_scores(self, state: State, terms: LinkTerms, wiring: Wiring) -> Tensor:
-        """(link,): the scores of `predecessor_scores` without a table, to be looked at."""
+        """(link,): the scores of `predecessor_scores` without a table, for an observer."""
         own, sent = (self.predecessor.part(state.both, end).squeeze(-1) for end in (0, 1))
         along = sent[wiring.sender] + terms.score.squeeze(-1)
         return F.leaky_relu(own[wiring.receiver] + along)
@@ -137,7 +136,7 @@ class PaperNetwork(nn.Module):
     def best_predecessors(self, state: State, terms: LinkTerms, wiring: Wiring) -> Tensor:
         """(node,): the link with the highest score into each node, without a table.
 
-        What a node adds itself and the leaky ReLU do not change the order of its links.
+        The node's own part and the leaky ReLU do not change the order of its links.
         """
         sent = self.predecessor.part(state.both, 1).squeeze(-1)
         return best_links(sent[wiring.sender] + terms.score.squeeze(-1), wiring)
@@ -156,7 +155,7 @@ class PaperNetwork(nn.Module):
     ) -> State:
         """One step of breadth-first search from reached bits (…, node) and the last latents."""
         bit = is_reached.to(latent.dtype).unsqueeze(-1)
-        weight = self.reach_nodes.weight  # the first column meets the bit
+        weight = self.reach_nodes.weight  # the first column is for the bit
         encoded = F.leaky_relu(bit * weight[..., :1].mT + latent @ weight[..., 1:].mT)
         return State(encoded, self.processor(encoded, latent, prepared, wiring))
 

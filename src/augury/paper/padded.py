@@ -1,9 +1,9 @@
 """Rounds become batches of one shape, for a device that runs a recorded sequence of kernels.
 
-A batch is filled up with nothing new: a missing round is another one's copy that does not count,
-missing nodes and links form further graphs of nodes that hear themselves alone, and every graph
-runs as many steps as the longest, of which those beyond its own do not count. So losses and
-gradients are those of the batch as it was.
+Padding changes nothing: a missing round is a copy of another that does not count, missing nodes and
+links form extra graphs of nodes that hear only themselves, and every graph runs as many steps as
+the longest, of which those beyond its own do not count. So losses and gradients are those of the
+original batch.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Shape:
     width: int
     """The largest degree."""
     fillers: int
-    """Graphs that only fill up."""
+    """Graphs that are padding."""
 
     @classmethod
     def of(cls, samples: Samples, rounds: int) -> Shape:
-        """Find a shape that every choice of so many rounds can be filled up to."""
+        """Find a shape that any choice of so many rounds can be padded to."""
         nodes = [sample.links.num_nodes for sample in samples.samples]
         links = [len(sample.links.sender) for sample in samples.samples]
         width = max(2, max(int(np.diff(s.links.start).max()) for s in samples.samples))
-        # Filling nodes have 1 to `width` links, and must take what the smallest rounds leave.
+        # Padding nodes have 1 to `width` links, and must take up what the smallest rounds leave.
         missing = rounds * (max(links) - min(links) + max(nodes) - min(nodes))
         filling = max(1, -(-missing // (width - 1)))
         num_nodes = rounds * max(nodes) + filling
@@ -60,7 +60,7 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Rounds and what fills them up."""
+    """Rounds and their padding."""
 
     samples: list[Sample]
     """The rounds; missing ones repeat the first."""
@@ -70,7 +70,7 @@ class Filled:
 
     @classmethod
     def of(cls, samples: Sequence[Sample], shape: Shape) -> Filled:
-        """Fill the rounds up."""
+        """Pad the rounds."""
         rounds = [*samples, *[samples[0]] * (shape.rounds - len(samples))]
         nodes = shape.nodes - sum(sample.links.num_nodes for sample in rounds)
         links = shape.links - sum(len(sample.links.sender) for sample in rounds)
@@ -92,7 +92,7 @@ class Filled:
         return torch.from_numpy(steps)
 
     def targets(self, parts: list[np.ndarray], shape: Shape, num_steps: int) -> torch.Tensor:
-        """(step, node): the targets; those of the fillers are 0, and their last change stays."""
+        """(step, node): the targets, the last change repeated; those of the fillers are 0."""
         rows = step_rows(parts, [num_steps] * len(parts))
         filling = np.zeros((num_steps, shape.nodes - rows.shape[1]), rows.dtype)
         return torch.from_numpy(np.concatenate([rows, filling], axis=1))
@@ -108,9 +108,9 @@ def _filler(degrees: WideArray) -> NetworkLinks:
 def padded_search(
     samples: Samples, chosen: Sequence[int], rng: np.random.Generator, shape: Shape, num_steps: int
 ) -> tuple[SearchBatch, torch.Tensor]:
-    """Put rounds together as `Samples.search_batch` does, in this shape; also how long each runs.
+    """Combine rounds as `Samples.search_batch` does, in this shape; also return each one's steps.
 
-    The batch has no rows yet: `with_rows` makes them, on the device if need be.
+    The batch has no rows yet: `with_rows` adds them, on the device if need be.
     """
     own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.search_steps)
     filled = Filled.of(own, shape)
@@ -118,7 +118,7 @@ def padded_search(
     wiring = joined_wiring(filled.links, shape.width)
     weights = filled.on_links([sample.weights for sample in rounds], shape)
     counts = torch.arange(len(rounds), device="cpu") < filled.num_real
-    # The walks of the real rounds first, so that they are those of a batch without filling.
+    # The walks of the real rounds come first, so that they are those of a batch without padding.
     walks = random_walks(own, wiring, weights.numpy(), samples.config, rng)
     missing = len(rounds) - len(own)
     walks = type(walks)(*(torch.cat([part, part[:1].expand(missing, -1)]) for part in walks))
@@ -139,7 +139,7 @@ def padded_search(
 def padded_reach(
     samples: Samples, chosen: Sequence[int], shape: Shape, num_steps: int
 ) -> tuple[ReachBatch, torch.Tensor]:
-    """Put rounds together as `Samples.reach_batch` does, in this shape; also how long each runs."""
+    """Combine rounds as `Samples.reach_batch` does, in this shape; also return each one's steps."""
     own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.reach_steps)
     filled = Filled.of(own, shape)
     rounds = filled.samples
@@ -165,7 +165,7 @@ Part = TypeVar("Part", SearchBatch, ReachBatch)
 
 
 def with_rows(batch: Part, steps: torch.Tensor) -> Part:
-    """Add the rows; all shapes are known, so that a device need not wait for the host."""
+    """Add the rows; all shapes are known, so that no sync with the device is needed."""
     wiring, num_steps = batch.wiring, len(batch.running)
     nodes, graphs = wiring.num_nodes, wiring.num_graphs
     step = torch.arange(num_steps, device=steps.device).unsqueeze(-1)
@@ -186,7 +186,7 @@ def with_rows(batch: Part, steps: torch.Tensor) -> Part:
 
 
 def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
-    """Return `wiring.repeated((num_graphs,) * num_steps)`, made where the wiring lies."""
+    """Return `wiring.repeated((num_graphs,) * num_steps)`, made on the wiring's device."""
     nodes, links, graphs = wiring.num_nodes, wiring.num_links, wiring.num_graphs
 
     def shifted(values: torch.Tensor, by: int) -> torch.Tensor:
@@ -207,7 +207,7 @@ def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
         shifted(wiring.node_graph, graphs),
         starts(wiring.node_start, nodes),
         shifted(wiring.source, nodes),
-        np.zeros((1, 2), np.int64),  # on the host, and nobody asks for prefixes of rows
+        np.zeros((1, 2), np.int64),  # unused: rows have no prefixes
         Tables(
             table(wiring.incoming),
             table(wiring.outgoing),
@@ -217,7 +217,7 @@ def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
 
 
 class PaddedBatch(NamedTuple):
-    """A training batch in one shape: what it holds, and how many steps of each graph count."""
+    """A training batch in one shape, and how many steps of each graph count."""
 
     num_steps: int
     search: tuple[SearchBatch, torch.Tensor]
@@ -225,7 +225,7 @@ class PaddedBatch(NamedTuple):
     extra: tuple[ReachBatch, torch.Tensor] | None
 
     def packed(self) -> torch.Tensor:
-        """Return all tensors as one array of bytes, so that one copy moves them."""
+        """Return all tensors as one array of bytes, to be moved by one copy."""
         return torch.cat([_bytes(tensor) for tensor in self._tensors()])
 
     def unpacked(self, buffer: torch.Tensor) -> PaddedBatch:
@@ -254,7 +254,7 @@ class PaddedBatch(NamedTuple):
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor's bytes, filled up to whole words of 8."""
+    """Return a tensor's bytes, padded to a multiple of 8."""
     flat = tensor.contiguous().view(-1).view(torch.uint8)
     return torch.nn.functional.pad(flat, (0, -len(flat) % 8))
 
@@ -303,7 +303,7 @@ class Padding:
     def batch(
         self, chosen: Sequence[int], extra: Sequence[int], rng: np.random.Generator
     ) -> PaddedBatch:
-        """Put rounds together; `extra` are of the further ones, for reachability."""
+        """Combine rounds; `extra` are those for reachability alone."""
         train, more = self.data.train, self.data.extra
         steps = [max(train.samples[i].search_steps, train.samples[i].reach_steps) for i in chosen]
         if more is not None:

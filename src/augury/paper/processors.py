@@ -1,13 +1,13 @@
-"""Encoded nodes and links become latents: the message-passing layers, one signature, one table.
+"""Encoded nodes and links become latents: the message-passing layers and the table `PROCESSORS`.
 
-A processor gets node inputs (…, node, K), the latents of the step before, and what `prepare` made
-of the encoded links, which do not change during a search; it returns the new latents. A new
-processor is one subclass with `messages` and `combine`, and one line in `PROCESSORS`; it knows no
-algorithm. The leading axes `…` are for ensembles: weights stacked over seeds (see `layers`).
+A processor takes node inputs (…, node, K), the previous latents, and what `prepare` made of the
+encoded links, which do not change during a search; it returns the new latents. To add one, write a
+subclass with `messages` and `combine`, and a line in `PROCESSORS`; a processor knows no algorithm.
+The leading axes `…` are for ensembles: weights stacked over seeds (see `layers`).
 
-`MPNN` and `PNA` also have a fast form, in which what a link and its sender contribute to a message
-is added up before the receiver's part (see `reduce`); `update_plain` is the form that the paper
-writes, kept beside it and tested equal.
+`MPNN` and `PNA` also have a fast form, which adds up what a link and its sender contribute to a
+message before the receiver's part (see `reduce`). `update_plain` is the form in the paper, kept
+beside it and tested equal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from augury.paper.reduce import gather_senders, pad_incoming, reduce_links
 
 
 class Processor(nn.Module, ABC):
-    """h' = GRU(update(x, e), h): the recurrence is shared, `update` makes the difference."""
+    """h' = GRU(update(x, e), h): the recurrence is shared, `update` differs."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -37,22 +37,22 @@ class Processor(nn.Module, ABC):
         return self.gru(self.update(nodes, prepared, wiring), latent)
 
     def prepare(self, links: Tensor) -> Tensor:
-        """Do once what a whole search needs of the encoded links (…, link, K)."""
+        """Apply once what every step of a search would apply to the encoded links (…, link, K)."""
         return links
 
     def update(self, nodes: Tensor, prepared: Tensor, wiring: Wiring) -> Tensor:
-        """Pass messages and combine them with the nodes; here in the plain form."""
+        """Pass messages and combine them with the nodes; by default in the plain form."""
         return self.update_plain(nodes, prepared, wiring)
 
     def update_plain(self, nodes: Tensor, links: Tensor, wiring: Wiring) -> Tensor:
-        """The same from the encoded links, one message a link, as it is usually written."""
+        """Do the same from the encoded links, with one message per link."""
         receiver = nodes.index_select(-2, wiring.receiver)
         sender = gather_senders(nodes, wiring)
         return self.combine(nodes, self.messages(receiver, sender, links), wiring)
 
     @abstractmethod
     def messages(self, receiver: Tensor, sender: Tensor, links: Tensor) -> Tensor:
-        """The message of each link, (…, link, K); other heads read it too."""
+        """Return the message of each link, (…, link, K); other heads read it too."""
 
     @abstractmethod
     def combine(self, nodes: Tensor, messages: Tensor, wiring: Wiring) -> Tensor:
@@ -147,7 +147,7 @@ class PNAWithoutStd(PNA):
 
 
 class GATv2(Processor):
-    """u_i = σ(Σ_j α_ij m_ij), α_ij = softmax_j a · σ(m_ij): how short a further processor is."""
+    """u_i = σ(Σ_j α_ij m_ij), α_ij = softmax_j a · σ(m_ij); not in the paper."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__(hidden)
@@ -164,7 +164,7 @@ class GATv2(Processor):
 
 
 def _deviation(mean_square: Tensor, mean: Tensor) -> Tensor:
-    # The small number keeps the gradient finite where all messages are equal.
+    # The constant keeps the gradient finite where all messages are equal.
     return (F.relu(mean_square - mean.square()) + 1e-5).sqrt()
 
 

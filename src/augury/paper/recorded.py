@@ -1,9 +1,9 @@
-"""Training steps become recorded sequences of kernels: one launch an update instead of thousands.
+"""Training steps become recorded sequences of kernels: one launch per update instead of thousands.
 
-The networks are small, so on a GPU most of the time of an update is the launching of its kernels.
-Batches of one shape (`padded`) make the sequence of kernels the same for every update, so it is
-recorded once for each number of steps as a CUDA graph: forward, backward and the optimiser. On the
-CPU the same update runs without recording; that is how it is tested.
+The networks are small, so an update on a GPU spends most of its time launching kernels. Batches of
+one shape (`padded`) make the sequence of kernels the same for every update, so it is recorded once
+per number of steps as a CUDA graph: forward, backward and the optimiser. On the CPU the same update
+runs without recording, which is how it is tested.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from augury.paper.losses import Tally
 from augury.paper.padded import PaddedBatch
 
 WARM_UP = 2
-"""Updates before a recording, in which libraries make their plans; they are taken back."""
+"""Updates before a recording, in which libraries set themselves up; they are undone."""
 
 
 class Recorder:
-    """Updates a network by batches of one shape, and adds up what they tell."""
+    """Updates a network by batches of one shape, and adds up their metrics."""
 
     def __init__(
         self, network: Any, optimizer: torch.optim.Optimizer, learn: Callable[..., None]
@@ -46,7 +46,7 @@ class Recorder:
         run()
 
     def taken(self) -> Tally:
-        """Return the sums since the last time, and start again at zero."""
+        """Return the sums since the last call, and reset them."""
         found = Tally()
         found.merge(self.total)
         for sums in (self.total.loss, self.total.right, self.total.count):
@@ -74,7 +74,7 @@ class Recorder:
         before = [(tensor, tensor.clone()) for tensor in self._state()]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # Adam warns that it could be recorded, but is not yet
+        with torch.cuda.stream(stream):  # Adam warns here that it is not being recorded
             for _ in range(WARM_UP):
                 self._update(batch)
         torch.cuda.current_stream().wait_stream(stream)
@@ -101,7 +101,7 @@ class Recorder:
         ]
 
     def _put_back(self, before: list[tuple[Tensor, Tensor]]) -> None:
-        """Undo the warm-up; what it made anew, moments and sums, started at zero."""
+        """Undo the warm-up; moments and sums that it created started at zero."""
         known = {tensor.data_ptr(): value for tensor, value in before}
         for tensor in self._state():
             if tensor.data_ptr() in known:

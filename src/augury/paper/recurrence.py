@@ -1,9 +1,9 @@
-"""All steps of a run, and their gradients, in loops that numba compiles: `fast` for training.
+"""All steps of a training run, and their gradients, in compiled loops: `fast` for training.
 
-The forward loop keeps what the backward one needs, a row for each step and node. Gradients of the
-weights are not computed here: they are products of what is kept with what is returned, one for all
-steps together. Sums run in a fixed order, so a run repeats bit for bit. Importing this module needs
-numba; its loops take arrays, not objects.
+The forward loop keeps what the backward loop needs, one row per step and node. The gradients of the
+weights are not computed here: they are products of what is kept and what is returned, one for all
+steps together. Sums have a fixed order, so runs are reproducible bit for bit. Importing this module
+needs numba, whose loops take arrays and no objects.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _compiled = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 class Kept(NamedTuple):
-    """What the steps leave, each (row, …) with a row for each step and each of its nodes."""
+    """What the steps leave, each (row, …), with one row per step and node."""
 
     value: npt.NDArray[np.int64]
-    """The integer that a node started the step from."""
+    """The integer that a node starts the step from."""
     before: FloatArray
     """Its latent before the step."""
     encoded: FloatArray
     of_latent: FloatArray
-    """What its latent contributed: three gates and the encoding."""
+    """What its latent contributes: to the three gates and the encoding."""
     parts: FloatArray
     """Receiver's, sender's and node's own part of message and update."""
     heard: FloatArray
     highest: npt.NDArray[np.int32]
     """The links of the maxima."""
     lowest: npt.NDArray[np.int32]
-    """The links of the minima, where there are such."""
+    """The links of the minima, if there are any."""
     updated: FloatArray
     gates: FloatArray
     """Reset, keep and proposal of the GRU."""
@@ -45,7 +45,7 @@ class Kept(NamedTuple):
 
 
 def room(num_rows: int, hidden: int, statistics: int) -> Kept:
-    """Return arrays of the right shapes."""
+    """Allocate."""
 
     def reals(width: int) -> FloatArray:
         return np.empty((num_rows, width), np.float32)
@@ -67,12 +67,12 @@ def room(num_rows: int, hidden: int, statistics: int) -> Kept:
 
 @_compiled
 def _hear(i, node, first_row, kept, sender, start, kind, prepared, said):  # noqa: PLR0913, C901 – numba takes arrays, not objects
-    """Take the statistics of the messages to a node, for which `said` has room."""
+    """Compute the statistics of the messages to a node; `said` is scratch."""
     hidden = prepared.shape[1]
     heard, parts, highest, lowest = kept.heard, kept.parts, kept.highest, kept.lowest
     count = heard.shape[1] // hidden
     first, degree = start[node], start[node + 1] - start[node]
-    # Side by side first: then what goes over them again and again is done for many k at once.
+    # Copied side by side first, so that the passes over them vectorise over k.
     for link in range(first, first + degree):
         j, row = first_row + sender[link], kind[link]
         for k in range(hidden):
@@ -190,7 +190,7 @@ def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
 
 @_compiled
 def _ungate(i, kept, d_latent, d_given, d_of_latent, carry, node):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Lead a latent's gradient back through the GRU; `carry` takes the share of the one before."""
+    """Propagate a latent's gradient back through the GRU; `carry` gets that of the one before."""
     hidden = d_latent.shape[1]
     for k in range(hidden):
         reset, keep = kept.gates[i, k], kept.gates[i, hidden + k]
@@ -210,7 +210,7 @@ def _ungate(i, kept, d_latent, d_given, d_of_latent, carry, node):  # noqa: PLR0
 
 @_compiled
 def _unhear(i, node, first_row, kept, sender, start, kind, prepared, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Lead the gradient of what a node heard back to the links, senders and the node itself."""
+    """Propagate the gradient of what a node heard back to links, senders and the node itself."""
     hidden = prepared.shape[1]
     count = kept.heard.shape[1] // hidden
     if count == 1:
@@ -236,7 +236,9 @@ def _unhear(i, node, first_row, kept, sender, start, kind, prepared, d_heard, d_
             grad = d_heard[k] * share
             if count > 3:
                 deviation = kept.heard[i, 3 * hidden + k]
-                is_flat = deviation * deviation <= TINY  # its gradient was cut off there
+                is_flat = (
+                    deviation * deviation <= TINY
+                )  # no gradient there: the variance was clamped
                 slope = ZERO if is_flat else d_heard[3 * hidden + k] / deviation * share
                 mean = kept.heard[i, k] - kept.parts[i, k]
                 grad += slope * (kept.parts[j, hidden + k] + prepared[kind[link], k] - mean)
@@ -250,10 +252,10 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
     prepared, kind, sender, start, sizes, kept, d_encoded, d_latent,
     d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared,
 ):  # fmt: skip
-    """Lead gradients of encodings and latents back; the matrices are those of `forward`, turned.
+    """Propagate gradients of encodings and latents; matrices are those of `forward`, transposed.
 
-    Fills d_of_latent, d_parts, d_through and d_given, which the gradients of the weights are made
-    of, and adds to d_inputs and d_prepared, which must start at zero, as must d_parts.
+    Fills d_of_latent, d_parts, d_through and d_given, from which the gradients of the weights are
+    made, and adds to d_inputs and d_prepared. These two and d_parts must start at zero.
     """
     hidden = prepared.shape[1]
     carry = np.zeros((sizes[0], hidden), REAL)
@@ -302,8 +304,8 @@ def choose(own, sent, along, kind, sender, start, sizes, target, losses, best, s
     """Score the links into each node of each row; fill the loss of the target, and the best link.
 
     A link's score is the leaky ReLU of what receiver, sender and link contribute; the loss is that
-    of a softmax over a node's links. `share` takes the gradient of the loss by each score before
-    the leaky ReLU, a row's links after one another.
+    of a softmax over a node's links. `share` gets the gradient of the loss by each score before the
+    leaky ReLU, link by link and row by row.
     """
     first_row, place = 0, 0
     for step in range(len(sizes)):
@@ -332,7 +334,7 @@ def choose(own, sent, along, kind, sender, start, sizes, target, losses, best, s
 
 @_compiled
 def unchoose(grad, share, kind, sender, start, sizes, d_own, d_sent, d_along):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Lead the gradients of the losses back to receivers, senders and kinds of link."""
+    """Propagate the gradients of the losses back to receivers, senders and kinds of link."""
     first_row, place = 0, 0
     for step in range(len(sizes)):
         for node in range(sizes[step]):

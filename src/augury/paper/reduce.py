@@ -1,15 +1,15 @@
-"""Values of senders and links become statistics of each receiver: the inner loop of every network.
+"""Values of senders and links become statistics per receiver: the inner loop of every network.
 
 `reduce_links(sent, along, wiring, kinds)` computes, for value[link] = sent[sender[link]] +
 along[link], the maximum, minimum, sum or sum of squares over the links into each node, with
-gradients. It suffices, because a linear message splits into a part of the sender, a part of the
-link and a part of the receiver, and the last one can be added after the reduction.
+gradients. That suffices, because a linear message splits into parts of the sender, the link and the
+receiver, and the last can be added after the reduction.
 
-Three forms, tested equal. On the CPU a loop compiled by numba reads each value once and keeps
-nothing of the size of the links. Without numba, or on a GPU: to learn, the links of the small
-training graphs are laid into a table (node, width), where gathers have gathers for gradients, so
-that a run repeats bit for bit; to execute, PyTorch reduces the sorted links segment by segment, in
-memory linear in the links.
+There are three forms, tested equal. On the CPU a loop compiled by numba reads each value once and
+keeps nothing of the size of the links. Without numba, or on a GPU: for training, the links of the
+small graphs are laid out in a table (node, width), where the gradient of a gather is a gather, so
+that runs are reproducible bit for bit; for execution, PyTorch reduces the sorted links segment by
+segment, in memory linear in the links.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def reduce_links(
 def best_links(scores: Tensor, wiring: Wiring) -> Tensor:
     """(link,) → (node,): the link with the highest score into each node, the first among equals.
 
-    Weights may be finite and yet so large that a score is not a number; that is the lowest.
+    Finite weights can be so large that a score is NaN, which counts as the lowest.
     """
     scores = torch.where(scores.isnan(), -torch.inf, scores)
     highest = torch.segment_reduce(scores, "max", offsets=wiring.start, axis=0)
@@ -64,12 +64,12 @@ def gather_senders(nodes: Tensor, wiring: Wiring) -> Tensor:
 
 
 def gather_nodes(nodes: Tensor, index: Tensor) -> Tensor:
-    """(…, node, k) → (…, entry, k): what some nodes hold, each perhaps more than once."""
+    """(…, node, k) → (…, entry, k): what some nodes hold; a node may occur more than once."""
     return _GatherNodes.apply(nodes, index) if nodes.is_cuda else nodes.index_select(-2, index)
 
 
 def pad_incoming(links: Tensor, wiring: Wiring, fill: float) -> Tensor:
-    """(…, link, k) → (…, node, width, k): the links into each node, rows filled up with `fill`."""
+    """(…, link, k) → (…, node, width, k): the links into each node, rows padded with `fill`."""
     return _PadIncoming.apply(links, wiring, fill)
 
 
@@ -94,7 +94,7 @@ _IN_SEGMENTS = {
 
 
 class _GatherSenders(torch.autograd.Function):
-    """A gather whose gradient is a sum over outgoing links in a fixed order, not an atomic add."""
+    """A gather whose gradient sums over outgoing links in a fixed order, without atomics."""
 
     @staticmethod
     def forward(ctx: Any, nodes: Tensor, wiring: Wiring) -> Tensor:
@@ -107,7 +107,7 @@ class _GatherSenders(torch.autograd.Function):
 
 
 class _GatherNodes(torch.autograd.Function):
-    """A gather whose gradient is a product with zeros and ones: its sums repeat bit for bit."""
+    """A gather whose gradient is a product with zeros and ones: reproducible bit for bit."""
 
     @staticmethod
     def forward(ctx: Any, nodes: Tensor, index: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ class _GatherNodes(torch.autograd.Function):
 
 
 class _PadIncoming(torch.autograd.Function):
-    """Every link stands in the table once, so the gradient is a gather as well."""
+    """Every link is in the table once, so the gradient is a gather as well."""
 
     @staticmethod
     def forward(ctx: Any, links: Tensor, wiring: Wiring, fill: float) -> Tensor:
@@ -140,7 +140,7 @@ def _rows(links: Tensor, table: Tensor, fill: float) -> Tensor:
 
 
 class _Compiled(torch.autograd.Function):
-    """The same, by compiled loops over nodes and links."""
+    """The same, in compiled loops over nodes and links."""
 
     @staticmethod
     def forward(

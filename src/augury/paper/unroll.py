@@ -1,15 +1,14 @@
 """A batch and the network's weights become the states of all steps, one row for each step and node.
 
-The network's own rounded output is its next input, so the steps follow one another; but nothing
-that only reads states needs to: decoders and losses see the rows of all steps at once. Two forms,
-tested equal: step by step, with PyTorch's gradients, for any processor, device and ensemble; and on
-the CPU, for the paper's processors, one compiled loop forwards and one back (`engines.recurrence`).
+The network's own rounded output is its next input, so the steps are sequential; but decoders and
+losses only read states, and see the rows of all steps at once. There are two forms, tested equal:
+step by step, with PyTorch's gradients, for any processor, device and ensemble; and on the CPU, for
+the paper's processors, one compiled loop forwards and one backwards (`recurrence`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +54,7 @@ def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Ten
 
 
 def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
-    """Run breadth-first search in the same way."""
+    """Run breadth-first search likewise; return the states."""
     wiring = batch.wiring
     is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=wiring.sender.device)
     is_reached = is_reached.index_fill(0, wiring.source, True)
@@ -116,10 +115,7 @@ class Links(NamedTuple):
 
 def is_compiled(network: PaperNetwork, wiring: Wiring) -> bool:
     """Tell whether there is a compiled form."""
-    is_paper = isinstance(network, PaperNetwork)
-    return (
-        is_paper and fast.is_available(network, wiring.sender.device) and _recurrence() is not None
-    )
+    return fast.is_available(network, wiring.sender.device)
 
 
 def _compiled(recipe: Recipe, values: Tensor, links: Links) -> State:
@@ -141,7 +137,7 @@ def predecessor_losses(
 
 
 class _Choice(torch.autograd.Function):
-    """Scores of predecessors, their softmax and its loss by compiled loops."""
+    """The scores of predecessors, their softmax and its loss, in compiled loops."""
 
     @staticmethod
     def forward(
@@ -167,7 +163,7 @@ class _Choice(torch.autograd.Function):
 
 
 class _Recurrence(torch.autograd.Function):
-    """All steps of a run by compiled loops."""
+    """All steps of a run, in compiled loops."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
@@ -191,7 +187,7 @@ class _Recurrence(torch.autograd.Function):
         )
         ctx.kept, ctx.arrays, ctx.prepared, ctx.kind = kept, arrays, prepared, kind
         ctx.delta, ctx.wiring, ctx.sizes = delta, wiring, sizes
-        # Copies: what is returned may be written to, what is kept may not.
+        # Copies, because callers may write to what is returned.
         return torch.from_numpy(kept.encoded.copy()), torch.from_numpy(kept.latent.copy())
 
     @staticmethod
@@ -231,11 +227,7 @@ class _Recurrence(torch.autograd.Function):
         return *weights, *[None] * 4, d_prepared, *[None] * 3
 
 
-@cache
 def _recurrence() -> Any:
-    """Return the compiled loops, or None where numba is not installed."""
-    try:
-        from augury.paper import recurrence
-    except ImportError:
-        return None
+    from augury.paper import recurrence  # needs numba
+
     return recurrence

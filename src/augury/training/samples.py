@@ -1,4 +1,4 @@
-"""Batches of traces become what the cells of Ford-Fulkerson see in them, step by step."""
+"""Batches of traces become the cases that the cells of Ford-Fulkerson see in them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ TERMS = {
     "least": {"candidate": "bottleneck"},
     "subtract": {"digit": "augmentation", "borrow": "augmentation"},
 }
-"""The terms of the loss that the outputs of each cell count for."""
+"""The term of the loss to which each output of each cell contributes."""
 
 
 def seen_in(search: SearchBatch, reach: Sequence[ReachBatch]) -> Iterator[Seen]:
-    """Yield everything that the cells see in a batch."""
+    """Yield every case that the cells see in a batch."""
     for batch in reach:
         yield from _floods(batch)
     yield from _comparisons(search.walks)
@@ -35,7 +35,7 @@ def seen_in(search: SearchBatch, reach: Sequence[ReachBatch]) -> Iterator[Seen]:
 
 
 def _floods(batch: ReachBatch) -> Iterator[Seen]:
-    """Every node in every step, and the links into each node that is reached in it."""
+    """Yield every node in every step, and the links into each node that is reached in it."""
     is_reached = torch.zeros_like(batch.reached[0])
     is_reached[batch.wiring.source] = True
     for step, num_running in enumerate(batch.running):
@@ -51,7 +51,7 @@ def _floods(batch: ReachBatch) -> Iterator[Seen]:
 
 
 def _comparisons(walks: Walks) -> Iterator[Seen]:
-    """Every arc of a walk at every digit, from the top one down."""
+    """Yield every arc of a walk at every digit, from the top down."""
     value, is_there = walks.capacities, ~walks.is_padding
     smallest = value.amin(-1, keepdim=True)
     is_candidate = is_there
@@ -63,7 +63,7 @@ def _comparisons(walks: Walks) -> Iterator[Seen]:
 
 
 def _subtractions(walks: Walks) -> Iterator[Seen]:
-    """Every arc of a walk less the smallest, at every digit from the bottom up."""
+    """Yield every arc of a walk less the smallest, at every digit from the bottom up."""
     value, is_there = walks.capacities, ~walks.is_padding
     smallest = value.amin(-1, keepdim=True)
     for place in range(_width(value)):
@@ -83,10 +83,10 @@ def learn(
     reach: Sequence[ReachBatch],
     tally: Tally,
 ) -> None:
-    """Add up everything that a network learns from a batch, whatever its kind."""
+    """Add up all losses of a network, of either kind, on a batch."""
     if isinstance(network, CellNetwork):
         learning.learn(network, seen_in(search, reach), TERMS, tally)
-        # A step needs no history here, so the last one is like any other.
+        # Steps have no history here, so the last one is like any other.
         for sums in (tally.loss, tally.right, tally.count):
             sums["last_predecessor"] = sums["predecessor"].detach()
     else:
