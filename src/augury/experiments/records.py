@@ -12,7 +12,7 @@ as well, except for parts that lack a record, and are rewritten when they are co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -298,41 +298,47 @@ class RecordsFile:
     """A file of records: read once, then appended to by one process."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file, or make one; what cannot be appended to is rewritten.
+        """Open a file, or make one.
 
         Raises:
             InputError: it is another kind of file, or compressed.
         """
         self.path = path
-        self.header = {}
+        self.header: dict[str, Any] = {}
         self.parts: dict[Part, Runs] = {}
-        if path.exists():
-            found = read_records(path)
-            with named(path), path.open("rb") as file:
-                if file.read(len(GZIP_START)) == GZIP_START:
-                    raise InputError("a compressed file cannot be continued; decompress it first")
-            self.header, self.parts = found.header, found.parts
-            if found.is_current:
-                return
-        self.header = _header(self.header)
-        write_text(path, "".join(self._lines(self.parts)))
-
-    def _lines(self, parts: Mapping[Part, Runs]) -> Iterator[str]:
-        yield json.dumps(self.header) + "\n"
-        for part, runs in parts.items():
-            yield line_of(part, runs)
+        self.is_current = False
+        if not path.exists():
+            self._rewrite()
+            return
+        found = read_records(path)
+        with named(path), path.open("rb") as file:
+            if file.read(len(GZIP_START)) == GZIP_START:
+                raise InputError("a compressed file cannot be continued; decompress it first")
+        self.header, self.parts, self.is_current = found.header, found.parts, found.is_current
 
     def add(self, part: Part, runs: Runs) -> None:
         """Append a part, unless it is there."""
         if part in self.parts:
             return
+        if not self.is_current:
+            self._rewrite()
         with named(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(line_of(part, runs))
         self.parts[part] = runs
 
     def put_in_order(self) -> None:
-        """Rewrite the file sorted: parts come back in any order, but the same ones are one file."""
-        parts = {part: self.parts[part] for part in sorted(self.parts, key=lambda part: part.place)}
-        text = "".join(self._lines(parts))
-        if self.path.read_text(encoding="utf-8") != text:
+        """Sort the parts, so that the same ones are always the same file."""
+        ordered = sorted(self.parts.items(), key=lambda item: item[0].place)
+        self.parts.clear()
+        self.parts.update(ordered)
+        self._rewrite()
+
+    def _rewrite(self) -> None:
+        """Write the whole file, unless it already is what it should be."""
+        if not self.is_current:
+            self.header = _header(self.header)
+        lines = (line_of(part, runs) for part, runs in self.parts.items())
+        text = "".join([json.dumps(self.header) + "\n", *lines])
+        if not self.is_current or self.path.read_text(encoding="utf-8") != text:
             write_text(self.path, text)
+        self.is_current = True
