@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,9 @@ def test_another_kind_of_file_is_refused(tmp_path: Path, text: str) -> None:
     [
         ('"seed":0,"epoch"', '"seed":"0","epoch"'),
         ('"epoch":3', '"epoch":null'),
-        ('"epoch":3', '"epoch":-2'),
+        ('"scale":1', '"scale":1.5'),
+        ('"neural_bottleneck":true', '"neural_bottleneck":"yes"'),
+        ('"runs":2,"seed":0', '"runs":2,"seed":"0"'),
         ('"p":"1/4"', '"p":4'),
         ('"p":"1/4"', '"p":"4"'),
         ('"graphs":3', '"graphs":4'),
@@ -184,6 +187,19 @@ def test_a_part_of_an_older_file_that_lacks_a_record_is_dropped(tmp_path: Path) 
         found = read_records(path)
         assert found.num_dropped == dropped
         assert len(found.parts) == (12 - dropped) // 6 if dropped < 7 else not found.parts
+
+
+@pytest.mark.parametrize("change", [{"seed": []}, {"graphs": 2**53}, {"runs": "2"}, {"graphs": 0}])
+def test_a_damaged_header_of_an_older_file_costs_no_memory(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "records.jsonl"
+    head, *lines = old_lines((a_part(0), the_runs()))
+    path.write_text("".join([json.dumps(json.loads(head) | change) + "\n", *lines]))
+    try:
+        assert not read_records(path).parts
+    except InputError as error:
+        assert str(error) == f"{path}: this is not a file of Augury's records"
 
 
 def test_a_compressed_file_is_read_but_not_continued(tmp_path: Path) -> None:

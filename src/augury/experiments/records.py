@@ -176,15 +176,18 @@ def _read_part(told: dict[str, Any]) -> tuple[Part, Runs]:
     """Read the line of a part; raises an error of some kind if it is none."""
     extent = Extent(**told["extent"])
     runs, graphs = _count(extent.runs, least=1), _count(extent.graphs, least=1)
+    if not all(type(told["cell"][name]) is OLD_FIELDS[name] for name in CONDITION_FIELDS):
+        raise TypeError
     condition = Condition(**told["cell"])
+    # Older versions wrote no name.
     names = [told["network"], told.get("name") or told["network"], told["weights"]]
     if not all(type(text) is str for text in [*names, *told["ending"]]):
         raise TypeError
-    if len(told["ending"]) != runs * graphs or type(told["seed"]) is not int:
+    if len(told["ending"]) != runs * graphs:
         raise ValueError
-    part = Part(
-        names[0], told["seed"], _count(told["epoch"] + 1) - 1, condition, extent
-    )  # older versions wrote no name
+    if not type(told["seed"]) is type(told["epoch"]) is type(extent.seed) is int:
+        raise TypeError
+    part = Part(names[0], told["seed"], told["epoch"], condition, extent)
     maximum = _counts(told["maximum"], (graphs,))
     return part, Runs(
         names[1],
@@ -218,9 +221,9 @@ def _counts(values: Any, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
 
 def _old_parts(head: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[dict[Part, Runs], int]:
     """Return the complete parts of an older file, and how many records are left over."""
-    if not all(_is_count(head.get(name)) for name in ("graphs", "runs")):
+    extent = Extent(head.get("graphs", -1), head.get("runs", -1), head.get("seed", 0))
+    if not all(_is_count(value) for value in asdict(extent).values()):
         raise InputError("this is not a file of Augury's records")
-    extent = Extent(head["graphs"], head["runs"], head.get("seed", 0))
     found: dict[tuple[Part, str], list[dict[str, Any]]] = {}
     for number, row in enumerate(rows, 2):
         try:
@@ -231,13 +234,14 @@ def _old_parts(head: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[dict[P
             raise _no_record(number) from None
         part = Part(row["model"], row["model_seed"], NO_EPOCH, condition, extent)
         found.setdefault((part, row["weights"]), []).append(row)
-    places = [(run, graph) for run in range(extent.runs) for graph in range(extent.graphs)]
     parts: dict[Part, Runs] = {}
     for (part, digest), group in found.items():
-        by_place = {(row["run"], row["graph"]): row for row in group}
-        if len(group) == len(places) and set(by_place) == set(places):
-            parts.setdefault(part, _old_runs(part, digest, [by_place[place] for place in places]))
-    return parts, len(rows) - len(parts) * len(places)
+        group.sort(key=lambda row: (row["run"], row["graph"]))
+        places = [row["run"] * extent.graphs + row["graph"] for row in group]
+        is_grid = all(row["graph"] < extent.graphs for row in group)
+        if is_grid and len(group) == extent.runs * extent.graphs and places == [*range(len(group))]:
+            parts.setdefault(part, _old_runs(part, digest, group))
+    return parts, len(rows) - len(parts) * extent.runs * extent.graphs
 
 
 def _is_old_record(row: dict[str, Any]) -> bool:
