@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,15 +96,7 @@ def papers_mean(figure: str) -> float:
 def entry(results: Results, row: Row, column: Column) -> Entry:
     """Collect an entry of a table."""
     want = want_of(row, column)
-    condition = want.condition
-    figure = papers_figure(
-        results.config(row.network).name,
-        condition.scale,
-        condition.p,
-        condition.termination,
-        condition.neural_bottleneck,
-        condition.neural_augmentation,
-    )
+    figure = papers_figure(results.config(row.network).name, *asdict(want.condition).values())
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
     return Entry(row, column, figure, by_seed, results.best(row.network, row.rule).seed)
 
