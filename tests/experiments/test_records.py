@@ -14,7 +14,7 @@ import pytest
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
 from augury.experiments.conditions import Condition, Extent
-from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs, read_records
+from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs, line_of, read_records
 from older import old_lines, told
 
 
@@ -73,7 +73,8 @@ def test_a_part_counts_once(tmp_path: Path) -> None:
     file.add(a_part(), the_runs(0))
     file.add(a_part(), the_runs(6))
     assert path.read_text().count("\n") == 2
-    path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
+    other = line_of(a_part(), the_runs(6))
+    path.write_text(path.read_text() + other)
     again = RecordsFile(path)
     again.put_in_order()
     assert path.read_text().count("\n") == 2

@@ -237,9 +237,9 @@ def _old_parts(head: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[dict[P
     parts: dict[Part, Runs] = {}
     for (part, digest), group in found.items():
         group.sort(key=lambda row: (row["run"], row["graph"]))
-        places = [row["run"] * extent.graphs + row["graph"] for row in group]
-        is_grid = all(row["graph"] < extent.graphs for row in group)
-        if is_grid and len(group) == extent.runs * extent.graphs and places == [*range(len(group))]:
+        places = [(row["run"], row["graph"]) for row in group]
+        is_whole = len(group) == extent.runs * extent.graphs
+        if is_whole and places == [divmod(k, extent.graphs) for k in range(len(group))]:
             parts.setdefault(part, _old_runs(part, digest, group))
     return parts, len(rows) - len(parts) * extent.runs * extent.graphs
 
