@@ -13,12 +13,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pickle import loads
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 from augury.errors import is_out_of_memory
@@ -44,8 +44,8 @@ class Died(WorkerError):
 class Pool:
     """Child processes that perform tasks; close it, or use it as a context manager.
 
-    A child that dies or runs out of memory is replaced, and its task is run again. Each child has a
-    thread here that hands it tasks, so submitting never blocks and no child waits for the next.
+    A child that dies or runs out of memory is replaced, and its task is run again. A thread here
+    waits for each task that runs, so submitting never blocks and no child waits for the next.
     """
 
     def __init__(
@@ -71,20 +71,17 @@ class Pool:
             Child((perform, prepare, devices[k % len(devices)] if devices else None))
             for k in range(size)
         ]
-        self._jobs: SimpleQueue[tuple[Any, Future[Any]] | None] = SimpleQueue()
+        self._free: SimpleQueue[Child] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(size)
         self._lock = threading.Lock()
         self._is_closed = False
-        self._threads: list[threading.Thread] = []
         try:
             for child in self.children:
                 self._start(child)
+                self._free.put(child)
         except OSError:
             self.close()
             raise
-        for child in self.children:
-            thread = threading.Thread(target=self._serve, args=(child,), daemon=True)
-            thread.start()
-            self._threads.append(thread)
 
     def __enter__(self) -> Pool:
         return self
@@ -94,50 +91,35 @@ class Pool:
 
     def submit(self, task: Any) -> Future[Any]:
         """Queue a task; one that cannot be done raises a `WorkerError`, or `Died`."""
-        future: Future[Any] = Future()
-        self._jobs.put((task, future))
-        return future
+        return self._threads.submit(self._result, task)
 
     def close(self) -> None:
         """Kill all processes, whatever they are doing; tasks not yet begun are cancelled."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._is_closed = True
             for child in self.children:
                 child.kill()
-        try:
-            while job := self._jobs.get_nowait():
-                job[1].cancel()
-        except Empty:
-            pass
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
+        self._threads.shutdown()
         for child in self.children:
             child.end()
 
-    def _serve(self, child: Child) -> None:
-        while job := self._jobs.get():
-            task, future = job
-            if future.set_running_or_notify_cancel():
+    def _result(self, task: Any) -> Any:
+        child, num_deaths = self._free.get(), 0
+        try:
+            while True:
+                if child.process is None:
+                    self._start(child)
                 try:
-                    future.set_result(self._result(child, task))
-                except Exception as error:
-                    future.set_exception(error)
-
-    def _result(self, child: Child, task: Any) -> Any:
-        num_deaths = 0
-        while True:
-            if child.process is None:
-                self._start(child)
-            try:
-                return child.ask(task)
-            except Died as death:
-                num_deaths += 1
-                code = child.end()
-                if num_deaths > MAX_RETRIES:
-                    told = f"a task {death} {num_deaths} times (exit code {code})"
-                    raise Died(told) from None
+                    return child.ask(task)
+                except Died as death:
+                    num_deaths += 1
+                    code = child.end()
+                    if num_deaths > MAX_RETRIES:
+                        told = f"a task {death} {num_deaths} times (exit code {code})"
+                        raise Died(told) from None
+        finally:
+            self._free.put(child)
 
     def _start(self, child: Child) -> None:
         with self._lock:

@@ -192,7 +192,7 @@ COMMANDS = {
     ),
     "evaluate": (
         ["evaluate", "classical", *CELLS, "--out", "out.jsonl"],
-        "augury.experiments.evaluate.append",
+        "augury.experiments.records.RecordsFile.add",
         "interrupted; the same command goes on with out.jsonl",
         {"out.jsonl": 2},
     ),

@@ -43,7 +43,7 @@ def write_network(path: Path, seed: int, initial: int | None = None) -> None:
     generator = torch.Generator().manual_seed(seed if initial is None else initial)
     network = make_network(config.network, generator=generator)
     path.parent.mkdir(parents=True, exist_ok=True)
-    save(path, network.state_dict(), config, {"seed": seed})
+    save(path, network.state_dict(), config, {"seed": seed, "epoch": 4})
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
 from augury.experiments.conditions import Condition, Extent
-from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs, read_records
+from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs, line_of, read_records
 from older import old_lines, told
 
 
@@ -54,14 +55,14 @@ def test_a_torn_last_line_is_no_part_and_makes_room_for_a_whole_one(tmp_path: Pa
     path = tmp_path / "records.jsonl"
     file = RecordsFile(path)
     file.add(a_part(0), the_runs())
-    whole = path.read_bytes()
+    whole = len(path.read_bytes())
     file.add(a_part(1), the_runs())
     both = path.read_bytes()
-    for cut in (len(whole) + 1, len(both) - 1):
+    for cut in (whole + 1, len(both) - 1):
         path.write_bytes(both[:cut])
         again = RecordsFile(path)
         assert list(again.parts) == [a_part(0)]
-        assert path.read_bytes() == whole
+        assert path.read_bytes() == both[:cut]  # as long as nothing is added
         again.add(a_part(1), the_runs())
         assert path.read_bytes() == both
 
@@ -72,7 +73,8 @@ def test_a_part_counts_once(tmp_path: Path) -> None:
     file.add(a_part(), the_runs(0))
     file.add(a_part(), the_runs(6))
     assert path.read_text().count("\n") == 2
-    path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
+    other = line_of(a_part(), the_runs(6))
+    path.write_text(path.read_text() + other)
     again = RecordsFile(path)
     again.put_in_order()
     assert path.read_text().count("\n") == 2
@@ -115,7 +117,9 @@ def test_another_kind_of_file_is_refused(tmp_path: Path, text: str) -> None:
     [
         ('"seed":0,"epoch"', '"seed":"0","epoch"'),
         ('"epoch":3', '"epoch":null'),
-        ('"epoch":3', '"epoch":-2'),
+        ('"scale":1', '"scale":1.5'),
+        ('"neural_bottleneck":true', '"neural_bottleneck":"yes"'),
+        ('"runs":2,"seed":0', '"runs":2,"seed":"0"'),
         ('"p":"1/4"', '"p":4'),
         ('"p":"1/4"', '"p":"4"'),
         ('"graphs":3', '"graphs":4'),
@@ -184,6 +188,19 @@ def test_a_part_of_an_older_file_that_lacks_a_record_is_dropped(tmp_path: Path) 
         found = read_records(path)
         assert found.num_dropped == dropped
         assert len(found.parts) == (12 - dropped) // 6 if dropped < 7 else not found.parts
+
+
+@pytest.mark.parametrize("change", [{"seed": []}, {"graphs": 2**53}, {"runs": "2"}, {"graphs": 0}])
+def test_a_damaged_header_of_an_older_file_costs_no_memory(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "records.jsonl"
+    head, *lines = old_lines((a_part(0), the_runs()))
+    path.write_text("".join([json.dumps(json.loads(head) | change) + "\n", *lines]))
+    try:
+        assert not read_records(path).parts
+    except InputError as error:
+        assert str(error) == f"{path}: this is not a file of Augury's records"
 
 
 def test_a_compressed_file_is_read_but_not_continued(tmp_path: Path) -> None:

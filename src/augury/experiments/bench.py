@@ -1,11 +1,11 @@
 """Dense arrays become matchings and seconds: our engines and their peers, one run, the same inputs.
 
 Every contestant gets the same (graph, left, right) Boolean array and returns the size of each
-graph's matching: whatever it has to build of its own is part of its time. Sizes are compared, and
-where a contestant names the pairs, they are checked. Seconds are CPU seconds of the process, the
-least of several repetitions, and everybody has one thread; a contestant that is slow is given fewer
-of the graphs. Records are plain dictionaries; ratios are to SciPy's one block-diagonal call, the
-quickest peer. How time and memory grow with one graph is measured in `growth`.
+graph's matching; converting the array counts as part of its time. Sizes are compared, and where a
+contestant names the pairs, they are checked. Seconds are CPU seconds of the process, the least of
+several repetitions, on one thread; a slow contestant gets fewer of the graphs. Records are plain
+dictionaries; ratios are to SciPy's one block-diagonal call, the fastest peer. `growth` measures how
+time and memory grow with one graph.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from augury.engines import match_dense
 from augury.errors import InputError
+from augury.experiments.tasks import processor
 from augury.processes import use_one_thread
 from augury.solution import Solutions
 from augury.solver import solve_batch
@@ -46,7 +47,7 @@ class Contestant:
     kind: str
     """network, table or peer: who decides, step by step."""
     needs: str = ""
-    """The package that it cannot do without, where that is optional."""
+    """The optional package that it needs."""
 
     @property
     def is_here(self) -> bool:
@@ -71,7 +72,7 @@ def scipy_blocks(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
 
 
 def one_by_one(size_of: Callable[[Adjacency], int]) -> Callable[[Adjacency], Sizes]:
-    """Return what calls a peer for each graph of a batch."""
+    """Return a function that calls a peer for each graph of a batch."""
     return lambda adjacency: np.array([size_of(edges) for edges in adjacency])
 
 
@@ -145,12 +146,8 @@ def _ortools(edges: Adjacency) -> int:
     return solver.optimal_flow()
 
 
-def _engine(name: str, threads: int = 1) -> Callable[[Adjacency], Sizes]:
-    def sizes(adjacency: Adjacency) -> Sizes:
-        mates = match_dense(adjacency, engine=name, threads=threads).mates
-        return (mates >= 0).sum(-1)
-
-    return sizes
+def _engine(name: str) -> Callable[[Adjacency], Sizes]:
+    return lambda adjacency: (match_dense(adjacency, engine=name).mates >= 0).sum(-1)
 
 
 def _certified(adjacency: Adjacency) -> Sizes:
@@ -176,15 +173,8 @@ CONTESTANTS: dict[str, Contestant] = {
 
 
 def machine() -> dict[str, Any]:
-    """Return what a figure has to be read with."""
-    name = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.partition(":")[2].strip() for line in file if "model name" in line]
-        name = names[0] if names else name
-    except OSError:
-        pass
-    return {"cpu": name, "cores": os.cpu_count(), "python": platform.python_version()}
+    """Describe the machine that the figures belong to."""
+    return {"cpu": processor(), "cores": os.cpu_count(), "python": platform.python_version()}
 
 
 def seconds_of(work: Callable[[], Any], *, wall: bool = False, least: float = 0.2) -> float:
@@ -246,7 +236,7 @@ def measure_batches(
 
 
 def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, seconds: float) -> Record:
-    """Time one contestant on as many of the graphs as it can take, and check its answers."""
+    """Time one contestant on as many of the graphs as time allows, and check its answers."""
     contestant.sizes(adjacency[:1])  # the first call imports and compiles
     count, before, last = 1, 0, 0.0
     while True:
@@ -256,7 +246,7 @@ def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, second
         taken = time.process_time() - start
         if not np.array_equal(found, truth[:count]):
             raise InputError("a contestant found a matching of another size")
-        # What a call costs whatever the batch must not keep a contestant from larger ones.
+        # A fixed cost per call must not keep a contestant from larger batches.
         each = (taken - last) / (count - before) if before else 0.0
         if count == len(adjacency) or taken + 3 * count * each > seconds:
             break
@@ -274,9 +264,9 @@ def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, second
 def measure_threads(
     sides: Sequence[int] = (8, 16, 32, 64), cells: int = 2**25, threads: int = 2
 ) -> Iterator[Record]:
-    """Yield what threads save the table engine: seconds on the wall, and of all CPUs together.
+    """Yield what threads save the table engine: wall seconds, and CPU seconds of all threads.
 
-    `cells` are those of the dense arrays: a batch so large that starting a thread is nothing.
+    `cells` is the size of the dense arrays: a batch so large that starting threads costs nothing.
     """
     rng = np.random.default_rng(0)
     for n in sides:
@@ -296,16 +286,16 @@ def measure_threads(
 
 
 def measure_ceilings(threads: int = 2) -> Iterator[Record]:
-    """Yield what threads save work that shares nothing but the machine: no engine gains more.
+    """Yield what threads save work that shares nothing but the machine: no engine can gain more.
 
-    "arithmetic" stays in a core's own cache, "reading" does nothing else than read memory.
+    "arithmetic" stays in a core's own cache, "reading" does nothing but read memory.
     """
     block, words = bytes(2**16), np.ones(2**23, np.uint64)
     pieces = np.array_split(words, threads)
 
     def hashed(count: int) -> None:
         for _ in range(count):
-            hashlib.sha256(block)  # lets other threads run, as reading does
+            hashlib.sha256(block)  # releases the GIL, as reading does
 
     with ThreadPoolExecutor(threads) as pool:
         ways: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
@@ -322,7 +312,7 @@ def measure_ceilings(threads: int = 2) -> Iterator[Record]:
 def _shared(
     one: Callable[[], Any], many: Callable[[], Any], least: float = 1.0, times: int = 3
 ) -> Record:
-    """Time the same work in one thread and in many, in turns; return the least seconds of each."""
+    """Time the same work in one thread and in many, by turns; return the least seconds of each."""
     found: Record = dict.fromkeys(("wall_one", "cpu_one", "wall_many", "cpu_many"), float("inf"))
     spent, count = 0.0, 0
     while count < times or spent < least:

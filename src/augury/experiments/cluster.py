@@ -1,7 +1,7 @@
-"""Tasks become Ray tasks, on the cores of this machine or of a cluster; see `workers`.
+"""Tasks run on the cores of a Ray cluster, or of this machine; see `workers`.
 
-A Ray task here is one task of `tasks`, on one core. Ray runs it again if its process or its machine
-dies; its result comes back to the driver, the only one that writes.
+A Ray task is one task of `tasks`, on one core. Ray runs it again if its process or its machine
+dies; its result comes back to the driver, which alone writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from augury.experiments.workers import Workers
 from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
 
 GPU_SHARE = 0.125
-"""Of a GPU, what a task asks for with --device cuda: these networks leave most of one idle."""
+"""The share of a GPU that a task asks for with --device cuda: most of it would be idle."""
 
 
 class RayWorkers(Workers):
@@ -34,7 +34,7 @@ class RayWorkers(Workers):
         Args:
             perform: does a task; importable by name on every machine of the cluster.
             address: "auto" (the cluster of this machine), HOST:PORT, or "local" (start one here).
-            slots: with "local", how many cores; else at most so many tasks at a time.
+            slots: with "local", the number of cores; else the most tasks at a time.
             uses_gpu: whether tasks need a share of a GPU.
 
         Raises:
@@ -62,9 +62,9 @@ class RayWorkers(Workers):
             where |= {"num_cpus": slots, "include_dashboard": False}
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Ray announces what later versions will do
+                warnings.simplefilter("ignore")  # Ray announces changes in later versions
                 self.ray.init(**where, **quiet)
-        except Exception as error:  # where a machine is too busy to start, Ray raises just that
+        except Exception as error:  # on a busy machine Ray raises a bare Exception
             reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
             what = "Ray did not start" if address == "local" else "there is no such Ray cluster"
             raise InputError(f"--ray {address}: {what}: {reason}") from None

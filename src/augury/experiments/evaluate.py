@@ -5,7 +5,8 @@ All networks meet the same test graphs, and run k of every network draws the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -165,64 +166,49 @@ def evaluate_all(
         InputError: the file is of another extent, knows other weights by the same name, or another
             process is writing it.
     """
-    if out is None:
-        return _evaluate_all(models, conditions, extent, None, progress)
-    with locked(out.parent / f".{out.name}.lock", out):
-        return _evaluate_all(models, conditions, extent, RecordsFile(out), progress)
-
-
-def _evaluate_all(
-    models: Sequence[Model],
-    conditions: Sequence[Condition],
-    extent: Extent,
-    file: RecordsFile | None,
-    progress: Callable[[float, str], None],
-) -> dict[Part, Runs]:
-    if file is not None:
-        _refuse_other_extents(file, extent)
-        _refuse_other_weights(file, models)
-    done = {_key(part): part for part in (file.parts if file else ())}
-    work = {
-        Part(model.name, model.seed, model.epoch, condition, extent): model
-        for model in models
-        for condition in conditions
-    }
-    total = sum(part.cost for part in work if _key(part) not in done)
-    share, found = 0.0, dict[Part, Runs]()
-    for part, model in work.items():
-        if file is not None and _key(part) in done:
-            found[part] = file.parts[done[_key(part)]]
-            continue
-        progress(share / total, f"{model.name}, seed {model.seed}, {part.condition.scale}x")
-        found[part] = evaluate(model, part.condition, extent)
-        if file is not None:
-            file.add(part, found[part])
-        share += part.cost
-    progress(1.0, "")
-    return found
+    with nullcontext() if out is None else locked(out.parent / f".{out.name}.lock", out):
+        file = None if out is None else RecordsFile(out)
+        known = file.parts if file else {}
+        _refuse_others(out, known, models, extent)
+        done = {_key(part): runs for part, runs in known.items()}
+        work = {
+            Part(model.name, model.seed, model.epoch, condition, extent): model
+            for model in models
+            for condition in conditions
+        }
+        missing = [part for part in work if _key(part) not in done]
+        total, spent = sum(part.cost for part in missing), 0.0
+        for part in missing:
+            model = work[part]
+            progress(spent / total, f"{model.name}, seed {model.seed}, {part.condition.scale}x")
+            done[_key(part)] = runs = evaluate(model, part.condition, extent)
+            if file is not None:
+                file.add(part, runs)
+            spent += part.cost
+        progress(1.0, "")
+        return {part: done[_key(part)] for part in work}
 
 
 def _key(part: Part) -> Part:
-    """Return a part less its epoch, which older files do not tell."""
+    """Return a part without its epoch, which older files do not record."""
     return replace(part, epoch=NO_EPOCH)
 
 
-def _refuse_other_extents(file: RecordsFile, extent: Extent) -> None:
-    for part in file.parts:
+def _refuse_others(
+    path: Path | None, known: Mapping[Part, Runs], models: Sequence[Model], extent: Extent
+) -> None:
+    """Refuse a file with records of another extent, or of other weights by the same name."""
+    digests = {(model.name, model.seed): model.digest for model in models}
+    for part, runs in known.items():
         there = asdict(part.extent)
         for name, value in asdict(extent).items():
             if there[name] != value:
                 raise InputError(
-                    f"{file.path}: the records in this file were made with --{name} "
+                    f"{path}: the records in this file were made with --{name} "
                     f"{there[name]}, not {value}; name another file"
                 )
-
-
-def _refuse_other_weights(file: RecordsFile, models: Sequence[Model]) -> None:
-    digests = {(model.name, model.seed): model.digest for model in models}
-    for part, runs in file.parts.items():
         if digests.get((part.network, part.seed), runs.digest) != runs.digest:
             raise InputError(
-                f"{file.path}: this file holds records of other weights that are also called "
+                f"{path}: this file holds records of other weights that are also called "
                 f"{part.network}, seed {part.seed}; name another file"
             )

@@ -1,8 +1,8 @@
 """One sparse graph of more and more edges becomes seconds and bytes: our engines and SciPy.
 
-Everybody starts from the same CSR matrix. Each measurement is a process of its own, in which the
-code was compiled and run on a small graph before: so the highest memory of one is not that of
-another, and bytes are what a call adds to what was there, the graph and the imports.
+All start from the same CSR matrix. Each measurement has a process of its own, where the code is
+first compiled and run on a small graph. So no peak memory is that of another contestant, and bytes
+are what a call adds to the graph and the imports.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from augury.processes import Pool
 Record = dict[str, Any]
 
 DEGREE = 10
-"""Edges to a left node."""
+"""Edges per left node."""
 
 SMALL = 1_000
-"""Edges of the graph on which everything is compiled and imported first."""
+"""Edges of the graph that everything is first compiled and run on."""
 
 QUICK = 1.0
-"""A call of fewer seconds is repeated."""
+"""A call that takes fewer seconds is repeated."""
 
 
 def _table(matrix: Any) -> int:
@@ -66,8 +66,8 @@ CONTESTANTS: dict[str, Callable[[Any], int]] = {
     "lookup": _looked_up,
     REFERENCE: _scipy,
 }
-"""Who finds a matching: the compiled network, the same with labels and certificate, the network's
-table looked up, and SciPy."""
+"""The hand-written loops, the same with labels and certificate, the network's table looked up, and
+SciPy."""
 
 
 def measure_growth(
@@ -120,19 +120,19 @@ def _matrix(edges: int) -> Any:
     row, column = np.random.default_rng(edges).integers(0, n, (2, edges))
     matrix = csr_array((np.ones(edges, np.int8), (row, column)), shape=(n, n))
     matrix.sum_duplicates()
-    matrix.data[:] = 1  # not how often an edge was drawn, which would be its weight
+    matrix.data[:] = 1  # not the number of times an edge was drawn
     return matrix
 
 
 def _restart_peak() -> int:
-    """Forget the highest memory so far, where Linux lets us; return what is in use now."""
+    """Reset the peak memory, where Linux allows it; return what is in use now."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _peak()
 
 
 def _peak() -> int:
-    """Return the highest memory of this process in bytes, since it was last forgotten."""
+    """Return the peak memory of this process in bytes since it was last reset."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))

@@ -1,8 +1,8 @@
 """What to rebuild becomes a plan: which networks are trained, and what each is evaluated on.
 
 A plan is a list of sections, each a table or a plot of the report. A section says which networks
-it needs, by name, and what it wants to know of them; what two sections both want is wanted once.
-Nothing here runs anything: `reproduce` does, and `report` writes down what came out.
+it needs, by name, and what it wants to know about them; what two sections both want is done once.
+Nothing here runs anything: `reproduce` does, and `report` writes up the results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXAM_SEED = 1
 """Of the graphs that choose among seeds: drawn like those of the tables, but other ones."""
 
 Who = Literal["all", "best"]
-"""Every seed, or the best-validated one alone."""
+"""Every seed, or only the best-validated one."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ NETWORKS: dict[str, Network] = {
     ),
     "discrete": Network("discrete", "discrete"),
 }
-"""By the name that records, tables and folders have for it; for most of them that is the preset."""
+"""By their name in records, tables and folders, which for most is the preset."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Want:
-    """Something a section needs to know: runs of some epochs of some seeds of a network."""
+    """What a section needs: runs of some epochs of some seeds of a network."""
 
     network: str
     rule: Rule
@@ -103,7 +103,7 @@ class Want:
 
 
 def want_of(row: Row, column: Column) -> Want:
-    """Return what an entry of a table is made of."""
+    """Return what an entry of a table needs."""
     neural = row.neural_bottleneck, row.neural_augmentation
     condition = Condition(column.scale, column.p, row.termination, *neural)
     return Want(row.network, row.rule, column.who, condition, column.extent)
@@ -118,10 +118,10 @@ class Section:
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     option: str
-    """What asks for it on the command line."""
+    """The option that asks for it."""
 
     def wants(self) -> list[Want]:
-        """Return what all entries are made of."""
+        """Return what all entries need."""
         return [want_of(row, column) for row in self.rows for column in self.columns]
 
 
@@ -158,7 +158,7 @@ class Plan:
         return [want_of(Row(network), column) for column in self.exam if len(self.seeds) > 1]
 
     def wants(self) -> list[Want]:
-        """Return the exams and what all sections want, each thing once."""
+        """Return the exams and what all sections want, each once."""
         exams = (want for network in self.networks for want in self.exams(network))
         wanted = (want for section in self.sections for want in section.wants())
         return list(dict.fromkeys([*exams, *wanted]))
@@ -297,7 +297,7 @@ QUICK = Size(graphs=6, runs=2, max_scale=8)
 
 
 def quick(plan: Plan, shipped: Iterable[str]) -> Plan:
-    """Return what of a plan can be told from shipped checkpoints alone: no epochs, one seed."""
+    """Reduce a plan to what shipped checkpoints can answer: no epochs, one seed."""
     there = set(shipped)
     kept: list[Section] = []
     for section in plan.sections:

@@ -1,7 +1,7 @@
 """Numbers become plots, each as PNG and as SVG; the same numbers give the same bytes.
 
-Colours are those of Okabe and Ito, which people with any kind of colour vision tell apart; lines
-differ in marker or dash too.
+Colours are those of Okabe and Ito, distinguishable with any kind of colour vision; lines differ in
+marker or dash too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Curve:
     best: int
     """Which row is the best-validated network."""
     best_epoch: int
-    """The epoch of it that was chosen."""
+    """Its chosen epoch."""
 
 
 @dataclass(frozen=True)

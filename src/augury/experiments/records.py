@@ -12,7 +12,7 @@ as well, except for parts that lack a record, and are rewritten when they are co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -176,15 +176,18 @@ def _read_part(told: dict[str, Any]) -> tuple[Part, Runs]:
     """Read the line of a part; raises an error of some kind if it is none."""
     extent = Extent(**told["extent"])
     runs, graphs = _count(extent.runs, least=1), _count(extent.graphs, least=1)
+    if not all(type(told["cell"][name]) is OLD_FIELDS[name] for name in CONDITION_FIELDS):
+        raise TypeError
     condition = Condition(**told["cell"])
+    # Older versions wrote no name.
     names = [told["network"], told.get("name") or told["network"], told["weights"]]
     if not all(type(text) is str for text in [*names, *told["ending"]]):
         raise TypeError
-    if len(told["ending"]) != runs * graphs or type(told["seed"]) is not int:
+    if len(told["ending"]) != runs * graphs:
         raise ValueError
-    part = Part(
-        names[0], told["seed"], _count(told["epoch"] + 1) - 1, condition, extent
-    )  # older versions wrote no name
+    if not type(told["seed"]) is type(told["epoch"]) is type(extent.seed) is int:
+        raise TypeError
+    part = Part(names[0], told["seed"], told["epoch"], condition, extent)
     maximum = _counts(told["maximum"], (graphs,))
     return part, Runs(
         names[1],
@@ -218,9 +221,9 @@ def _counts(values: Any, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
 
 def _old_parts(head: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[dict[Part, Runs], int]:
     """Return the complete parts of an older file, and how many records are left over."""
-    if not all(_is_count(head.get(name)) for name in ("graphs", "runs")):
+    extent = Extent(head.get("graphs", -1), head.get("runs", -1), head.get("seed", 0))
+    if not all(_is_count(value) for value in asdict(extent).values()):
         raise InputError("this is not a file of Augury's records")
-    extent = Extent(head["graphs"], head["runs"], head.get("seed", 0))
     found: dict[tuple[Part, str], list[dict[str, Any]]] = {}
     for number, row in enumerate(rows, 2):
         try:
@@ -231,13 +234,14 @@ def _old_parts(head: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[dict[P
             raise _no_record(number) from None
         part = Part(row["model"], row["model_seed"], NO_EPOCH, condition, extent)
         found.setdefault((part, row["weights"]), []).append(row)
-    places = [(run, graph) for run in range(extent.runs) for graph in range(extent.graphs)]
     parts: dict[Part, Runs] = {}
     for (part, digest), group in found.items():
-        by_place = {(row["run"], row["graph"]): row for row in group}
-        if len(group) == len(places) and set(by_place) == set(places):
-            parts.setdefault(part, _old_runs(part, digest, [by_place[place] for place in places]))
-    return parts, len(rows) - len(parts) * len(places)
+        group.sort(key=lambda row: (row["run"], row["graph"]))
+        places = [(row["run"], row["graph"]) for row in group]
+        is_whole = len(group) == extent.runs * extent.graphs
+        if is_whole and places == [divmod(k, extent.graphs) for k in range(len(group))]:
+            parts.setdefault(part, _old_runs(part, digest, group))
+    return parts, len(rows) - len(parts) * extent.runs * extent.graphs
 
 
 def _is_old_record(row: dict[str, Any]) -> bool:
@@ -298,41 +302,47 @@ class RecordsFile:
     """A file of records: read once, then appended to by one process."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file, or make one; what cannot be appended to is rewritten.
+        """Open a file, or make one.
 
         Raises:
             InputError: it is another kind of file, or compressed.
         """
         self.path = path
-        self.header = {}
+        self.header: dict[str, Any] = {}
         self.parts: dict[Part, Runs] = {}
-        if path.exists():
-            found = read_records(path)
-            with named(path), path.open("rb") as file:
-                if file.read(len(GZIP_START)) == GZIP_START:
-                    raise InputError("a compressed file cannot be continued; decompress it first")
-            self.header, self.parts = found.header, found.parts
-            if found.is_current:
-                return
-        self.header = _header(self.header)
-        write_text(path, "".join(self._lines(self.parts)))
-
-    def _lines(self, parts: Mapping[Part, Runs]) -> Iterator[str]:
-        yield json.dumps(self.header) + "\n"
-        for part, runs in parts.items():
-            yield line_of(part, runs)
+        self.is_current = False
+        if not path.exists():
+            self._rewrite()
+            return
+        found = read_records(path)
+        with named(path), path.open("rb") as file:
+            if file.read(len(GZIP_START)) == GZIP_START:
+                raise InputError("a compressed file cannot be continued; decompress it first")
+        self.header, self.parts, self.is_current = found.header, found.parts, found.is_current
 
     def add(self, part: Part, runs: Runs) -> None:
         """Append a part, unless it is there."""
         if part in self.parts:
             return
+        if not self.is_current:
+            self._rewrite()
         with named(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(line_of(part, runs))
         self.parts[part] = runs
 
     def put_in_order(self) -> None:
-        """Rewrite the file sorted: parts come back in any order, but the same ones are one file."""
-        parts = {part: self.parts[part] for part in sorted(self.parts, key=lambda part: part.place)}
-        text = "".join(self._lines(parts))
-        if self.path.read_text(encoding="utf-8") != text:
+        """Sort the parts, so that the same ones are always the same file."""
+        ordered = sorted(self.parts.items(), key=lambda item: item[0].place)
+        self.parts.clear()
+        self.parts.update(ordered)
+        self._rewrite()
+
+    def _rewrite(self) -> None:
+        """Write the whole file, unless it already is what it should be."""
+        if not self.is_current:
+            self.header = _header(self.header)
+        lines = (line_of(part, runs) for part, runs in self.parts.items())
+        text = "".join([json.dumps(self.header) + "\n", *lines])
+        if not self.is_current or self.path.read_text(encoding="utf-8") != text:
             write_text(self.path, text)
+        self.is_current = True

@@ -1,14 +1,14 @@
 """The results of a run folder become a report in Markdown, with plots, beside the paper's figures.
 
-The text is a function of plan and results alone: how long things took and on which machine is in a
-file of its own, so a run that was interrupted and one that was not have the same report.
+The text is a function of plan and results alone; times and machines are in a file of their own. So
+an interrupted run has the same report as any other.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,13 @@ from augury.experiments.run_folder import Results, write_whole
 from augury.experiments.summary import over_seeds
 
 WIDTH = 120
-"""Of the report's text."""
+"""Columns of the report's text."""
 
 PLOTS = "reproduction"
-"""The folder of plots beside the report; the name that it has under docs/."""
+"""The folder of plots beside the report; it has the same name under docs/."""
 
 DEFAULT_FOLDER = "runs/reproduction"
-"""Where `augury reproduce` works unless told otherwise; commands in the report name it."""
+"""The default folder of `augury reproduce`, as the commands in the report name it."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class Entry:
 
     @property
     def noise(self) -> float:
-        """What the difference of two sets of test graphs comes to by chance, at 95 %, in points.
+        """How far two sets of test graphs differ by chance, at 95 %, in points.
 
-        The runs on one graph are alike, so a graph counts as one trial, whatever its runs.
+        Runs on one graph are alike, so a graph counts as one trial however often it is run.
         """
         share = (self.best.accuracy + papers_mean(self.paper) / 100) / 2
         trials = 1 / GRAPHS + 1 / self.column.extent.graphs
@@ -96,15 +96,7 @@ def papers_mean(figure: str) -> float:
 def entry(results: Results, row: Row, column: Column) -> Entry:
     """Collect an entry of a table."""
     want = want_of(row, column)
-    condition = want.condition
-    figure = papers_figure(
-        results.config(row.network).name,
-        condition.scale,
-        condition.p,
-        condition.termination,
-        condition.neural_bottleneck,
-        condition.neural_augmentation,
-    )
+    figure = papers_figure(results.config(row.network).name, *asdict(want.condition).values())
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
     return Entry(row, column, figure, by_seed, results.best(row.network, row.rule).seed)
 
@@ -116,7 +108,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 class Report:
-    """Collects the text; one method for each part of it."""
+    """Builds the text; one method for each piece of it."""
 
     def __init__(self, folder: Path, plan: Plan, results: Results) -> None:
         self.folder, self.plan, self.results = folder, plan, results
@@ -130,7 +122,7 @@ class Report:
         self.changed = {
             network: NETWORKS[network].changed(results.config(network)) for network in plan.networks
         }
-        """By network: the settings that are not those of the network whose name it has."""
+        """By network: the settings in which it differs from the one of that name."""
 
     def _row_label(self, row: Row) -> str:
         return row.label(self.changed[row.network])
@@ -627,11 +619,11 @@ FILES = (
 
 
 def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str:
-    """Return the page that says on what and how long everything ran, as it was written down.
+    """Return the page that says on what machines and how long everything ran.
 
     Args:
         times: the lines of times.jsonl.
-        names: what to call a network, where that is not the name of its folder.
+        names: what to call a network, where not by the name of its folder.
     """
     machines: dict[tuple[Any, ...], int] = {}
     sums: dict[tuple[bool, str, str, int], list[float]] = {}

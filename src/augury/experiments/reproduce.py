@@ -1,8 +1,8 @@
 """A plan and a run folder become trainings, records and a report; only what is missing is done.
 
 One loop serves all forms of `workers`: it looks at what the folder lacks, hands out tasks, and
-writes what comes back. Trainings go in slices, so that little is lost when a process is killed, and
-go first, as evaluations wait for them. Nothing is decided by the order in which results arrive: the
+writes what comes back. Trainings run in slices, so that little is lost when a process is killed,
+and come first, as evaluations wait for them. The order in which results arrive decides nothing: the
 report is made from the folder alone, and an interrupted run ends with the same report as any other.
 """
 
@@ -31,16 +31,16 @@ from augury.experiments.workers import Workers
 from augury.processes import WorkerError
 
 SLICE_SECONDS = 30.0
-"""How long a training goes on before its state is written down."""
+"""How long a training runs before its state is saved."""
 
 GUESSED_EPOCHS = 45
-"""Epochs of a training, while none of its kind is finished."""
+"""Epochs of a training, until one of its kind is finished."""
 
 GUESSED_RATE = 1e-5
-"""Seconds for a unit of `Part.cost`, while nothing like it was measured: about that of 1x."""
+"""Seconds for a unit of `Part.cost`, until one is measured: about that of 1x."""
 
 SAFETY = 1.5
-"""A task is started before a deadline only if so many times its expected time is left."""
+"""A task is started only if this many times its expected time is left."""
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,24 @@ class Options:
     tidy: bool = False
     """Delete the checkpoints of epochs that are no longer needed."""
     stop_after: float | None = None
-    """Seconds after which the run ends, to be continued."""
+    """Seconds after which the run stops, to be continued."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run is."""
+    """The progress of a run."""
 
     text: str
     """What was done last."""
     done: int
     """Tasks that this run has done."""
     left: int
-    """Parts and trainings that are known to be missing."""
+    """Parts and trainings known to be missing."""
     seconds_left: float
 
 
 class Clock:
-    """How long tasks take, by what similar ones took in this folder."""
+    """Estimates how long tasks take from similar ones in this folder."""
 
     def __init__(self, times: Sequence[dict[str, Any]]) -> None:
         self.sums: dict[tuple[Any, ...], list[float]] = {}
@@ -77,7 +77,7 @@ class Clock:
             self.add(told)
 
     def add(self, told: dict[str, Any]) -> None:
-        """Take a line of times.jsonl."""
+        """Add a line of times.jsonl."""
         if told["what"] == "sitting":
             return
         amount = "epochs" if told["what"] == "training" else "cost"
@@ -105,7 +105,7 @@ class Clock:
         return self._rate("training", network) or self._rate("training") or 5.0
 
     def training(self, seed: Seed, alike: Sequence[Seed]) -> float:
-        """Return about how many seconds a training still takes."""
+        """Return about how many more seconds a training takes."""
         ended = [len(other.history) for other in alike if other.is_finished]
         epochs = sum(ended) / len(ended) if ended else GUESSED_EPOCHS
         epochs = min(epochs, seed.config.training.max_epochs)
@@ -113,7 +113,7 @@ class Clock:
 
 
 class Driver:
-    """Hands out tasks and writes down results."""
+    """Hands out tasks and writes results to the folder."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Driver:
         return self.options.stop_after - (time.monotonic() - self.started)
 
     def run(self) -> bool:
-        """Do what is missing, or as much as the time allows; tells whether all of it is done.
+        """Do what is missing, or as much as time allows; returns whether all of it is done.
 
         Raises:
             InputError: a task cannot be done.
@@ -169,7 +169,7 @@ class Driver:
         return not self.trainings and not self.missing
 
     def _submit(self) -> bool:
-        """Hand out tasks while there is room; tells whether any is under way."""
+        """Hand out tasks while there is room; returns whether any is under way."""
         waiting = self._waiting()
         while len(self.under_way) < self.workers.slots and waiting:
             key = waiting.pop(0)
@@ -178,7 +178,7 @@ class Driver:
         return bool(self.under_way)
 
     def _waiting(self) -> list[Any]:
-        """Return what can be started now and is likely to end in time."""
+        """Return what can start now and is likely to end in time."""
         seeds = [
             (seed.network, seed.seed)
             for seed in self.trainings
@@ -247,7 +247,7 @@ class Driver:
         self.folder.records.add(part, result.runs)
         self.missing.pop(part, None)
         if part.extent.seed == EXAM_SEED:
-            self._look()  # the last one tells which seed is the best
+            self._look()  # the last exam decides which seed is best
         self._note(
             what="part",
             network=part.network,
@@ -272,11 +272,11 @@ def run_plan(
     options: Options,
     progress: Callable[[Status], None],
 ) -> bool:
-    """Do what a folder lacks of its plan, and write the report if nothing is missing any more.
+    """Do what a folder lacks of its plan, and write the report once nothing is missing.
 
     Args:
         folder: where the results go.
-        workers: makes the workers, of the folder for what they write meanwhile.
+        workers: makes the workers, given the folder for their temporary files.
         options: how it is run.
         progress: is told how far it is.
 

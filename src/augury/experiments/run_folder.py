@@ -1,4 +1,4 @@
-"""A folder becomes what is known of a reproduction, and what tasks made goes into it.
+"""A folder becomes the state of a reproduction, and the results of tasks go into it.
 
     DIR/train/NETWORK/seed-K/   best.safetensors, history.csv, epoch-NNN.safetensors, just as
                                 `augury train` leaves them; until the training is finished,
@@ -10,8 +10,8 @@
     DIR/scratch/                what tasks need while they run; empty before and gone afterwards
     DIR/lock                    held by the process that works here
 
-Only one process writes, and every file is complete under its name at any moment, or ends in a line
-that will be cut off; so the process may be killed whenever anyone likes.
+Only one process writes, and at any moment every file is either complete or ends in a line that will
+be cut off; so the process may be killed at any time.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from augury.experiments.records import Part, RecordsFile, Runs
 from augury.files import atomic_file, locked, named, write_text
 
 SCRATCH = "scratch"
-"""The folder of tasks that run."""
+"""The folder of running tasks."""
 PAPERS_SCORE = "validation_last_predecessor"
-"""What the paper's rule looks at."""
+"""The score that the paper's rule uses."""
 
 
 def chosen_epoch(scores: Sequence[float], patience: int) -> tuple[int, bool]:
@@ -64,7 +64,7 @@ class Seed:
     history: list[dict[str, float]] = field(default_factory=list)
     """A row for each epoch."""
     shipped: Path | None = None
-    """The checkpoint that stands for a training that was not made here."""
+    """The checkpoint used instead of a training."""
     shipped_epoch: int = 0
 
     @property
@@ -78,7 +78,7 @@ class Seed:
         return over or chosen_epoch(scores, training.patience)[1]
 
     def epoch(self, rule: Rule) -> int:
-        """Return the epoch that a rule chooses, of those that there are."""
+        """Return the epoch that a rule chooses among those trained so far."""
         if self.shipped:
             return self.shipped_epoch
         name = "score" if rule == "execution" else PAPERS_SCORE
@@ -86,7 +86,7 @@ class Seed:
         return chosen_epoch(scores, self.config.training.patience)[0]
 
     def score(self, rule: Rule) -> float:
-        """Return how good the rule found the epoch that it chooses."""
+        """Return the rule's score of the epoch that it chooses."""
         if self.shipped:
             return 0.0
         return self.history[self.epoch(rule)]["score" if rule == "execution" else PAPERS_SCORE]
@@ -102,7 +102,7 @@ class Seed:
 
 @dataclass
 class Results:
-    """All that is known: of each network the seeds, and the parts that are done."""
+    """The seeds of each network, and the parts that are done."""
 
     seeds: dict[str, list[Seed]]
     parts: dict[Part, Runs]
@@ -116,7 +116,7 @@ class Results:
     def best(self, network: str, rule: Rule = "execution") -> Seed:
         """Return the best-validated seed of a network: by its exam, then by its score in training.
 
-        The paper's rule knows no exam. Of equals it is the first.
+        The paper's rule has no exam. Among equals the first wins.
         """
 
         def rank(seed: Seed) -> tuple[float, float, int]:
@@ -138,7 +138,7 @@ class Results:
         ]
 
     def parts_of(self, want: Want) -> list[Part]:
-        """Return the parts that a want comes to, as far as they can be told yet."""
+        """Return the parts that a want comes to, as far as they are known yet."""
         seeds = self.seeds[want.network]
         if want.who == "best":
             is_known = all(seed.is_finished for seed in seeds)
@@ -158,17 +158,17 @@ class Results:
         ]
 
     def unfinished(self) -> list[Seed]:
-        """Return the seeds that are still to be trained, or to be trained further."""
+        """Return the seeds whose training is not finished."""
         return [seed for seeds in self.seeds.values() for seed in seeds if not seed.is_finished]
 
     def missing(self, wants: Sequence[Want]) -> list[Part]:
-        """Return the parts that can be told and are not done, each once."""
+        """Return the parts that are known but not done, each once."""
         told = dict.fromkeys(part for want in wants for part in self.parts_of(want))
         return [part for part in told if part not in self.parts]
 
 
 class RunFolder:
-    """The folder of one reproduction, open for writing; `opened` makes one."""
+    """The folder of one reproduction, open for writing; see `opened`."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
@@ -201,7 +201,7 @@ class RunFolder:
         return [Seed(network, seed, loaded.config, path, [], path, epoch)]
 
     def refuse_other_weights(self) -> None:
-        """Say so if a checkpoint is not the one that its records were made with.
+        """Refuse a checkpoint that is not the one its records were made with.
 
         Raises:
             InputError: there is such a checkpoint.
@@ -224,7 +224,7 @@ class RunFolder:
                 )
 
     def keep_training(self, seed: Seed, files: dict[str, bytes]) -> None:
-        """Write what a slice of a training made; the history last, for it says what there is."""
+        """Write the files of a slice of a training; the history last, since it says what exists."""
         seed.folder.mkdir(parents=True, exist_ok=True)
         order = ("resume.safetensors", "history.csv")
         for name in sorted(files, key=lambda name: (name in order, name == order[-1], name)):
@@ -239,13 +239,13 @@ class RunFolder:
         wants = [want for want in self.plan.wants() if want.network == seed.network]
         needed = {part.epoch for part in self.results.missing(wants) if part.seed == seed.seed}
         if seed.history and not seed.is_finished and any(want.rule == "paper" for want in wants):
-            needed.add(seed.epoch("paper"))  # which may yet turn out to be the one
+            needed.add(seed.epoch("paper"))  # it may yet be chosen
         for path in seed.folder.glob("epoch-*.safetensors"):
             if int(path.stem.removeprefix("epoch-")) not in needed:
                 path.unlink()
 
     def note(self, **told: Any) -> None:
-        """Write down how long something took."""
+        """Record how long something took."""
         path = self.path / "times.jsonl"
         with named(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(told) + "\n")
@@ -273,16 +273,16 @@ def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
         path.mkdir(parents=True, exist_ok=True)
     with locked(path / "lock", path):
         for left in path.rglob(".augury-*.tmp"):
-            left.unlink()  # files that a killed process had not finished
+            left.unlink()  # unfinished files of a killed process
         with _emptied(path / SCRATCH):
             yield RunFolder(path, plan)
 
 
 @contextmanager
 def _emptied(scratch: Path) -> Iterator[None]:
-    """Make the folder of tasks without what killed ones left, and delete it in the end.
+    """Make the folder of tasks, empty, and delete it in the end.
 
-    Another process may still be dying in it: what it writes now is deleted the next time.
+    What a process still dying in it writes now is deleted the next time.
     """
     shutil.rmtree(scratch, ignore_errors=True)
     with named(scratch):
@@ -294,7 +294,7 @@ def _emptied(scratch: Path) -> Iterator[None]:
 
 
 def _read_seed(seed: Seed) -> Seed:
-    """Fill in what the folder of a training holds, or say why it is none of this plan's."""
+    """Read the folder of a training, or say why it does not belong to this plan."""
     history = seed.folder / "history.csv"
     if not history.exists():
         return seed
@@ -341,7 +341,7 @@ def _difference(there: Config, wanted: Config) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text file, unless it already says just that."""
+    """Write a text file, unless it already has that content."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, text)

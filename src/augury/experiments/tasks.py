@@ -1,9 +1,9 @@
 """The two kinds of work: a slice of a training, and a part of an evaluation; bytes in, bytes out.
 
 A task knows no run folder. What it needs comes with it and what it makes goes back, so it can run
-in this process, in another or on another machine; and as it has no effect but its result, a task
-whose process died is simply run again. Files that it needs meanwhile lie in a folder that it is
-given, which the driver empties: a process that is killed tidies up nothing.
+in this process, in another, or on another machine; and since it has no effect but its result, a
+task whose process died is simply run again. Its temporary files go into a folder that the driver
+empties, as a killed process cleans up nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from augury.experiments.records import Part, Runs
 
 @dataclass(frozen=True)
 class Training:
-    """Some epochs of one seed: from where an earlier slice ended, for about so many seconds."""
+    """Some epochs of one seed: from where an earlier slice ended, for about `seconds`."""
 
     network: str
     seed: int
@@ -31,7 +31,7 @@ class Training:
     device: str
     seconds: float
     resume: bytes | None = None
-    """The file that the slice before left; none for the first."""
+    """The resume file of the slice before; none for the first."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Trained:
     """What a slice of a training made."""
 
     files: dict[str, bytes]
-    """By name: each epoch's checkpoint, the best one if a new one is, resume.safetensors,
+    """By name: each epoch's checkpoint, best.safetensors if it is new, resume.safetensors,
     history.csv."""
     num_epochs: int
     seconds: float
@@ -48,7 +48,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A checkpoint and the runs that are wanted of it."""
+    """A checkpoint and the part to evaluate it on."""
 
     part: Part
     checkpoint: bytes
@@ -69,9 +69,9 @@ Result = Trained | Evaluated
 
 
 def perform(task: Task, scratch: Path | None = None) -> Result:
-    """Do a task; its own files lie in `scratch`, or where there is no such folder in the system's.
+    """Do a task, with temporary files in `scratch`, or in the system's folder if there is none.
 
-    A machine of a cluster need not see the folder of the driver.
+    A machine of a cluster need not see the driver's folder.
     """
     place = scratch if scratch is not None and scratch.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="augury-", dir=place) as name:
@@ -103,7 +103,7 @@ def _train(task: Training, folder: Path) -> Trained:
 
 
 def _put_back(task: Training, folder: Path) -> None:
-    """Make a run folder that looks as the slice before left it."""
+    """Recreate the run folder as the slice before left it."""
     import json
 
     from augury.config import to_dict
@@ -132,7 +132,7 @@ def machine(device: str) -> dict[str, str]:
     from augury.provenance import provenance
 
     told = provenance(device)
-    described = {"processor": _processor(), "cores": str(os.cpu_count())}
+    described = {"processor": processor(), "cores": str(os.cpu_count())}
     if device.startswith("cuda"):
         described["GPU"] = str(told["device"])
     return described | {
@@ -143,8 +143,8 @@ def machine(device: str) -> dict[str, str]:
     }
 
 
-def _processor() -> str:
-    """Return the processor's name, which only Linux tells in full."""
+def processor() -> str:
+    """Return the processor's name; only Linux has the full one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

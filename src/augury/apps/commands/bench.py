@@ -1,4 +1,4 @@
-"""The engines and their peers race: one run, one table, ratios."""
+"""Engines and their peers race in one run, and become a table of ratios."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         Path | None, typer.Option("--out", "--output", help="Write all records here, as JSON.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help=f"Draw the figure here: {', '.join(PLOT_ENDINGS)}.")
+        Path | None, typer.Option(help=f"Draw the plot here: {', '.join(PLOT_ENDINGS)}.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and edges.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

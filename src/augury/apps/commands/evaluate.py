@@ -57,20 +57,20 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "--output", help="Write the records here; a file that is there is continued."
+            "--out", "--output", help="Write the records here; an existing file is continued."
         ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for each condition.")
     ] = False,
     source: Annotated[
-        Path | None, typer.Option("--from", help="Make the table of these records; run nothing.")
+        Path | None, typer.Option("--from", help="Print the table of these records; run nothing.")
     ] = None,
 ) -> None:
-    """Run whole executions on test graphs and say how often the maximum was found.
+    """Run whole executions on test graphs and report how often the maximum was found.
 
-    Of each subroutine the table says how often it was wrong of how often it was asked; of paths
-    that can carry nothing, how many were recognised.
+    For each subroutine the table says how often it was wrong of how often it was asked, and how
+    many of the paths that can carry nothing were recognised.
     """
     if bool(models) == bool(source):
         raise typer.BadParameter("name models to run, or --from a file of records, not both")
@@ -159,7 +159,7 @@ def _print_summaries(parts: dict[Part, Runs], as_json: bool) -> None:
 
 @contextmanager
 def _progress() -> Generator[Callable[[float, str], None]]:
-    """Yield a function that shows how far the work is, and the time left, on a terminal."""
+    """Yield a function that shows progress and the time left on a terminal."""
     if not sys.stderr.isatty():
         yield lambda share, doing: None
         return

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 EXAMPLES = "Examples:  augury explore  ·  augury explore people.csv --port 9000 --no-browser"
 EXPOSED = (
-    "augury: warning: everybody who can reach this machine can use this server; it has no accounts "
+    "augury: warning: anyone who can reach this machine can use this server; it has no accounts "
     "and no encryption"
 )
-WARMING = "augury: getting the networks ready; the first time they are compiled"
+WARMING = "augury: getting the networks ready; the first time they have to be compiled"
 
 
 def explore(
     file: Annotated[
         str | None,
-        typer.Argument(help="A graph to start with, as for solve.", show_default=False),
+        typer.Argument(help="A graph to start with, as for augury solve.", show_default=False),
     ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; only this machine unless told otherwise.")
@@ -66,7 +66,7 @@ def explore(
 
 
 async def _serve(app: FastAPI, config: Config, listener: socket.socket, browser: bool) -> None:
-    """Serve once everything is compiled; say where, and show it if asked to."""
+    """Serve once everything is compiled; print the address, and open it if asked to."""
     from uvicorn import Server
 
     from augury.errors import InputError
@@ -106,7 +106,7 @@ def _example(file: str, ignore_costs: bool) -> dict[str, Any]:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens already, so that a browser which comes early waits."""
+    """Return a socket that is already listening, so that an early browser waits."""
     from augury.errors import InputError
 
     try:
@@ -133,5 +133,5 @@ def _listening(host: str, port: int) -> socket.socket:
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):
-        host = "localhost"  # it listens everywhere, but nobody can go to everywhere
+        host = "localhost"  # a browser cannot open the address of all interfaces
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

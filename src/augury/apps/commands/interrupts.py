@@ -1,11 +1,11 @@
-"""Ctrl-C becomes `KeyboardInterrupt`, and one that is lost on its way is raised again.
+"""Ctrl-C becomes `KeyboardInterrupt`, and one that gets lost is raised again.
 
-Python runs the handler of a signal before its next instruction, wherever that is. After a long
-computation it often is the callback of a weak reference or a destructor, for these are called when
-the arrays of the computation are freed; what is raised there is only printed, and a command would
-go on as if nothing had happened. A library may swallow an interrupt as well. So each one is
-remembered until it has done its work: Python tells which of them it ignored, and commands ask after
-each part of their work whether there is one that went unseen.
+Python runs a signal's handler before its next instruction, wherever that is. After a long
+computation that is often a destructor or the callback of a weak reference, called when the arrays
+of the computation are freed; an exception raised there is only printed, and the command would go
+on. A library may swallow an interrupt as well. So each one is remembered until it has taken effect:
+Python reports those that it ignored, and commands check for lost ones after each part of their
+work.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 SOON = 0.01
-"""Seconds after which an interrupt that was lost is raised again: by then, somewhere else."""
+"""Seconds until a lost interrupt is raised again, by then somewhere else."""
 
 _pressed: list[int] = []
-"""The interrupts that have not done their work, as far as is known."""
+"""The interrupts that have not taken effect, as far as is known."""
 
 
 class Interrupted(Exception):
-    """Ctrl-C, with one sentence that says how to go on; the exit code is 130."""
+    """Ctrl-C, with one sentence on how to continue; the exit code is 130."""
 
 
 @contextmanager
 def interrupts_heeded() -> Generator[None]:
-    """Lose no Ctrl-C in this block: at the latest it ends with one, though it would with success.
+    """Lose no Ctrl-C in this block: any is raised, at the latest on exit.
 
-    Whoever has a handler of its own keeps it, as does a job in the background, which ignores them.
+    An installed handler is kept, as is that of a background job, which ignores it.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -51,7 +51,7 @@ def interrupts_heeded() -> Generator[None]:
     try:
         yield
         raise_lost()
-    except SystemExit as end:  # with which Typer ends every command
+    except SystemExit as end:  # Typer ends every command with one
         if not end.code:
             raise_lost()
         raise
@@ -62,14 +62,14 @@ def interrupts_heeded() -> Generator[None]:
 
 
 def raise_lost() -> None:
-    """Raise `KeyboardInterrupt` if there was one, and whoever asks has not seen it."""
+    """Raise `KeyboardInterrupt` if one was lost."""
     if _pressed:
         _pressed.clear()
         raise KeyboardInterrupt
 
 
 def forget() -> None:
-    """Say that Ctrl-C did its work, though the command ends with success."""
+    """Declare that Ctrl-C has taken effect, though the command ends with success."""
     _pressed.clear()
 
 
@@ -79,9 +79,9 @@ def _press(number: int, frame: FrameType | None) -> None:
 
 
 def _again(lost: UnraisableHookArgs, report: Callable[[UnraisableHookArgs], object]) -> None:
-    """Have an interrupt raised again that Python had to ignore; report anything else."""
+    """Raise an interrupt again that Python had to ignore; report anything else."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        # Not `threading`: its locks may be held where this is called.
+        # Not by `threading`, whose locks may be held here.
         _thread.start_new_thread(_press_soon, ())
     else:
         report(lost)

@@ -29,7 +29,7 @@ EXAMPLES = (
 )
 
 LINE_SECONDS = 5.0
-"""Without a terminal, progress is a line at most so often."""
+"""Seconds between lines of progress where there is no terminal."""
 
 
 def reproduce(  # noqa: PLR0913  # one parameter for each option
@@ -59,7 +59,7 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
         int | None,
         typer.Option(
             min=1,
-            help="Tasks side by side in so many processes of this machine.",
+            help="Processes of this machine that tasks run in, side by side.",
             show_default="in order, in this one",
         ),
     ] = None,
@@ -92,17 +92,17 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
     tidy: Annotated[
         bool,
         typer.Option(
-            "--tidy", help="Delete each epoch's checkpoint when no figure needs it any more."
+            "--tidy", help="Delete each epoch's checkpoint once no plot needs it any more."
         ),
     ] = False,
     stop_after: Annotated[
         float | None,
-        typer.Option(min=0, help="End after so many seconds; the same command goes on."),
+        typer.Option(min=0, help="Stop after this many seconds; the same command goes on."),
     ] = None,
 ) -> None:
     """Rebuild the paper's tables and figures with many seeds, and report ours beside them.
 
-    It can be stopped at any time, also by killing it; the same command does only what is missing.
+    It can be stopped or killed at any time; the same command then does only what is missing.
     """
     from augury.experiments.plan import FULL, QUICK, Size
 
@@ -130,7 +130,7 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
 def _asked(
     table: list[int] | None, figure: list[int] | None, beyond: list[str] | None, everything: bool
 ) -> list[str]:
-    """Return the options that ask for sections; none of them stands for all."""
+    """Return the options that ask for sections; none means all."""
     asked = [f"--table {number}" for number in table or []]
     asked += [f"--figure {number}" for number in figure or []]
     for name in beyond or []:
@@ -168,7 +168,7 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
         options=" ".join(options),
     )
     for network in plan.networks:
-        plan.config(network)  # a wrong setting is refused before anything is written
+        plan.config(network)  # refuse a wrong setting before anything is written
     if is_quick:
         from augury.models.checkpoint import MODELS
 
@@ -226,7 +226,7 @@ def _run(plan: Plan, out: Path, options: Options, workers: Callable[[Path], Work
 
 @contextmanager
 def _progress() -> Generator[Callable[[Status], None]]:
-    """Yield a function that shows how far a run is: a bar on a terminal, lines into a pipe."""
+    """Yield a function that shows progress: a bar on a terminal, lines into a pipe."""
     if not sys.stderr.isatty():
         yield _lines()
         return
@@ -259,7 +259,7 @@ def _lines() -> Callable[[Status], None]:
 
 
 def _left(status: Status) -> str:
-    """Say how much is left, and about how long it takes."""
+    """Say how much is left, and about how long it will take."""
     seconds = status.seconds_left
     unit, size = ("h", 3600) if seconds >= 5400 else ("min", 60) if seconds >= 90 else ("s", 1)
     return f"{status.left} left, about {seconds / size:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""What the commands share: text and tables for people, and the choice of a device."""
+"""What the commands share: printed text and tables, and the choice of a device."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def say(*parts: str | tuple[str, str]) -> None:
-    """Print pieces of text, some with a style: in colour on a terminal, plainly into a pipe.
+    """Print pieces of text, some with a style: in colour on a terminal, plain into a pipe.
 
-    What a terminal would obey, in a label or in the name of a file, is shown instead.
+    Control characters, as in a label or a file name, are shown rather than obeyed.
     """
     from augury.errors import visible
 
@@ -48,10 +48,10 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def refuse_missing_folders(paths: Iterable[Path | None]) -> None:
-    """Check before the work, not after it, that there is a place for what will be written.
+    """Check before the work, not after it, that the output can be written.
 
     Raises:
-        InputError: the folder that a file is to lie in does not exist.
+        InputError: the folder of a file does not exist.
     """
     from augury.errors import InputError
 
@@ -61,7 +61,7 @@ def refuse_missing_folders(paths: Iterable[Path | None]) -> None:
 
 
 def refuse_overwriting(read: Iterable[str], written: Mapping[str, Iterable[Path | None]]) -> None:
-    """Check before the work that nothing that is written takes the place of something else.
+    """Check before the work that no output overwrites an input or another output.
 
     Args:
         read: the files that the command reads; `-` is standard input.
@@ -84,10 +84,10 @@ def refuse_overwriting(read: Iterable[str], written: Mapping[str, Iterable[Path 
 
 
 def _identity(path: str | Path, stream: int) -> object:
-    """Return what two names of one file share; None for pipes and devices, which keep nothing."""
+    """Return what two names of one file share; None for pipes and devices, which store nothing."""
     try:
         found = os.fstat(stream) if str(path) == "-" else os.stat(path)
-    except (OSError, ValueError):  # no such file yet, or a name that none can have
+    except (OSError, ValueError):  # no such file yet, or an impossible name
         return os.path.realpath(path) if "\0" not in str(path) else None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
@@ -103,7 +103,7 @@ def chosen_device(text: str) -> str:
     if text == "cpu":
         from augury.processes import use_one_thread
 
-        use_one_thread()  # the work comes in small pieces, and threads would wait
+        use_one_thread()  # the work comes in pieces too small for threads
         return text
     if not re.fullmatch(r"auto|cuda(:\d+)?", text):
         raise InputError(f"the device is {text!r}, but must be cpu, cuda or auto")

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 LARGEST_SEED = 2**63 - 1
-"""Enough for anybody; from 2^64 on PyTorch refuses, with the folder made already."""
+"""PyTorch refuses seeds from 2^64 on, but only once the folder is made."""
 
 MOST_SEEDS = 100
-"""So many networks train side by side at most: they share the memory, and 0-9999 is a slip."""
+"""The most networks that train side by side: they share the memory, and 0-9999 is a slip."""
 
 
 class Select(StrEnum):
@@ -34,7 +34,7 @@ class Select(StrEnum):
 
 
 def epilog() -> str:
-    """Return the end of the help: every setting with its default, and examples."""
+    """Return the end of the help text: every setting with its default, and examples."""
     from rich.markup import escape
 
     texts = [
@@ -91,9 +91,9 @@ def train(  # noqa: PLR0913  # one parameter for each option
         bool, typer.Option("--resume", help="Go on with the run in the folder.")
     ] = False,
 ) -> None:
-    """Train a network for each seed; every epoch is kept in the run folder, the best one by name.
+    """Train a network for each seed; the run folder keeps every epoch and the best one.
 
-    A run can be interrupted at any time and goes on with --resume from its last whole epoch.
+    A run can be interrupted at any time; --resume continues from its last whole epoch.
     """
     if seed is not None and seeds is not None:
         raise typer.BadParameter("give either --seed or --seeds", param_hint="--seeds")
@@ -104,7 +104,7 @@ def train(  # noqa: PLR0913  # one parameter for each option
     with _lines() as print_line:
         try:
             _train(resolved, wanted, folder, where, resume, print_line)
-        except (KeyboardInterrupt, SystemExit):  # Lightning makes the second of the first
+        except (KeyboardInterrupt, SystemExit):  # Lightning turns the first into the second
             raise Interrupted(
                 f"interrupted; the same command with --resume goes on with {folder}"
             ) from None
@@ -147,7 +147,7 @@ def _resolved(name: str, file: Path | None, settings: list[str], select: Select 
 
 
 def chosen_seeds(text: str) -> list[int]:
-    """Return the seeds that a text such as 0-9 or 0,2,5 names, each once."""
+    """Return the seeds in a text such as 0-9 or 0,2,5, each once."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -171,7 +171,7 @@ def chosen_seeds(text: str) -> list[int]:
 
 @contextmanager
 def _lines() -> Generator[Callable[[str], None]]:
-    """Yield a function that prints a line; on a terminal a status below says that work goes on."""
+    """Yield a function that prints a line; a terminal shows a status below while work goes on."""
     from augury.errors import visible
 
     if not sys.stdout.isatty():
