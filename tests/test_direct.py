@@ -23,9 +23,9 @@ from augury.classical.graph import WideArray
 from augury.engines import ENGINES, match_dense, match_sparse
 from augury.experiments.bench import scipy_blocks
 from augury.solver import Progress, Solutions
+from forms import GRAPH, SAME_GRAPHS
 from graphs import BRIDGE, JOBS, NOTHING, WIDE, bipartite_graphs, networks
 from proven import proven, untrained
-from test_inputs import GRAPH, SAME_GRAPHS
 
 ON_CPU = ["plain", "lookup", "table"]
 on_cpu = pytest.mark.parametrize("engine", ON_CPU)
