@@ -1,4 +1,4 @@
-"""One bipartite graph in every form that it can be given in."""
+"""One bipartite graph in every supported form."""
 
 from __future__ import annotations
 

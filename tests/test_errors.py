@@ -1,4 +1,4 @@
-"""An error is one line that a terminal does not obey, and want of memory is one of them."""
+"""Errors are one printable line, including those about memory."""
 
 from __future__ import annotations
 

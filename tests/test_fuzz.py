@@ -1,4 +1,4 @@
-"""What broke once does not break again, and a small campaign of `benchmarks/fuzz.py` finds nothing.
+"""Regressions found by fuzzing, and a small campaign of `benchmarks/fuzz.py`.
 
 The full campaign is in docs/reliability.md.
 """

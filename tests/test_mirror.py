@@ -13,7 +13,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "augury"
 
 ELSEWHERE = {
-    # Private halves of another module, and tables: tested through what uses them.
+    # Parts of another module, tested through it.
     "__init__.py": "test_state.py",
     "algorithms/cells.py": "cells/test_cell.py",
     "algorithms/executor.py": "algorithms/test_subroutines.py",

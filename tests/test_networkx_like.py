@@ -1,4 +1,4 @@
-"""Our flow_func keeps NetworkX's promises: residual network, types, errors, cutoff."""
+"""Our flow_func honours NetworkX's contract: residual network, types, errors, cutoff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every decision of a run is counted, and each mistake is put down to who made it."""
+"""Every decision of a run is counted, and each mistake is attributed to its subroutine."""
 
 from __future__ import annotations
 

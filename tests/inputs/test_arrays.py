@@ -1,4 +1,4 @@
-"""Matrices are read as what they are: labels, ends of edges and costs are none."""
+"""Matrices are read; labels, edge indices and costs are refused."""
 
 from __future__ import annotations
 

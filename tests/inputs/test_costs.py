@@ -1,4 +1,4 @@
-"""Costs of edges are refused, and attributes that are alike are no costs."""
+"""Edge costs are refused; attributes that are all equal are not costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever holds the same graph becomes the same graph, and what holds none is refused."""
+"""Every supported form of a graph is read as the same graph; anything else is refused."""
 
 from __future__ import annotations
 
