@@ -1,4 +1,4 @@
-"""The command as the shell starts it, without a process of its own."""
+"""The command line, run in this process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What holds for every test: PyTorch works on one thread, quickest on graphs this small.
+"""Common to all tests: PyTorch uses one thread, which is fastest on graphs this small.
 
-Its random numbers start anew with each test, so that none depends on which ones ran before it.
+Each test starts from the same random seed, so none depends on the ones before it. Under xdist, the
+tests of a file run in one process, as do all that need the server: shared fixtures are made once.
 """
 
 from __future__ import annotations
@@ -11,14 +12,22 @@ import sys
 import pytest
 from hypothesis import settings
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, by whoever needs it
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported
 
-# Time is measured in benchmarks/, never asserted in a test: the first call imports and compiles.
-settings.register_profile("augury", deadline=None)
+# Tests assert no times: the first call imports and compiles. benchmarks/ measures them.
+settings.register_profile("augury", deadline=None, max_examples=60)
 settings.load_profile("augury")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            needs_server = "address" in getattr(item, "fixturenames", ())
+            group = "server" if needs_server else str(item.path)
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(autouse=True)
 def _same_random_numbers() -> None:
-    if torch := sys.modules.get("torch"):  # a test that does without it goes on doing so
+    if torch := sys.modules.get("torch"):  # not imported just for this
         torch.manual_seed(0)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def blocks(path: Path, language: str) -> list[tuple[int, str]]:
-    """Return the code blocks of a language, each with the line that it starts in."""
+    """Return the code blocks of a language, each with its first line number."""
     pattern = re.compile(rf"^```{language}$\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     text = path.read_text(encoding="utf-8")
     return [

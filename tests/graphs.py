@@ -1,4 +1,4 @@
-"""Named graphs that fit in a drawing, and hypothesis strategies for all the others."""
+"""Small named graphs, and Hypothesis strategies for all others."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ WIDE = 2**62
 
 @st.composite
 def networks(draw: st.DrawFn, max_nodes: int = 8, high: int = SMALL) -> FlowNetwork:
-    """Draw any network: also with zero capacities, arcs both ways, and out of reach of the sink."""
+    """Draw any network, also with zero capacities, antiparallel arcs, or an unreachable sink."""
     num_nodes = draw(st.integers(2, max_nodes))
     node = st.integers(0, num_nodes - 1)
     # Sizes are drawn first: left to itself, a list of this kind is nearly always short.

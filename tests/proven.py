@@ -1,4 +1,4 @@
-"""A discrete network that verifies: the shipped one, or else one that is trained in seconds."""
+"""A discrete network that verifies: the shipped one, or one trained in seconds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _trained() -> CellNetwork:
 
 
 def proven() -> CellNetwork:
-    """Return a network that verifies, the caller's own to change."""
+    """Return a copy of a network that verifies."""
     return copy.deepcopy(_proven())
 
 

@@ -1,4 +1,4 @@
-"""An application on a port of this machine, and a stand-in for the processes that compute."""
+"""The application on a local port, and a stand-in for its worker processes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ while head := sys.stdin.buffer.read(4):
 
 
 def use_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let workers be small scripts: `spin`, `stuck`, `die` and `nap` are what a name makes them."""
+    """Replace workers by a small script that does what the graph's name says: spin, die, nap …"""
 
     def arguments(limits: Limits) -> list[str]:
         return [sys.executable, "-I", "-c", STAND_IN]

@@ -134,7 +134,7 @@ def test_the_checks_see_a_wrong_answer(place: int, words: str, change: Any) -> N
 
 
 def test_the_checks_see_a_cut_that_is_too_large_for_an_answer_that_falls_short() -> None:
-    """Nothing but SciPy tells that this answer is 2 short, not 5."""
+    """Only SciPy reveals that this answer is 2 short, not 5."""
     right = solve(NARROW, model="classical")
     told = falsely(replace(right, flow=[]), size=0, maximum=5, proof=Cut((0,), 5))
     with pytest.raises(Wrong, match="not what SciPy finds"):

@@ -1,4 +1,4 @@
-"""Answers to graphs in any form are checked by the one certificate."""
+"""Answers are certified whatever form the graph is given in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting is documented, and a wrong one gets one sentence."""
+"""Every setting is documented, and a wrong one is reported in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces as a PyTorch Geometric dataset: right after batching, right on disk, as documented."""
+"""Traces as a PyTorch Geometric dataset: correct in batches and on disk, and as documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same seed gives the same bytes: in another process, with other threads, with other hashes."""
+"""The same seed gives the same bytes in any process, with any threads and hash seed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ write_tensors(Path(sys.argv[1]), {"b": torch.ones(3), "a": torch.zeros(2, 2)}, t
 
 
 def test_a_checkpoint_has_the_same_bytes_from_every_process(tmp_path: Path) -> None:
-    """The library's own order of texts is random, anew in each process."""
+    """The library writes metadata in an order that differs between processes."""
     import torch
 
     texts = {name: name * 3 for name in ("a", "z", "provenance", "config", "version", "format")}

@@ -1,4 +1,4 @@
-"""What the documents say: their Python runs as written, and their links lead somewhere."""
+"""The Python in the documents runs as written, and their links resolve."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_files_that_documents_name_exist(path: Path) -> None:
-    """Names in backquotes that look like a file of the source tree or of the tests are one."""
+    """Backquoted names that look like files of the project exist."""
     pattern = re.compile(r"`((?:src|tests|docs|examples|benchmarks|classical|neural)/[\w/.]+)`")
     for name in pattern.findall(path.read_text(encoding="utf-8")):
         assert (ROOT / name).exists() or (ROOT / "src" / "augury" / name).exists(), name

@@ -1,4 +1,4 @@
-"""Eight graphs, some updates, a checkpoint, a simulation, a proof: the whole way in one test."""
+"""End to end: train on eight graphs, load the checkpoint, execute and certify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An error is one line that a terminal does not obey, and want of memory is one of them."""
+"""Errors are one printable line, including those about memory."""
 
 from __future__ import annotations
 
@@ -75,9 +75,10 @@ def test_pytorchs_own_words_become_one_sentence() -> None:
 )
 def test_want_of_memory_is_told_from_other_errors(error: Exception, is_short: bool) -> None:
     assert is_out_of_memory(error) == is_short
-    outer = RuntimeError("could not be loaded")
-    outer.__cause__ = error
-    assert is_out_of_memory(outer) == is_short
+    for link in ("__cause__", "__context__"):
+        outer = RuntimeError("could not be loaded")
+        setattr(outer, link, error)
+        assert is_out_of_memory(outer) == is_short
 
 
 def test_other_errors_stay_what_they_are() -> None:

@@ -1,4 +1,4 @@
-"""Killed, starved and disturbed: the full campaign is `benchmarks/faults.py`, this is its core."""
+"""Kills and concurrent runs: the core of the campaign in `benchmarks/faults.py`."""
 
 from __future__ import annotations
 

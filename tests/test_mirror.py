@@ -13,7 +13,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "augury"
 
 ELSEWHERE = {
-    # Private halves of another module, and tables: tested through what uses them.
+    # Parts of another module, tested through it.
     "__init__.py": "test_state.py",
     "algorithms/algorithm.py": "algorithms/test_reachability.py",
     "algorithms/__init__.py": "algorithms/test_reachability.py",

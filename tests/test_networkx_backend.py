@@ -1,4 +1,4 @@
-"""NetworkX's backend: found without PyTorch, used only when named, and as NetworkX answers."""
+"""The NetworkX backend loads without PyTorch, runs only when named, and agrees with NetworkX."""
 
 from __future__ import annotations
 

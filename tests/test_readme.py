@@ -1,4 +1,4 @@
-"""What the README promises: its Python runs, its commands run, its files are there."""
+"""The README's Python and commands run, and its files exist."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def ours() -> list[Command]:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a folder that has the examples, as a checkout does."""
+    """Work in a folder with the examples, as in a checkout."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -1,4 +1,4 @@
-"""SciPy's shapes: the same arguments, types and errors, and answers as large and as legal."""
+"""SciPy's contract: the same arguments, types and errors, and equally large legal answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Nothing of ours changes what the host has set, alone or in threads; nor does it change us.
+"""We change no global state, alone or in threads, and the host's settings do not affect us.
 
-The state of the process is written down before and after each public name is used. What a first
-call imports or compiles is not ours, so each call is made once before.
+The state of the process is compared before and after each public name is used, following one call
+that imports and compiles.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SOURCE = Path(augury.__file__).parent
 
 
 def state() -> dict[str, Any]:
-    """Write down what a library must not touch."""
+    """Return the global state that a library must not change."""
     return {
         "dtype": torch.get_default_dtype(),
         "device": torch.get_default_device(),
@@ -253,7 +253,7 @@ def test_training_in_threads_leaves_everything_as_it_was(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("three_threads")
 def test_a_change_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The test above can fail: each of these is noticed."""
+    """The test above can fail: it detects each of these changes."""
     before = state()
     changes: dict[str, Callable[[], Any]] = {
         "random of torch": lambda: torch.rand(1),
@@ -291,7 +291,7 @@ HOSTS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 
 
 def answers() -> dict[str, Any]:
-    """All that is decided by networks, in every form."""
+    """Return the decisions of all networks in all their forms."""
     found: dict[str, Any] = {}
     for model in ("discrete", "paper-mpnn", "paper-pna"):
         for engine in ("plain", "lookup" if model == "discrete" else "fast"):

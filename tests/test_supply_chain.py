@@ -1,4 +1,4 @@
-"""Nothing here can run code from a file, and the shipped checkpoints are the ones listed."""
+"""No file can make us run code, and the shipped checkpoints match their digests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A solve works where nothing can be written, memory is short, or every warning is an error.
+"""Solving works on a read-only system, with little memory, and with warnings as errors.
 
-Each in a process of its own: the package is copied, and a file lies where its folder of compiled
-code would be, so that not even the administrator could write there.
+Each case is a process of its own. For a read-only system the package is copied, with files in place
+of its cache folders, so that not even root can write there.
 """
 
 from __future__ import annotations

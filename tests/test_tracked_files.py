@@ -1,4 +1,4 @@
-"""Every tracked file is clean, and none knows the machine that it was written on."""
+"""Tracked files are clean and name no path of a developer's machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is built is what is needed: wheel and source archive, installed where nothing else is."""
+"""The wheel and the source archive are complete, and install in an empty environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command: what it prints and writes, its exit codes, and one sentence for every mistake."""
+"""The command line: exit codes, help, pipes, and one sentence for every mistake."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 
 
 def everything() -> dict[Path, bytes | None]:
-    """Return all files here with what they hold, and all folders."""
+    """Return the contents of all files here, and all folders."""
     return {path: path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
 
 
@@ -148,12 +148,12 @@ def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def classical(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Solve without a network: what is printed, and how, does not depend on who solved."""
+    """Solve without a network: the output format does not depend on the executor."""
     return shell("solve", "--model", "classical", *arguments, **options)
 
 
 def test_a_pipe_gets_plain_text_whatever_the_terminal_could_show() -> None:
-    """Labels beyond the encoding are printed as numbers."""
+    """Characters outside the encoding are escaped."""
     data = '{"left": ["\\ud800é"], "right": ["x"], "edges": [["\\ud800é", "x"]]}'
     terminal = {"TERM": "xterm-256color", "PYTHONIOENCODING": "ascii"}
     done = classical("-", input=data, env=os.environ | terminal)

@@ -1,4 +1,4 @@
-"""What is learnt is every case as often as it was seen, towards the rule and nothing else."""
+"""Every case is learnt as often as it occurs, with the rule as its only target."""
 
 from __future__ import annotations
 

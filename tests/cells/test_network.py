@@ -1,4 +1,4 @@
-"""A module of any shape answers as its formula says, in any type, alone and in an ensemble."""
+"""Modules compute their formulas, in any dtype, alone and in an ensemble."""
 
 from __future__ import annotations
 

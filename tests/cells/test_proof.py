@@ -1,4 +1,4 @@
-"""A proof covers every case with any rounding, and names the case that is wrong."""
+"""A proof covers every case under any rounding, and names a case that is wrong."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PARTS: dict[str, tuple[Cell, int]] = {
 
 
 def head(network: CellNetwork, name: str) -> Linear:
-    """The layer that speaks last in a part."""
+    """The last layer of a part."""
     found = network[name.split()[0]].get_submodule("score" if name == "nearest" else "head")
     assert isinstance(found, Linear) and found.bias is not None
     return found

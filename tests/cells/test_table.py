@@ -1,4 +1,4 @@
-"""A table holds what was decided, tells where that differs from the rules, and decides the same."""
+"""A table records decisions, reports where they differ from the rules, and repeats them."""
 
 from __future__ import annotations
 

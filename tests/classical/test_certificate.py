@@ -1,4 +1,4 @@
-"""Certificates prove what is maximum, say what is short by how much, and refuse the illegal."""
+"""Certificates prove maximality, quantify a shortfall, and reject illegal answers."""
 
 from __future__ import annotations
 

@@ -359,7 +359,7 @@ def test_a_run_ends_after_exactly_so_many_failures_in_a_row(
 
 
 def garbage(rng: np.random.Generator, lies: str) -> Subroutines:
-    """An executor that points anywhere, and lies about what its name in `lies` says."""
+    """An executor with arbitrary predecessors that lies about whatever `lies` names."""
 
     def search(batch: Batch, residual: WideArray, weights: npt.NDArray[np.uint8], /) -> Tree:
         good = breadth_first_search(batch, residual, weights).arc
@@ -491,7 +491,7 @@ def arrays_of(thing: Any) -> list[npt.NDArray[Any]]:
 
 
 def vandal() -> Subroutines:
-    """Answer rightly from copies, and write into everything that was given."""
+    """Answer correctly from copies, and overwrite every argument."""
     seen: dict[Batch, tuple[Batch, list[Any]]] = {}  # by identity
 
     def after(own: Any) -> Any:
@@ -541,7 +541,7 @@ def test_what_an_executor_is_given_is_read_only(place: int) -> None:
 
     run(BRIDGE, BREADTH_FIRST._replace(**{Subroutines._fields[place]: watched}), many=True)
     batches = [thing for thing in seen if isinstance(thing, Batch)]
-    # What is made of a copy when it is first asked for is nobody else's.
+    # Arrays derived lazily from a copy belong to that copy alone.
     derived = [vars(batch).get(name) for batch in batches for name in ("node_graph", "arc_graph")]
     arrays = [array for thing in seen for array in arrays_of(thing)]
     writable = [array for array in arrays if array.flags.writeable]

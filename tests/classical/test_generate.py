@@ -1,4 +1,4 @@
-"""Every family: repeatable, legal, distributed as promised, and clear about wrong parameters."""
+"""Every family is reproducible, valid, distributed as documented, and rejects wrong parameters."""
 
 from __future__ import annotations
 

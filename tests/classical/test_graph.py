@@ -1,4 +1,4 @@
-"""Graphs hold what they were given, in one form, and refuse what is no graph."""
+"""Graphs store their input in one canonical form, and reject what is not a graph."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_scipy_duplicates_are_summed_and_zeros_are_no_edges() -> None:
 
 
 def twice(dtype: Any, *values: Any) -> scipy.sparse.coo_array:
-    """Several entries of one place."""
+    """Several entries at the same position."""
     places = np.zeros(len(values), int), np.ones(len(values), int)
     return scipy.sparse.coo_array((np.array(values, dtype), places), shape=(2, 2))
 

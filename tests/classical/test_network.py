@@ -1,4 +1,4 @@
-"""Networks keep their arcs in pairs and their capacities exact, and refuse what is no network."""
+"""Networks store arcs in pairs with exact capacities, and reject what is not a network."""
 
 from __future__ import annotations
 

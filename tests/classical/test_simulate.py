@@ -1,4 +1,4 @@
-"""Every decision of a run is counted, and each mistake is put down to who made it."""
+"""Every decision of a run is counted, and each mistake is attributed to its subroutine."""
 
 from __future__ import annotations
 
@@ -88,6 +88,15 @@ def test_a_saturated_path_is_a_wrong_search_whose_empty_bottleneck_may_be_seen()
     assert found.asked["bottleneck"] == found.rounds >= left
     assert found.wrong["search"] == found.asked["empty_path"] - (found.rounds - left)
     assert found.wrong["reach"] == found.rounds - left
+
+
+def test_an_executor_that_never_says_done_is_wrong_about_reach_once_nothing_is_left() -> None:
+    found = run(
+        BELLMAN_FORD._replace(is_done=lambda batch, *_: np.zeros(batch.num_graphs, np.bool_)),
+        Settings(max_failures=3),
+    )
+    assert found.is_right and found.ending == Verdict.GAVE_UP
+    assert found.wrong == {**dict.fromkeys(DECISIONS, 0), "reach": 3}
 
 
 def test_an_executor_that_is_done_too_early_is_wrong_about_reach() -> None:

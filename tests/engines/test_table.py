@@ -26,9 +26,9 @@ from augury.engines import ENGINES, match_dense, match_sparse
 from augury.engines.gpu import OnGpu
 from augury.experiments.bench import scipy_blocks
 from augury.solution import Solutions
+from forms import GRAPH, SAME_GRAPHS
 from graphs import BRIDGE, JOBS, NOTHING, WIDE, bipartite_graphs, networks
 from proven import proven, untrained
-from test_inputs import GRAPH, SAME_GRAPHS
 
 ON_CPU = ["plain", "lookup", "table"]
 on_cpu = pytest.mark.parametrize("engine", ON_CPU)

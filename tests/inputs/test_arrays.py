@@ -1,4 +1,4 @@
-"""Matrices are read as what they are: labels, ends of edges and costs are none."""
+"""Matrices are read; labels, edge indices and costs are refused."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def test_ends_of_edges_and_a_matrix_are_told_apart_by_the_user(make: Any) -> Non
         solve(ends)
     with pytest.raises(InputError, match=r"3 x 2 .* or BipartiteGraph.from_edges\(array.tolist\("):
         solve(ends.T)
+    with pytest.raises(InputError, match="2 x 2 whole numbers can be read in two ways"):
+        solve(make([[0, -1], [-1, 0]]))
     with pytest.raises(InputError, match="graph 0: an array of 2 x 3 whole numbers can be read in"):
         solve_batch(ends[None], engine="table")
     with pytest.raises(InputError, match="graph 0: an array of 2 x 3 whole numbers can be read in"):

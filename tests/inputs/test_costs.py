@@ -1,4 +1,4 @@
-"""Costs of edges are refused, and attributes that are alike are no costs."""
+"""Edge costs are refused; attributes that are all equal are not costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch_geometric.data import Data, HeteroData
 
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError, solve
-from augury.inputs.costs import BLOCK, numbers_differ, values_differ
+from augury.inputs.costs import BLOCK, graphs_differ, numbers_differ, values_differ
 from graphs import JOBS
 
 
@@ -82,6 +82,11 @@ def test_numbers_differ_only_where_they_are_not_zero() -> None:
         assert numbers_differ(np.array(values)), values
     assert not values_differ([])
     assert values_differ([1, 2])
+
+
+def test_numbers_of_a_stack_are_compared_within_each_graph() -> None:
+    assert not graphs_differ(np.array([[[0, -1]], [[3, 0]]]))
+    assert graphs_differ(np.array([[[0, -1]], [[3, 2]]]))
 
 
 def test_numbers_are_compared_across_blocks() -> None:

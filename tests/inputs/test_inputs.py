@@ -1,4 +1,4 @@
-"""Whatever holds the same graph becomes the same graph, and what holds none is refused."""
+"""Every supported form of a graph is read as the same graph; anything else is refused."""
 
 from __future__ import annotations
 
@@ -16,29 +16,10 @@ from torch_geometric.data import Batch, Data
 
 from augury import BipartiteGraph, FlowNetwork, InputError, solve, solve_batch, write_graph
 from augury.inputs import as_graph, as_graphs
+from forms import GRAPH, SAME_GRAPHS
 from graphs import BRIDGE, JOBS, bipartite_graphs
 
-EDGES = np.array([[0, 0, 1, 2], [0, 1, 1, 1]])
-GRAPH = BipartiteGraph(3, 2, EDGES[0], EDGES[1])
 NETWORK = FlowNetwork.from_arcs(4, [0, 0, 1, 2], [1, 2, 3, 3], [3, 2, 2, 4], source=0, sink=3)
-
-
-SAME_GRAPHS: dict[str, Any] = {
-    "own": GRAPH,
-    "array": GRAPH.to_dense(),
-    "counts": GRAPH.to_dense().astype(np.float32) * 7,
-    "0 and 1": GRAPH.to_dense().astype(np.uint8),
-    "bfloat16": torch.tensor(GRAPH.to_dense()).bfloat16(),
-    "tensor": torch.tensor(GRAPH.to_dense()),
-    "sparse tensor": torch.tensor(GRAPH.to_dense()).float().to_sparse(),
-    "coalesced tensor": torch.tensor(GRAPH.to_dense()).float().to_sparse_coo().coalesce(),
-    "csr_array": GRAPH.to_scipy(),
-    "coo_matrix": scipy.sparse.coo_matrix(GRAPH.to_dense()),
-    "pairs": list(zip(*EDGES.tolist(), strict=True)),
-    "pairs in a tuple, one twice": (*zip(*EDGES.tolist(), strict=True), (0, 0)),
-    "dict": {0: [0, 1], 1: [1], 2: (1,)},
-    "DataFrame": pd.DataFrame({"n": "x", "Left": EDGES[0], "note": "", "RIGHT": EDGES[1]}),
-}
 
 
 @pytest.mark.parametrize("graph", SAME_GRAPHS.values(), ids=SAME_GRAPHS)

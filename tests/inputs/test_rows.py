@@ -1,4 +1,4 @@
-"""Pairs, triples, dicts and DataFrames hold edges; what can be something else is refused."""
+"""Edges are read from pairs, triples, dicts and DataFrames; ambiguous input is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A checkpoint comes back as it was, or is refused in one line that names it."""
+"""A checkpoint survives a round trip, or is refused in one line that names the file."""
 
 from __future__ import annotations
 

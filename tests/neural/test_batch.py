@@ -1,4 +1,4 @@
-"""Traces become targets without loss: every round, every step, the right link."""
+"""Batches hold every round and step of a trace, with the right link as target."""
 
 from __future__ import annotations
 

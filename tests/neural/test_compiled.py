@@ -1,4 +1,4 @@
-"""What numba compiles is kept where that can be done, and runs where it cannot."""
+"""Compiled functions are cached on disk where possible, and run anyway where not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thread where it is wanted, for the thread that wants it, and autocast for nobody."""
+"""One thread only where requested and only for the caller; autocast is always off."""
 
 from __future__ import annotations
 

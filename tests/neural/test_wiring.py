@@ -1,4 +1,4 @@
-"""A wiring is the same however it was reached: made at once, sliced, or selected."""
+"""A wiring is the same whether built directly, sliced or selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types that the comments of the JavaScript promise hold; TypeScript checks them."""
+"""TypeScript checks the JSDoc types of the scripts."""
 
 from __future__ import annotations
 

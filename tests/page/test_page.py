@@ -1,4 +1,4 @@
-"""A story becomes a page of its own: complete, closed, and whatever the labels are."""
+"""A story becomes a self-contained page, safe for any labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def told(edges: list[tuple[Any, Any]], model: str = "classical", seed: int = 0) 
 
 
 class Parts(HTMLParser):
-    """What a browser would make of a page: elements, attributes that load, and script texts."""
+    """What a browser sees in a page: elements, attributes that load something, and scripts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A network that has learnt one trace, for tests that need decisions with some sense in them."""
+"""A network that has learnt one trace, for tests that need meaningful decisions."""
 
 from __future__ import annotations
 

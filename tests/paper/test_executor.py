@@ -1,4 +1,4 @@
-"""A network as executor: it sees no answer, breaks no rule, and does not mind its neighbours."""
+"""A network as executor sees no answers, breaks no rules, and ignores its neighbours in a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integers survive the way to bits and back."""
+"""Integers survive the round trip to bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loss is the price of being unsure; what does not count costs nothing."""
+"""Losses measure uncertainty, and masked entries contribute nothing."""
 
 from __future__ import annotations
 

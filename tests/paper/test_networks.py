@@ -1,4 +1,4 @@
-"""The paper's network has the paper's size, and its decoders say what their texts say."""
+"""The paper's network has the paper's size, and its decoders do what their docstrings say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates by batches of one shape leave the weights that plain updates leave."""
+"""Updates on padded batches produce the same weights as plain updates."""
 
 from __future__ import annotations
 

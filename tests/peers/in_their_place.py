@@ -1,4 +1,4 @@
-"""A plugin of pytest that puts our functions in the place of SciPy's and NetworkX's own.
+"""A pytest plugin that replaces functions of SciPy and NetworkX with ours.
 
     pytest -p in_their_place --report-to FILE --pyargs networkx.algorithms.flow.tests.test_maxflow
 
@@ -55,7 +55,7 @@ SLOW = {
     "tests/test_connectivity.py::test_tutte": "252 searches",
     "tests/test_cuts.py::test_articulation_points": "196 searches",
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::"
-    "test_preflow_push_global_relabel": "none of ours",
+    "test_preflow_push_global_relabel": "no search of ours",
 }
 """Tests that run only with `--patient`, and with them those that NetworkX itself marks slow."""
 

@@ -1,4 +1,4 @@
-"""NetworkX's and SciPy's own tests, from the installed packages, with our functions in place."""
+"""The installed NetworkX and SciPy run their own test suites on our functions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def is_slow(name: str) -> bool:
 def test_the_peers_own_tests_pass_with_our_functions(tmp_path: Path) -> None:
     report = run(tmp_path)
     assert failures(report) == []
-    # How many tests make our network search, and how often: some below what it is today.
+    # Lower bounds on the tests that call our network, and on their calls.
     reached = [x for x in report.values() if x["ending"] == "passed" and x["searches"]]
     assert len(reached) >= 80
     assert sum(test["searches"] for test in reached) >= 1_000
@@ -69,7 +69,7 @@ def test_the_peers_own_tests_pass_with_our_functions(tmp_path: Path) -> None:
             assert test["ending"] == ending, name
 
 
-@pytest.mark.slow  # of the peers' tests, not of ours: it changes with their versions alone
+@pytest.mark.slow  # its outcome depends only on the peers' versions
 def test_a_wrong_answer_fails_the_tests_of_every_module(tmp_path: Path) -> None:
     report = run(tmp_path, "--spoil")
     failed = {name.partition(".py::")[0].replace("/", ".") for name in failures(report)}

@@ -89,7 +89,7 @@ def test_who_a_source_reaches_is_printed_with_its_proof(augury: Augury) -> None:
     )
     reach = "solve", "roads.csv", "--algorithm", "reachability"
     assert augury(*reach, "--source", "home", "--format", "csv").out == (
-        "node,steps,predecessor\nhome,0,\"\"\nshop,1,home\npark,2,shop\n"
+        'node,steps,predecessor\nhome,0,""\nshop,1,home\npark,2,shop\n'
     )
     for arguments, message in (
         ((), "nothing says which node is the source: name it with --source"),

@@ -1,4 +1,4 @@
-"""One real server for all tests of the page and its API; starting PyTorch takes its time."""
+"""One real server for all tests of the page and its API: PyTorch is slow to start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The page in a real browser: what a person does on it, and what it must never do.
 
-Every test ends with the same two questions: did the browser complain, and did it ask for anything
-that is not on this machine?
+Every test ends with two checks: the browser logged no error, and requested nothing from another
+machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SIZE: Any = {"width": 1280, "height": 900}
 
 
 class Watched:
-    """A page, and everything that it complained about or asked for."""
+    """A page, its console errors and its requests."""
 
     def __init__(self, context: BrowserContext) -> None:
         context.set_default_timeout(PATIENCE_MS)
@@ -138,7 +138,7 @@ def page(watched: Watched, address: str) -> Page:
 
 
 def all_frames(page: Page) -> list[list[str]]:
-    """Go through the whole run by the slider; what each frame says, once for each drawing."""
+    """Drag the slider through the whole run; return the sentence of each drawing in each frame."""
     return page.evaluate(
         """() => {
           const slider = document.getElementById("slider"), told = [];
@@ -232,7 +232,7 @@ def test_the_path_shows_its_bottleneck_and_the_judge(page: Page) -> None:
     assert len(chances) == page.locator("#stage path.path").count() == 3
     assert 98 <= sum(int(text.split()[0]) for text in chances) <= 102
     expect(page.locator("#facts")).to_contain_text("agrees")
-    # Distances stand in the nodes, and the weights on the arcs.
+    # Nodes show distances, and arcs show weights.
     assert page.locator("#stage .node.source .value").text_content() == "0"
     assert page.locator("#stage .arc-texts .quiet").count() == 12 - 1
     assert page.locator("#chance .dot").count() > 10
@@ -340,7 +340,7 @@ def test_an_edge_is_drawn_and_the_graph_run_again(page: Page) -> None:
     settled(page)
     page.keyboard.press("End")
     assert "a matching of 2 pairs" in sentence(page)
-    # Delete a line by a click, a node by a button, add one beside the column.
+    # Delete an edge with a click and a node with a button; add a node beside the column.
     page.locator("#editor .hit").first.dispatch_event("pointerup")
     assert lines.count() == 2
     page.click("#editor [aria-label='left node l1'] .body")
@@ -379,7 +379,7 @@ def test_the_keyboard_alone_can_draw(page: Page) -> None:
 
 
 def round_names(page: Page) -> list[str]:
-    """Go through the whole run; what each search is called, once."""
+    """Go through the whole run; return the name of each search once."""
     names = [told for [told] in all_frames(page)]
     return list(dict.fromkeys(re.split("[:,]", name)[0] for name in names))
 
@@ -575,7 +575,7 @@ def test_a_link_holds_the_graph_and_the_settings(
 
 
 def fragment(data: bytes) -> str:
-    """What stands behind the # of a link."""
+    """The fragment of a link."""
     packer = zlib.compressobj(wbits=-15)
     return base64.urlsafe_b64encode(packer.compress(data) + packer.flush()).decode().rstrip("=")
 
@@ -664,7 +664,7 @@ def test_everything_that_can_be_pressed_has_a_name(run: Page) -> None:
 
 @pytest.fixture
 def offline(browser: Browser) -> Iterator[Watched]:
-    """A tab that can reach nothing but files."""
+    """A tab without network access."""
     with browser.new_context(offline=True) as context:
         watched = Watched(context)
         yield watched

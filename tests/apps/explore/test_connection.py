@@ -1,4 +1,4 @@
-"""Who says nothing, too little or too much, or does not listen, is in nobody's way."""
+"""Clients that are silent, slow, greedy or deaf do not block the others."""
 
 from __future__ import annotations
 

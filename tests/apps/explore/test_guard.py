@@ -1,4 +1,4 @@
-"""The guard lets in our own pages only, reads no more than it may, and marks every answer."""
+"""The guard admits only our own pages, limits what is read, and adds security headers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_body_that_does_not_arrive_is_given_up(monkeypatch: pytest.MonkeyPatch
 
 
 def stalled(size: int) -> bytes:
-    """Return a request of which the last byte is missing."""
+    """Return a request without its last byte."""
     return HEAD + f"Content-Length: {size + 1}\r\n\r\n".encode() + b" " * size
 
 

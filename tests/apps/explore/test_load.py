@@ -1,4 +1,4 @@
-"""Many people at once: nobody is refused, and memory stays where it was."""
+"""Many clients at once: none is refused, and memory does not grow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def family_memory() -> int:
 
 
 def ask(client: httpx.Client, number: int) -> int:
-    """Send one of the different requests; each number is another graph."""
+    """Send one of several requests; each number is a different graph."""
     graph = {"text": f"a{number},x\nb,x\nb,y{number % 7}\nc,y{number % 5}\n"}
     kinds = [
         lambda: client.post("/api/v1/solve", json={"graph": graph, "seed": number}),

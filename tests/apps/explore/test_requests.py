@@ -1,4 +1,4 @@
-"""Bodies are read up to their first fault, and the fault is one short line."""
+"""Reading stops at the first error, which is reported in one short line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API keeps to its own description: Schemathesis asks whatever the description allows."""
+"""The API conforms to its OpenAPI schema; Schemathesis generates the requests."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PIPES = FlowNetwork.from_labelled_arcs(
     [
         '{"size": 2, "matching": [["ann", 1], ["bob", "2"]]}',
         '[["ann", 1], ["bob", 2]]',
-        "left,right\nann,1\nbob,2\n",
+        "Left,RIGHT\nann,1\nbob,2\n",
         "# mine\nann\t1\r\nbob\t2",
     ],
 )
