@@ -1,11 +1,12 @@
 """Train and execute the paper's network in the fast form and in the plain one; print the ratios.
 
-    python benchmarks/paper.py [--model PATH] [--batches 15] [--plain-graphs 4]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--model PATH] [--batches 15] [--plain-graphs 4]
 
-Fast is what the package does; plain is the same network as it is usually written: one message a
+Fast is what the package runs; plain is the same network as it is usually written: one message per
 link, no compiled loop. Both are measured in this run, on one thread, in seconds of CPU time, and
-must decide alike. The last column is what was reported of the authors' published code, made to run
-on current libraries, on one thread of a similar machine; it was not measured here.
+must make the same decisions; BLAS reads its number of threads when it is loaded, and waiting ones
+count. The last column was reported of the authors' published code, ported to current libraries, on
+one thread of a similar machine; it was not measured here.
 """
 
 from __future__ import annotations
