@@ -44,7 +44,7 @@ CHUNK = 250
 
 
 def small_graphs(rng: np.random.Generator, count: int, largest: int) -> list[Graph]:
-    """Return `count` graphs, tiny but for the last; one in ten is a flow network."""
+    """Return `count` graphs, all tiny except the last; one in ten is a flow network."""
     networks = [tiny_network(rng, largest) for _ in range(count // 10)]
     graphs = [*networks, *tiny_graphs(rng, count - len(networks) - 1), larger_graph(rng)]
     return [graphs[k] for k in rng.permutation(count)]
@@ -142,7 +142,7 @@ ROTA = EXECUTORS + 4 * [(name, "mutated") for name in SHIPPED] + [
 
 
 def executor_for(name: str, change: str, rng: np.random.Generator) -> tuple[Any, str]:
-    """Return a model for the solver, and what tells its weights from others.
+    """Return a model for the solver, and a digest of its weights.
 
     The model is a name, or an executor with changed or random weights.
     """
@@ -167,7 +167,7 @@ def executor_for(name: str, change: str, rng: np.random.Generator) -> tuple[Any,
 
 
 class Solved(NamedTuple):
-    """What came of one chunk."""
+    """The outcome of one chunk."""
 
     executor: str
     weights: str
@@ -182,7 +182,7 @@ class Solved(NamedTuple):
 
 
 def solve_chunk(work: tuple[int, int, int]) -> Solved:
-    """Solve so many graphs of a chunk and check them: (seed, chunk, graphs)."""
+    """Solve and check some graphs of a chunk: (seed, chunk, number of graphs)."""
     seed, number, count = work
     rng = np.random.default_rng([seed, number])
     name, change = ROTA[number % len(ROTA)]
@@ -341,7 +341,7 @@ def solve_shape(work: tuple[str, int]) -> dict[str, Any]:
 
 
 def scipy_times(deepest: int) -> list[dict[str, float]]:
-    """Return how long SciPy and we take on ever deeper traps."""
+    """Return how long SciPy and Augury take on deeper and deeper traps."""
     solve(trap(2))
     rows = []
     for depth in range(12, deepest + 1, 2):
@@ -361,7 +361,7 @@ def scipy_times(deepest: int) -> list[dict[str, float]]:
 
 
 def large_batch(count: int, seed: int) -> dict[str, Any]:
-    """Solve so many small graphs in one call, and measure it."""
+    """Solve many small graphs in one call, and time it."""
     graphs = small_graphs(np.random.default_rng(seed), count, 2**40)
     solve_batch(graphs[:10])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -401,7 +401,7 @@ def accepted_weights() -> list[str]:
 
 
 def hard(seed: int, workers: int, deepest: int, batch: int) -> dict[str, Any]:
-    """Solve the single graphs, the traps and one large batch, and print what comes of them."""
+    """Solve the single graphs, the traps and one large batch, and print the outcomes."""
     with multiprocessing.get_context("spawn").Pool(workers, _one_thread) as pool:
         work = [(name, seed) for name in SHAPES]
         shapes = dict(zip(SHAPES, pool.map(solve_shape, work, chunksize=1), strict=True))

@@ -74,7 +74,7 @@ def _joined(arrays: Iterable[Any]) -> Any:
 
 
 def _numbers(rows: Sequence[Sequence[Any]], most: Any, what: str) -> tuple[Any, Any]:
-    """Return whose each number is and the numbers, all of which must be nodes of their graph."""
+    """Return the graph of each number and the numbers, which must be nodes of that graph."""
     owner = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     flat = list(chain.from_iterable(rows))
     if not all(type(number) is int for number in flat):
@@ -90,7 +90,7 @@ def _none(is_wrong: Any, owner: Any, what: str) -> None:
 
 
 def check_matchings(answers: Sequence[tuple[BipartiteGraph, Solution]], maxima: Any = None) -> None:
-    """Raise Wrong unless every answer is a matching and tells the truth about itself.
+    """Raise Wrong unless every answer is a matching and says rightly whether it is maximum.
 
     The maxima are SciPy's unless they are given; with a cover of that size nothing needs to be
     believed, for no matching has more edges than a cover has nodes.
@@ -155,7 +155,7 @@ def check_flows(answers: Sequence[tuple[FlowNetwork, Solution]]) -> None:
 
 
 def scipy_flow(networks: Sequence[FlowNetwork]) -> int:
-    """Return the sum of the maxima, by one source before all and one sink behind all."""
+    """Return the sum of the maxima, from one super source to one super sink."""
     sizes = [network.num_nodes for network in networks]
     starts = [int(start) for start in np.cumsum([0, *sizes])]
     first, last = starts[-1], starts[-1] + 1
@@ -190,7 +190,7 @@ def check_flow(network: FlowNetwork, solution: Solution) -> int:
     if network.source not in side or network.sink in side:
         raise Wrong("the cut does not separate source and sink")
     leaving = sum(c for (u, v), c in capacity.items() if u in side and v not in side)
-    # No flow exceeds a cut, so this equality is all the proof that there needs to be.
+    # No flow exceeds a cut, so this equality is the whole proof.
     if solution.is_maximum != (leaving == solution.size):
         raise Wrong(f"is_maximum is {solution.is_maximum}, size {solution.size}, cut {leaving}")
     return leaving

@@ -2,12 +2,12 @@
 
     python benchmarks/cuda_table.py [--json FILE] [--batches 4096,65536,1000000]
 
-For each size and density: is every answer legal, of SciPy's size and the one that the CPU's table
-engine gives? Then graphs a second, by events on the device: with the graphs packed on the card, and
-with dense bytes on the card and packing included; all variants are measured, the best is shown.
-The engine `cuda`, which evaluates the network at each step, is timed from dense bytes on the card.
-SciPy is one block-diagonal call on at most 4,096 graphs, from the same dense bytes, CPU time.
-`solve_batch` is timed on the wall from dense arrays of the host, all answers proven.
+For each size and density: is every answer legal, as large as SciPy's, and equal to that of the
+CPU's table engine? Then graphs per second, by events on the device: with the graphs packed on the
+GPU, and with dense bytes on the GPU and packing included; all variants are measured, the best is
+shown. The engine `cuda`, which evaluates the network at each step, is timed from dense bytes on the
+GPU. SciPy is one block-diagonal call on at most 4,096 graphs, from the same bytes, in CPU time.
+`solve_batch` is timed by wall clock from dense arrays on the host, with all answers proven.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def device_seconds(work: Any, repeats: int = 20) -> float:
 
 
 def random_on_device(seed: int, count: int, n: int, p: float) -> Any:
-    """Draw dense graphs on the card, in parts that leave room."""
+    """Draw dense graphs on the GPU, in parts that fit in memory."""
     cupy = cuda.cupy()
     rng = cupy.random.default_rng(seed)
     adjacency = cupy.empty((count, n, n), cupy.uint8)
@@ -67,7 +67,7 @@ def random_on_device(seed: int, count: int, n: int, p: float) -> Any:
 
 
 def check(adjacency: Any) -> None:
-    """Hold all variants against the CPU's table engine, and that against SciPy."""
+    """Compare all variants with the CPU's table engine, and that with SciPy."""
     dense = adjacency.get()
     expected = match_dense(dense)
     check_matching(dense, expected.mates, scipy_blocks(dense))
@@ -82,7 +82,7 @@ def check(adjacency: Any) -> None:
 
 
 def certified_per_second(dense: Any, engine: str) -> float:
-    """Solve arrays of the host and prove every answer; return graphs a second on the wall."""
+    """Solve arrays on the host and prove every answer; return graphs per second of wall time."""
 
     def work() -> None:
         solutions = solve_batch(dense, engine=engine)

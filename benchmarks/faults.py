@@ -93,7 +93,7 @@ class Undisturbed(NamedTuple):
 
 
 def train_arguments(place: Path) -> list[str]:
-    """Train, or go on with a run that there is."""
+    """Train, or resume a run."""
     settings = [part for setting in TINY for part in ("--set", setting)]
     resume = ["--resume"] if (place / "run" / "config.json").exists() else []
     seeds = ["--seeds", "0,1", "--device", "cpu"]
@@ -119,7 +119,7 @@ def trained(place: Path) -> Bytes:
 
 
 def _events(path: Path) -> list[tuple[str, int, float]]:
-    """Return what a file of TensorBoard's says."""
+    """Return the events of a TensorBoard file."""
     return [
         (value.tag, event.step, value.tensor.float_val[0])
         for event in EventFileLoader(str(path)).Load()
@@ -144,7 +144,7 @@ def solved(place: Path) -> Bytes:
 
 
 def evaluate_arguments(place: Path) -> list[str]:
-    """Evaluate, or go on with the records that there are."""
+    """Evaluate, or resume from the existing records."""
     extent = ["--scales", "1,2,3,4", "--p", "1/4,1/2", "--graphs", "6", "--runs", "2"]
     return ["evaluate", "classical", *extent, "--out", str(place / "records.jsonl")]
 
@@ -155,7 +155,7 @@ def evaluated(place: Path) -> Bytes:
 
 
 def reproduce_arguments(place: Path, *how: str) -> list[str]:
-    """Reproduce a figure, or go on with what there is of it."""
+    """Reproduce a figure, or resume."""
     settings = [part for setting in TINIER for part in ("--set", setting)]
     extent = ["--seeds", "2", "--graphs", "2", "--runs", "2", "--max-scale", "1"]
     asked = ["reproduce", "--figure", "2", "--max-epochs", "3", "--workers", "2", *extent, *how]
@@ -219,12 +219,12 @@ TEMPORARY = "tmp"
 
 
 def heed_interrupts() -> None:
-    """Undo what a job in the background inherits."""
+    """Restore the handling of Ctrl-C, which background jobs ignore."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Wait for the end; returns exit code and what stands on standard error."""
+    """Wait for the end; return the exit code and standard error."""
     _, told = process.communicate(timeout=PATIENCE)
     return process.returncode, told
 
@@ -270,7 +270,7 @@ def refusal(code: int, told: str, words: str = "") -> str:
 
 
 def offspring(pid: int) -> list[int]:
-    """Return the processes that a process started, and those that they started."""
+    """Return all descendants of a process."""
     parents: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended since
@@ -511,7 +511,7 @@ FAULTS: list[tuple[str, str, Callable[[str, Path, Bytes], str]]] = [
 
 
 def tried(work: Callable[..., Any], *given: Any) -> dict[str, Any]:
-    """Return what came of it: the promise was kept, or how it was broken."""
+    """Return the outcome: the promise was kept, or how it was broken."""
     try:
         return {"kept": True, "told": work(*given)}
     except (Failure, subprocess.TimeoutExpired) as failure:
@@ -586,7 +586,7 @@ def campaign(count: int, seed: int, workers: int, kinds: list[str]) -> dict[str,
         told["single"] = [
             {"fault": what, "of": name} | future.result() for what, name, future in singles
         ]
-        # Where the temporary folder was concerns nobody.
+        # Leave out where the temporary folder was.
         return json.loads(json.dumps(told).replace(f"{folder}{os.sep}", ""))
 
 
@@ -597,7 +597,7 @@ def _made(folder: Path, name: str) -> bool:
 
 
 def main() -> None:
-    """Run the campaign, print what came of it, and exit with 1 if a promise was broken."""
+    """Run the campaign, print the outcome, and exit with 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=50, help="kills of each kind")
     parser.add_argument("--seed", type=int, default=0)

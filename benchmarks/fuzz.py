@@ -97,7 +97,7 @@ class Target(NamedTuple):
 
 
 class Hang(BaseException):
-    """The time is over; not an Exception, so that nothing that is tested can swallow it."""
+    """Time is up; not an Exception, so that the tested code cannot swallow it."""
 
 
 NEURAL = ("augury.models.checkpoint", "torch")
@@ -151,7 +151,7 @@ TARGETS: dict[str, Target] = {
 
 
 class Seen(NamedTuple):
-    """What came of one input."""
+    """The outcome of one input."""
 
     outcome: str
     seconds: float
@@ -175,7 +175,7 @@ def _forget_peak() -> bool:
 
 
 def watched(target: Target, case: Case, folder: Path, seconds: float) -> Seen:
-    """Try one input under the clock; a fault of it becomes the outcome."""
+    """Try one input with a time limit; a fault becomes the outcome."""
 
     def over(*_: Any) -> None:
         raise Hang
@@ -214,7 +214,7 @@ def watched(target: Target, case: Case, folder: Path, seconds: float) -> Seen:
 
 
 def made_case(name: str, seed: int, number: int) -> Case:
-    """Return the input of that number; the same for ever."""
+    """Return the input with this number, always the same."""
     return TARGETS[name].make(np.random.default_rng([seed, list(TARGETS).index(name), number]))
 
 
@@ -323,7 +323,7 @@ def campaign(shares: Sequence[Share], workers: int) -> dict[str, Any]:
 
 
 class Tally:
-    """What came of the inputs of one target."""
+    """The outcomes of one target's inputs."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
@@ -361,7 +361,7 @@ class Tally:
 
 
 def replay(name: str, seed: int, number: int) -> None:
-    """Show one input and what comes of it."""
+    """Show one input and its outcome."""
     case = made_case(name, seed, number)
     for file, data in case.files.items():
         print(f"{file}: {len(data)} bytes: {data[:600]!r}")

@@ -260,7 +260,7 @@ def attempt_objects(case: Case, folder: Path) -> str:
 
 
 def _checked_type(error: Exception) -> Exception:
-    """Let no TypeError pass that is not one of ours."""
+    """Accept only a TypeError of our own."""
     ours = "is no graph: expected", "expected several graphs"
     if isinstance(error, TypeError) and not any(text in str(error) for text in ours):
         raise Fault(f"TypeError came out: {error}") from error
@@ -359,7 +359,7 @@ def _any_graph(rng: Rng) -> Case:
 
 
 def prepare_command(folder: Path) -> None:
-    """Have every loop compiled that a command line here can need: that takes longer than it may."""
+    """Compile every loop that a command line here can need: that would exceed the time limit."""
     from augury.models.checkpoint import MODELS
 
     graphs = {"graph.csv": EDGES[0], "graph.max": DIMACS[0]}
@@ -372,7 +372,7 @@ def prepare_command(folder: Path) -> None:
 
 
 def prepare_objects(folder: Path) -> None:
-    """Have every loop compiled that an object here can need."""
+    """Compile every loop that an object here can need."""
     from augury import solve, solve_batch
 
     for model in ("classical", None):

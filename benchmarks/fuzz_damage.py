@@ -137,7 +137,7 @@ def truncate(rng: Rng, data: bytes) -> bytes:
 
 
 def splice(rng: Rng, data: bytes) -> bytes:
-    """Go on with another file."""
+    """Continue with another file."""
     pool = EDGES + MATRICES + DIMACS + OBJECTS + ANSWERS
     other = pool[int(rng.integers(len(pool)))]
     return data[: _place(rng, data)] + other[_place(rng, other) :]
@@ -156,7 +156,7 @@ def insert_noise(rng: Rng, data: bytes) -> bytes:
 
 
 def edit_number(rng: Rng, data: bytes) -> bytes:
-    """Put an extreme in place of a number."""
+    """Replace a number by an extreme one."""
     found = list(re.finditer(rb"\d+", data))
     if not found:
         return insert_token(rng, data)
@@ -185,7 +185,7 @@ def change_ends(rng: Rng, data: bytes) -> bytes:
 
 
 def change_encoding(rng: Rng, data: bytes) -> bytes:
-    """Write the text as something else than UTF-8."""
+    """Encode the text as something other than UTF-8."""
     encoding = ENCODINGS[int(rng.integers(len(ENCODINGS)))]
     return data.decode(errors="replace").encode(encoding, errors="replace")
 
@@ -199,7 +199,7 @@ def nest(rng: Rng, data: bytes) -> bytes:
 
 
 def pack(rng: Rng, data: bytes) -> bytes:
-    """Pack by gzip, sometimes twice, sometimes damaged or with something behind it."""
+    """Compress with gzip, sometimes twice, sometimes damaged or with trailing bytes."""
     packed = gzip.compress(data, int(rng.integers(0, 3)), mtime=0)
     chance = rng.random()
     if chance < 0.2:
@@ -227,7 +227,7 @@ DAMAGE: list[Callable[[Rng, bytes], bytes]] = [
 
 
 def damaged(rng: Rng, data: bytes, most: int = 4) -> bytes:
-    """Damage data a few times, rarely not at all; pack some of it."""
+    """Damage data a few times, rarely not at all; compress some of it."""
     for _ in range(min(int(rng.choice([0, 1, 1, 1, 2, 3, 4])), most)):
         data = DAMAGE[int(rng.integers(len(DAMAGE)))](rng, data)
     return pack(rng, data) if rng.random() < 0.1 else data

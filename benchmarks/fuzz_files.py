@@ -47,7 +47,7 @@ class Case(NamedTuple):
 
 
 class Fault(Exception):
-    """Something came out that must not."""
+    """Something happened that must not."""
 
 
 # ------------------------------------------------------------------ .npz archives
@@ -147,7 +147,7 @@ def make_array(rng: Rng) -> Case:
 
 
 def options(rng: Rng) -> dict[str, Any]:
-    """Return what a user may tell the reader."""
+    """Return options that a user may give the reader."""
     labels = [
         None, None, "s", "t", "0", "1", "ann", "", "-1", "9" * 30, "٣", "\ud800", "true", "2.0"
     ]  # fmt: skip
@@ -207,7 +207,7 @@ def attempt_graph(case: Case, folder: Path) -> str:
 
 
 def _packed_often(piece: bytes, times: int) -> bytes:
-    """Return ten million bytes packed by gzip, so many times behind each other."""
+    """Return ten million bytes compressed with gzip, repeated."""
     return gzip.compress(piece * (10**7 // len(piece)), mtime=0) * times
 
 

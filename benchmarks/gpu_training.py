@@ -59,7 +59,7 @@ def epochs(
             optimizer.step()
         tally = recorder.taken() if recorder is not None else module.taken_tally()
         losses.append({name: float(value.mean()) for name, value in tally.means().items()})
-        seconds.append(time.perf_counter() - started)  # the figures above waited for the device
+        seconds.append(time.perf_counter() - started)  # the losses above synced with the device
     return losses, seconds, [parameter.detach() for parameter in module.network.parameters()]
 
 

@@ -1,11 +1,12 @@
 """Train and execute the paper's network in the fast form and in the plain one; print the ratios.
 
-    python benchmarks/paper.py [--model PATH] [--batches 15] [--plain-graphs 4]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--model PATH] [--batches N]
 
-Fast is what the package does; plain is the same network as it is usually written: one message a
+Fast is what the package runs; plain is the same network as it is usually written: one message per
 link, no compiled loop. Both are measured in this run, on one thread, in seconds of CPU time, and
-must decide alike. The last column is what was reported of the authors' published code, made to run
-on current libraries, on one thread of a similar machine; it was not measured here.
+must make the same decisions; BLAS reads its number of threads when it is loaded, and waiting ones
+count. The last column was reported of the authors' published code, ported to current libraries, on
+one thread of a similar machine; it was not measured here.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ GRAPHS = 50
 
 @contextmanager
 def plain() -> Generator[None]:
-    """Switch every processor to the form that the paper writes, and the compiled loops off."""
+    """Switch every processor to its plain form, and turn the compiled loops off."""
     kinds = [Processor, *Processor.__subclasses__()]
     no_engine = patch.object(fast, "is_available", lambda network, device: False)
     with no_engine, patch.object(reduce, "_kernels", lambda: None), _patched(kinds):
@@ -88,7 +89,7 @@ def measure_training(name: str, num_batches: int) -> None:
 
     share = len(epoch) / num_batches
     with memory_kept():
-        train()  # compiles, and asks for the memory
+        train()  # compiles and allocates
         fast = cpu_seconds(train), cpu_seconds(module.validated)
     with plain():
         slow = cpu_seconds(train), cpu_seconds(module.validated)
@@ -100,7 +101,7 @@ def measure_training(name: str, num_batches: int) -> None:
 
 
 def measure_simulation(model: str, scale: int, plain_graphs: int) -> None:
-    """Execute the test graphs once, all subroutines neural; the plain form may do fewer of them."""
+    """Execute the test graphs once, all subroutines neural; the plain form may get fewer."""
     condition = Condition(scale)
     subroutines = load_models([model], "cpu")[0].subroutines(condition)
     graphs = condition.graphs(GRAPHS, 0)

@@ -67,7 +67,7 @@ class Served(NamedTuple):
         return found
 
     def memory(self) -> int:
-        """Return the bytes that all of them have in memory."""
+        """Return the memory of all of them in bytes."""
         pages = 0
         for pid in self.family():
             with suppress(OSError):
@@ -120,7 +120,7 @@ def served(folder: Path) -> Iterator[Served]:
 
 
 def _settle(server: Served) -> None:
-    """Wait until all workers are there and memory stays as it is."""
+    """Wait until all workers have started and memory is stable."""
     before, end = -1, time.monotonic() + PATIENCE
     while time.monotonic() < end:
         now = server.memory()
@@ -230,7 +230,7 @@ def _poison(start: str, unit: str, end: str) -> Callable[[Served, Stack], None]:
 
 
 def unknown_fields(server: Served, stack: Stack) -> None:
-    """A request has 340,000 fields that there are not."""
+    """A request has 340,000 unknown fields."""
     fields = ",".join(f'"k{number:06}":0' for number in range(340_000))
     stack.enter_context(server.post("solve", f'{{"graph":{{"text":"a,b"}},{fields}}}'.encode()))
 
@@ -270,7 +270,7 @@ def highest(server: Served) -> Iterator[list[int]]:
 
 
 def tried(server: Served, name: str, pause: float) -> dict[str, Any]:
-    """Abuse a server in one way and return what came of it."""
+    """Abuse a server in one way and return the outcome."""
     _settle(server)
     before, log = server.memory(), server.log.stat().st_size
     seconds: list[float] = []
@@ -299,7 +299,7 @@ def tried(server: Served, name: str, pause: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the campaign, print what came of it, and exit with 1 if a promise was broken."""
+    """Run the campaign, print the outcome, and exit with 1 if a promise was broken."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--pause", type=float, default=60.0, help="seconds until memory is measured"

@@ -4,8 +4,8 @@
 
 Every function of the package in the order of its first call, a line for each change of file; then
 how many functions and files there are, and how often the walk returns to a file already seen.
-Lambdas, comprehensions, and the bodies of modules and classes do not count. Other arguments than
-`solve examples/jobs.csv` walk through another command.
+Lambdas, comprehensions, and the bodies of modules and classes are left out. Given arguments, it
+walks through that command instead.
 """
 
 from __future__ import annotations

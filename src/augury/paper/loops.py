@@ -14,8 +14,7 @@ from numba.extending import intrinsic
 from augury.neural.compiled import compiled
 
 BLOCK = 64
-"""Nodes that are processed together: enough for a fast product, few enough to stay in the cache and
-not to start BLAS's threads."""
+"""Nodes that are processed together: enough for a fast product, few enough to stay in the cache."""
 
 REAL = np.float32
 ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
