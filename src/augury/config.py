@@ -47,7 +47,7 @@ class NetworkConfig:
 
     kind: Literal["paper", "discrete"] = "paper"
     """The paper's network, or ours, which carries only bits from step to step."""
-    algorithm: str = "ford-fulkerson"
+    algorithm: Literal["ford-fulkerson", "reachability"] = "ford-fulkerson"
     """The algorithm that the discrete network learns: a name in ALGORITHMS."""
     processor: str = "mpnn"
     """The message-passing layer that updates the nodes: a name in PROCESSORS."""
@@ -266,6 +266,8 @@ def _coherent(config: Config) -> Config:
     low, high = BITS[network.kind]
     if not low <= network.bits <= high:
         raise ConfigError(f"network.bits is {network.bits}, not from {low} to {high}")
+    if network.kind == "paper" and network.algorithm != "ford-fulkerson":
+        raise ConfigError("network.algorithm must be ford-fulkerson: the paper's networks know one")
     if network.kind == "discrete" and network.processor != "mpnn":
         raise ConfigError("network.processor must be mpnn: a proof needs the maximum")
     if data.max_capacity >= 2**network.bits:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import networkx as nx
 import numpy as np
@@ -15,6 +16,13 @@ from augury.algorithms import ALGORITHMS
 from augury.algorithms.executor import CellExecutor
 from augury.algorithms.reachability import REACHABILITY, judge
 from augury.classical.ford_fulkerson import Subroutines, Tree
+from augury.config import NetworkConfig, preset, with_settings
+from augury.experiments.conditions import Condition, Extent
+from augury.experiments.evaluate import evaluate, load_models
+from augury.experiments.records import Part, RecordsFile, read_records
+from augury.experiments.summary import summarise, table_rows
+from augury.models.checkpoint import load
+from augury.training.trainer import train
 from augury.verify import verify
 from augury.watch import watch
 from graphs import NETWORKS, networks
@@ -149,6 +157,32 @@ def test_an_untrained_network_never_claims_what_is_not_so() -> None:
 
 
 def test_every_algorithm_says_what_it_is() -> None:
+    assert get_args(get_type_hints(NetworkConfig)["algorithm"]) == tuple(ALGORITHMS)
     for name, row in ALGORITHMS.items():
         assert name == row.name and row.cells and row.classical and row.problem
         assert "learnt are" in row.theorem.format(bits=8)
+
+
+def test_it_is_trained_and_evaluated_by_its_cells_alone(tmp_path: Path) -> None:
+    few = ["train_graphs=40", "validation_graphs=10"]
+    settings = ["network.algorithm=reachability", "training.max_epochs=8", "training.patience=7"]
+    config = with_settings(preset("discrete"), [*settings, *(f"data.{one}" for one in few)])
+    train(config, [0], tmp_path / "run", say=lambda _: None)
+    loaded = load(tmp_path / "run" / "seed-0" / "best.safetensors")
+    assert set(loaded.network) == {"flood", "nearest"}
+    assert verify(loaded.network, algorithm=REACHABILITY).is_proven
+    with pytest.raises(InputError, match="no cell 'least', which ford-fulkerson needs"):
+        verify(loaded.network)
+    [model] = load_models([str(tmp_path / "run")], "cpu")
+    condition = Condition(2, algorithm="reachability")
+    runs = evaluate(model, condition, Extent(5, 2))
+    assert runs.is_right.all() and runs.asked["search"] > 0 == runs.wrong["search"]
+    with pytest.raises(InputError, match="executes reachability, not ford-fulkerson"):
+        evaluate(model, Condition(2), Extent(5, 2))
+    [classical] = load_models(["classical"], "cpu")
+    assert evaluate(classical, condition, Extent(3, 1)).accuracy == 1
+    part = Part("mine", 0, 3, condition, Extent(5, 2))
+    path = tmp_path / "records.jsonl"
+    RecordsFile(path).add(part, runs)
+    assert list(read_records(path).parts) == [part]
+    assert "reachability" in table_rows(summarise(read_records(path).parts))[0]

@@ -12,7 +12,7 @@ from augury.algorithms.answer import Answer, How
 from augury.algorithms.story import Actor, Telling, Told
 from augury.cells.cell import Cell
 from augury.classical.certificate import Certificate
-from augury.classical.ford_fulkerson import Subroutines
+from augury.classical.ford_fulkerson import Settings, Subroutines
 from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import Run
@@ -27,9 +27,11 @@ class Judge(Protocol):
         networks: Sequence[FlowNetwork],
         subroutines: Subroutines,
         rngs: Sequence[np.random.Generator],
+        settings: Settings | None = None,
+        maxima: Sequence[int] | None = None,
         /,
     ) -> list[Run]:
-        """Return a run for each network."""
+        """Return a run for each network; the last two are for flows."""
         ...
 
 

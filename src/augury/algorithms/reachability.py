@@ -28,8 +28,10 @@ from augury.algorithms.story import (
 from augury.classical.batch import Batch, handed_out
 from augury.classical.certificate import Certificate
 from augury.classical.ford_fulkerson import (
+    Settings,
     Subroutines,
     Tree,
+    Verdict,
     WeightArray,
     draw_weights,
     ranges,
@@ -114,6 +116,8 @@ def judge(
     networks: Sequence[FlowNetwork],
     subroutines: Subroutines,
     rngs: Sequence[np.random.Generator],
+    settings: Settings | None = None,
+    maxima: Sequence[int] | None = None,
     /,
 ) -> list[Run]:
     """Run networks once; count the nodes whose steps are wrong, and those wrongly (un)reached."""
@@ -126,7 +130,8 @@ def judge(
         asked = {"search": int((true >= 0).sum()), "reach": len(true)}
         wrong = {"search": asked["search"] - right, "reach": int(((own < 0) != (true < 0)).sum())}
         none = dict.fromkeys(DECISIONS, 0)
-        runs.append(Run(right, asked["search"], rounds=1, asked=none | asked, wrong=none | wrong))
+        counts = {"asked": none | asked, "wrong": none | wrong}
+        runs.append(Run(right, asked["search"], Verdict.DONE, 1, **counts))
     return runs
 
 

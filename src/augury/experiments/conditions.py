@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON
 from augury.classical.ford_fulkerson import Settings
 from augury.classical.generate import sparse, uniform
 from augury.classical.network import FlowNetwork
@@ -34,8 +35,13 @@ class Condition:
     """"bfs", or the number t of invalid paths in a row that end a run."""
     neural_bottleneck: bool = True
     neural_augmentation: bool = True
+    algorithm: str = FORD_FULKERSON.name
+    """What is executed."""
 
     def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            names = ", ".join(ALGORITHMS)
+            raise InputError(f"{self.algorithm!r} is none of the algorithms {names}")
         if self.scale < 1:
             raise InputError(f"the scale is {self.scale}, but must be at least 1")
         is_number = self.termination.isascii() and self.termination.isdigit()

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON
 from augury.classical.batch import MAX_ARCS
 from augury.classical.ford_fulkerson import BELLMAN_FORD, Subroutines
-from augury.classical.simulate import DECISIONS, maximum_values, simulate
+from augury.classical.simulate import DECISIONS, maximum_values
 from augury.errors import InputError
 from augury.experiments.conditions import TEST_STREAM, Condition, Extent
 from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs
@@ -38,8 +39,13 @@ class Model:
 
     def subroutines(self, condition: Condition) -> Subroutines:
         """Return the subroutines as this condition wants them."""
+        algorithm = ALGORITHMS[condition.algorithm]
         if isinstance(self.executor, Subroutines):
-            return self.executor
+            is_paper = algorithm is FORD_FULKERSON
+            return self.executor if is_paper else algorithm.classical["classical"]
+        if algorithm.name not in self.executor.executes:
+            known = " and ".join(self.executor.executes)
+            raise InputError(f"{self.name} executes {known}, not {algorithm.name}")
         return replace(
             self.executor,
             asks_reachability=condition.termination == "bfs",
@@ -110,7 +116,7 @@ def evaluate(model: Model, condition: Condition, extent: Extent) -> Runs:
     """Run a model on the test graphs of a condition."""
     graphs = condition.graphs(extent.graphs, extent.seed)
     maxima = maximum_values(graphs)
-    subroutines = model.subroutines(condition)
+    judge, subroutines = ALGORITHMS[condition.algorithm].judge, model.subroutines(condition)
     size = max(1, MAX_ARCS // max(graph.num_arcs for graph in graphs))
     work = [(run, graph) for run in range(extent.runs) for graph in range(extent.graphs)]
     results = []
@@ -120,7 +126,7 @@ def evaluate(model: Model, condition: Condition, extent: Extent) -> Runs:
         rngs = [np.random.default_rng([*key, *place]) for place in chunk]
         networks = [graphs[graph] for _, graph in chunk]
         known = [maxima[graph] for _, graph in chunk]
-        results += simulate(networks, subroutines, rngs, condition.settings, known)
+        results += judge(networks, subroutines, rngs, condition.settings, known)
 
     def column(name: str) -> npt.NDArray[np.int64]:
         values = [getattr(result, name) for result in results]

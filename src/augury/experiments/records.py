@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.algorithms import FORD_FULKERSON
 from augury.classical.formats.opened import GZIP_START, open_input
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
@@ -271,13 +272,16 @@ def _old_runs(part: Part, digest: str, rows: list[dict[str, Any]]) -> Runs:
 
 def line_of(part: Part, runs: Runs) -> str:
     """Return the line of a part."""
+    condition = asdict(part.condition)
+    if part.condition.algorithm == FORD_FULKERSON.name:  # which older files never name
+        del condition["algorithm"]
     told = {
         "network": part.network,
         "seed": part.seed,
         "epoch": part.epoch,
         "name": runs.name,
         "weights": runs.digest,
-        "cell": asdict(part.condition),
+        "cell": condition,
         "extent": asdict(part.extent),
         "value": runs.value.tolist(),
         "maximum": runs.maximum[0].tolist(),

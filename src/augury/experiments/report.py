@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from augury.experiments.paper import (
     papers_figure,
 )
 from augury.experiments.plan import EXAM_SEED, NETWORKS, Column, Plan, Row, Section, want_of
-from augury.experiments.records import Runs
+from augury.experiments.records import CONDITION_FIELDS, Runs
 from augury.experiments.run_folder import Results, write_whole
 from augury.experiments.summary import over_seeds
 
@@ -96,7 +96,8 @@ def papers_mean(figure: str) -> float:
 def entry(results: Results, row: Row, column: Column) -> Entry:
     """Collect an entry of a table."""
     want = want_of(row, column)
-    figure = papers_figure(results.config(row.network).name, *asdict(want.condition).values())
+    own = (getattr(want.condition, name) for name in CONDITION_FIELDS)
+    figure = papers_figure(results.config(row.network).name, *own)
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
     return Entry(row, column, figure, by_seed, results.best(row.network, row.rule).seed)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.algorithms import FORD_FULKERSON
 from augury.classical.simulate import DECISIONS
 from augury.experiments.conditions import Condition, Extent
 from augury.experiments.paper import papers_figure
@@ -66,6 +67,8 @@ def _summary(group: Group) -> dict[str, Any]:
     by_seed = {seed: by_seed[seed] for seed in sorted(by_seed)}
     told = {"model": runs.name}
     told |= {name: getattr(part.condition, name) for name in CONDITION_FIELDS}
+    if part.condition.algorithm != FORD_FULKERSON.name:
+        told["algorithm"] = part.condition.algorithm
     told |= {
         "accuracy": float(right.mean()),
         "std": float(by_run.std()),
@@ -134,7 +137,10 @@ def _table_row(told: dict[str, Any]) -> list[str]:
         seeds = f"{told['seed_mean']:.2%} [{low:.2%}, {high:.2%}] of {told['seeds']}"
     accuracy = f"{100 * told['accuracy']:.2f} ± {100 * told['std']:.2f}"
     model, figure = told["model"], "–"
-    if "epoch" in told:  # not one that was chosen, so the paper has no figure for it
+    if "algorithm" in told:
+        end = told["algorithm"]
+        shown |= dict.fromkeys(("bottleneck", "augmentation"), "–")
+    elif "epoch" in told:  # not one that was chosen, so the paper has no figure for it
         model += f", epoch {told['epoch']}"
     else:
         figure = papers_figure(told["model"], *(told[name] for name in CONDITION_FIELDS))

@@ -20,9 +20,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from augury.algorithms import ALGORITHMS
 from augury.classical.ford_fulkerson import Verdict
 from augury.classical.network import FlowNetwork
-from augury.classical.simulate import maximum_values, simulate
+from augury.classical.simulate import maximum_values
 from augury.config import Config
 from augury.models.kinds import executor_of, make_network
 from augury.neural.batch import execution_data
@@ -65,10 +66,10 @@ class Validation:
         network = make_network(self.config.network, self.mean_log_degree)
         network.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
         subroutines = executor_of(network).quickest().subroutines()
-        found = self.nothing
+        judge, found = ALGORITHMS[self.config.network.algorithm].judge, self.nothing
         for scale, graphs in self.graphs.items():
             rngs = np.random.default_rng([self.config.data.seed, scale]).spawn(len(graphs))
-            runs = simulate(graphs, subroutines, rngs, maxima=self.maxima[scale])
+            runs = judge(graphs, subroutines, rngs, None, self.maxima[scale])
             # A run that merely gave up at the maximum does not count: BFS must know the end.
             right = sum(run.is_right and run.ending == Verdict.DONE for run in runs)
             found[f"execution_{scale}x"] = right / max(len(runs), 1)

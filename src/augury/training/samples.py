@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT
+from augury.algorithms.cells import CELLS, FLOOD, LEAST, NEAREST, SUBTRACT
 from augury.algorithms.subroutines import WEIGHT_BITS
 from augury.cells import learning
+from augury.cells.cell import Cell
 from augury.cells.learning import Seen
 from augury.cells.network import CellNetwork
 from augury.neural.batch import ReachBatch, SearchBatch
@@ -26,12 +27,16 @@ TERMS = {
 """The term of the loss to which each output of each cell contributes."""
 
 
-def seen_in(search: SearchBatch, reach: Sequence[ReachBatch]) -> Iterator[Seen]:
-    """Yield every case that the cells see in a batch."""
+def seen_in(
+    search: SearchBatch, reach: Sequence[ReachBatch], cells: Sequence[Cell] = CELLS
+) -> Iterator[Seen]:
+    """Yield every case that these cells see in a batch."""
     for batch in reach:
         yield from _floods(batch)
-    yield from _comparisons(search.walks)
-    yield from _subtractions(search.walks)
+    if LEAST in cells:
+        yield from _comparisons(search.walks)
+    if SUBTRACT in cells:
+        yield from _subtractions(search.walks)
 
 
 def _floods(batch: ReachBatch) -> Iterator[Seen]:
@@ -85,7 +90,7 @@ def learn(
 ) -> None:
     """Add up all losses of a network, of either kind, on a batch."""
     if isinstance(network, CellNetwork):
-        learning.learn(network, seen_in(search, reach), TERMS, tally)
+        learning.learn(network, seen_in(search, reach, network.cells), TERMS, tally)
         # Steps have no history here, so the last one is like any other.
         for sums in (tally.loss, tally.right, tally.count):
             sums["last_predecessor"] = sums["predecessor"].detach()

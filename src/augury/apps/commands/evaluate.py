@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +53,9 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
             help="Leave bottleneck, augmentation or both to classical code.", show_default="none"
         ),
     ] = "",
+    algorithm: Annotated[
+        str, typer.Option(help="What is executed: ford-fulkerson or reachability.")
+    ] = "ford-fulkerson",
     seed: Annotated[int, typer.Option(min=0, help="Seed of test graphs and weights.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "cpu",
     out: Annotated[
@@ -79,7 +83,10 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
         return
     from augury.experiments.conditions import Extent
 
-    conditions = chosen_conditions(scales, p, termination, classical)
+    conditions = [
+        replace(condition, algorithm=algorithm)
+        for condition in chosen_conditions(scales, p, termination, classical)
+    ]
     extent = Extent(graphs, runs, seed)
     _print_summaries(_run(models or [], conditions, extent, out, chosen_device(device)), json)
 
