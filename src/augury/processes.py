@@ -17,7 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from pickle import loads
+from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any
 
@@ -230,7 +230,7 @@ def _child(
         prepare()
     for message in messages:
         try:
-            answer = (perform(loads(message)), None)
+            answer = (perform(ForkingPickler.loads(message)), None)
         except Exception as error:
             if is_out_of_memory(error):
                 pipe.send((None, OUT_OF_MEMORY))

@@ -18,10 +18,11 @@ from augury.errors import InputError
 from augury.experiments.cluster import RayWorkers
 from augury.processes import MAX_RETRIES, WorkerError
 
-HERE = str(Path(__file__).parent)
-sys.path.insert(0, HERE)
-from doing import do  # noqa: E402
+HERE = str(Path(__file__).parents[1])
+sys.path.insert(0, str(Path(__file__).parent))
 from test_workers import all_results  # noqa: E402
+
+from doing import do  # noqa: E402
 
 
 @pytest.fixture(scope="module")

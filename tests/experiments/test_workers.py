@@ -15,8 +15,6 @@ import pytest
 
 from augury.experiments.workers import InOrder, Processes, Workers
 from augury.processes import MAX_RETRIES, WorkerError
-
-sys.path.insert(0, str(Path(__file__).parent))  # processes inherit it, and find the tasks
 from doing import do
 
 
@@ -125,7 +123,7 @@ def test_a_process_that_evaluates_imports_nothing_that_trains() -> None:
 def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
         "from doing import do\n"
         "from augury.experiments.workers import Processes\n"
         "if __name__ == '__main__':\n"
@@ -173,7 +171,7 @@ if __name__ == "__main__":
 
 def test_an_interrupt_reaches_the_first_process_alone(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(STARTS.format(here=str(Path(__file__).parent), folder=str(tmp_path)))
+    script.write_text(STARTS.format(here=str(Path(__file__).parents[1]), folder=str(tmp_path)))
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert done.stdout == "['fine 0', 'fine 1']\nTrue\n"
     assert done.returncode == -signal.SIGINT

@@ -32,6 +32,8 @@ class Tables(NamedTuple):
     """(node, width): the links out of each node, padded likewise."""
     slot: Tensor
     """(link,): the place of each link in the flattened table `incoming`."""
+    degree: Tensor
+    """(node,): the links into each node."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class Wiring:
         parts = (tensor[:end] for tensor, end in zip(self.tensors(), ends, strict=True))
         # The padding is the number of links, which is smaller now.
         incoming, outgoing = (table[:nodes].clamp(max=links) for table in self.tables[:2])
-        made = Tables(incoming, outgoing, self.slot[:links])
+        made = Tables(incoming, outgoing, self.slot[:links], self.degree[:nodes])
         return Wiring(*parts, offsets=self.offsets[: num_graphs + 1], made=made)
 
     def repeated(self, counts: Sequence[int]) -> Wiring:
@@ -171,21 +173,21 @@ class Wiring:
     @cached_property
     def tables(self) -> Tables:
         """The links of each node in a row."""
-        return self.made or self._tables(int(self.degree.max()) if self.num_nodes else 0)
+        return self.made or self._tables(int(self._degree.max()) if self.num_nodes else 0)
 
     def _tables(self, width: int) -> Tables:
         links = torch.arange(self.num_links, device=self.sender.device)
         slot = self.receiver * width + links - self.start[self.receiver]
         # Every arc has its reverse, so a node sends as many links as it receives.
         outgoing = self._rows(torch.argsort(self.sender, stable=True), width)
-        return Tables(self._rows(links, width), outgoing, slot)
+        return Tables(self._rows(links, width), outgoing, slot, self._degree)
 
     def _rows(self, links: Tensor, width: int) -> Tensor:
         column = torch.arange(width, device=links.device)
         place = (self.start[:-1, None] + column).clamp(max=max(len(links) - 1, 0))
         padding = torch.full_like(place, len(links))
         inside = links[place] if len(links) else padding
-        return torch.where(column < self.degree[:, None], inside, padding)
+        return torch.where(column < self._degree[:, None], inside, padding)
 
     @property
     def incoming(self) -> Tensor:
@@ -202,9 +204,14 @@ class Wiring:
         """See `Tables`."""
         return self.tables.slot
 
-    @cached_property
+    @property
     def degree(self) -> Tensor:
         """(node,): the links into each node, its self loop among them."""
+        # What was made may be a view that the next batch is copied into, so nothing else is kept.
+        return self._degree if self.made is None else self.made.degree
+
+    @cached_property
+    def _degree(self) -> Tensor:
         return self.start.diff()
 
     def on_links(self, values: Tensor, fill: float = 0) -> Tensor:

@@ -212,6 +212,7 @@ def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
             table(wiring.incoming),
             table(wiring.outgoing),
             shifted(wiring.slot, nodes * wiring.incoming.shape[1]),
+            shifted(wiring.degree, 0),
         ),
     )
 

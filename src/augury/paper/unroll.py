@@ -115,7 +115,8 @@ class Links(NamedTuple):
 
 def is_compiled(network: PaperNetwork, wiring: Wiring) -> bool:
     """Tell whether there is a compiled form."""
-    return fast.is_available(network, wiring.sender.device)
+    is_paper = isinstance(network, PaperNetwork)
+    return is_paper and fast.is_available(network, wiring.sender.device)
 
 
 def _compiled(recipe: Recipe, values: Tensor, links: Links) -> State:
