@@ -230,7 +230,8 @@ def _child(
         prepare()
     for message in messages:
         try:
-            answer = (perform(ForkingPickler.loads(message)), None)
+            task: Any = ForkingPickler.loads(message)  # type: ignore[reportAttributeAccessIssue]
+            answer = (perform(task), None)
         except Exception as error:
             if is_out_of_memory(error):
                 pipe.send((None, OUT_OF_MEMORY))
