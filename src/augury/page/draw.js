@@ -467,7 +467,7 @@ class Drawing {
       }
     });
     const wanted = this.labels !== "auto" ? this.labels
-      : curves.length > MANY_PAIRS ? "none" : this.layout?.sides
+      : curves.length > MANY_PAIRS || isReach(this.story) ? "none" : this.layout?.sides
         ? (view.isDistance ? "weight" : "none") : "residual";
     if (wanted !== "none" && !(view.isEnd && kind === "matching")) {
       arcs.forEach(([sender, receiver, capacity], arc) => {

@@ -511,7 +511,8 @@ function summaryElement(story) {
 function showLegend(story, isDrawn) {
   const legend = byId("legend", HTMLElement);
   legend.hidden = !isDrawn;
-  const kind = story.graph.kind === "flow" && sidesOf(story.graph) ? "sides" : story.graph.kind;
+  const shape = story.graph.kind === "flow" && sidesOf(story.graph) ? "sides" : story.graph.kind;
+  const kind = isReach(story) ? "reach" : shape;
   for (const item of legend.querySelectorAll("[data-for]")) {
     const kinds = String(item.getAttribute("data-for")).split(" ");
     /** @type {HTMLElement} */ (item).hidden = !kinds.includes(kind);

@@ -245,7 +245,7 @@ function viewOf(story, frame) {
     path: null,
     fresh: before ? changes(before.state, step.state) : [],
     isDistance: round.state === "distance",
-    isEnd: frame.kind === "end",
+    isEnd: frame.kind === "end" && !isReach(story),
   };
   if (frame.kind === "reach" && round.reach) {
     view.state = round.reach[frame.step].state;

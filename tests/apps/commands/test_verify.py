@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import torch
 from torch import nn
 
 from augury import __version__
+from augury.cells.network import compiled
 from augury.config import Config, preset, with_settings
 from augury.models.checkpoint import save
 from command import Augury
@@ -89,3 +91,22 @@ def test_the_range_of_the_checkpoint_is_what_is_proven(augury: Augury) -> None:
     config = with_settings(preset("discrete"), ["network.bits=8"])
     out = augury("verify", written("narrow.safetensors", proven(), config)).out
     assert "at most 2^8 − 1" in out
+
+
+def test_table_and_weights_are_exported_exactly(augury: Augury) -> None:
+    network = proven()
+    model = written("good.safetensors", network)
+    assert augury("verify", model, "--export", "all.json").code == 0
+    told = json.loads(Path("all.json").read_text())
+    assert told["table"] == compiled(network).to_dict()
+    state = {name: torch.tensor(values) for name, values in told["weights"].items()}
+    assert all(torch.equal(state[name], weight) for name, weight in network.state_dict().items())
+    done = augury("verify", model, "--export", model)
+    assert done.code == 2 and "--export names good.safetensors, which is read" in done.err
+
+
+def test_an_algorithm_needs_its_own_cells_alone(augury: Augury) -> None:
+    done = augury("verify", "--algorithm", "reachability")
+    assert done.code == 0 and "Proven in all 92 cases: on every directed graph" in done.out
+    done = augury("verify", "--algorithm", "flood")
+    assert done.code == 2 and "'flood' is none of the algorithms ford-fulkerson" in done.err

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json as json_text
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augury.apps.commands.terminal import print_table, say
+from augury.apps.commands.terminal import print_table, refuse_overwriting, say
+
+if TYPE_CHECKING:
+    from augury.cells.network import CellNetwork
 
 EXAMPLES = (
     "Examples:  augury verify discrete  ·  augury verify runs/discrete/seed-0/best.safetensors"
@@ -25,6 +29,10 @@ def verify(
     algorithm: Annotated[
         str, typer.Option(help="What it is to execute: ford-fulkerson or reachability.")
     ] = "ford-fulkerson",
+    export: Annotated[
+        Path | None,
+        typer.Option(help="Write the table of all decisions, and the weights, here as JSON."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Enumerate every local case of a discrete network: is it exact at every graph size?
@@ -46,6 +54,9 @@ def verify(
         raise InputError(
             f"{model}: only a discrete network can be verified, and this is {loaded.config.name}"
         )
+    if export is not None:
+        refuse_overwriting([str(path)], {"--export": [export]})
+        _write(export, loaded.network, {"model": model, "digest": loaded.digest})
     proof = proof_of(loaded.network, algorithm=ALGORITHMS[algorithm])
     if json:
         print(json_text.dumps(proof.to_dict() | {"model": model, "version": __version__}))
@@ -72,3 +83,14 @@ def verify(
             say(f"seen in a run {proof.counterexample}")
     if not proof.is_proven:
         raise typer.Exit(NOT_PROVEN)
+
+
+def _write(file: Path, network: CellNetwork, head: dict[str, Any]) -> None:
+    """Write everything that a network of cells decides, and what it computes that from."""
+    from augury import __version__
+    from augury.cells.network import compiled
+    from augury.files import write_text
+
+    told = head | {"version": __version__, "bits": network.bits, "hidden": network.hidden}
+    told |= {"table": compiled(network).to_dict(), "weights": network.weights_to_dict()}
+    write_text(file, json_text.dumps(told) + "\n")
