@@ -103,6 +103,9 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
 
 def as_graphs(graphs: Any) -> Iterator[Graph]:
     """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
+    if isinstance(graphs, list) and all(map(_is_own, graphs)):
+        yield from graphs
+        return
     if is_of(graphs, "torch_geometric") and hasattr(graphs, "to_data_list"):
         graphs = graphs.to_data_list()
     elif is_array(graphs):
@@ -120,6 +123,10 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
             raise InputError(f"graph {position}: {error}") from None
         except TypeError as error:
             raise TypeError(f"graph {position}: {error}") from None
+
+
+def _is_own(graph: Any) -> bool:
+    return isinstance(graph, BipartiteGraph | FlowNetwork)
 
 
 def _is_one(graphs: Any) -> bool:
