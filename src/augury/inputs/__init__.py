@@ -103,7 +103,7 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
 
 def as_graphs(graphs: Any) -> Iterator[Graph]:
     """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
-    if isinstance(graphs, list) and all(map(_is_own, graphs)):
+    if _are_own(graphs):
         yield from graphs
         return
     if is_of(graphs, "torch_geometric") and hasattr(graphs, "to_data_list"):
@@ -127,6 +127,10 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
 
 def _is_own(graph: Any) -> bool:
     return isinstance(graph, BipartiteGraph | FlowNetwork)
+
+
+def _are_own(graphs: Any) -> bool:
+    return isinstance(graphs, list) and all(map(_is_own, graphs))
 
 
 def _is_one(graphs: Any) -> bool:
