@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import ALGORITHMS, FORD_FULKERSON
-from augury.algorithms.algorithm import Algorithm
+from augury.algorithms import FORD_FULKERSON, Algorithm, algorithm_named
 from augury.algorithms.answer import Answer, How, Progress
 from augury.classical.batch import MAX_ARCS
 from augury.classical.covers import Covers, covers_of
@@ -189,11 +188,7 @@ class Runner(NamedTuple):
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
         """Solve graphs side by side; nothing is certified here."""
         for graph in graphs:
-            if not isinstance(graph, self.algorithm.takes):
-                kinds = " or ".join(kind.__name__ for kind in self.algorithm.takes)
-                raise InputError(
-                    f"{self.algorithm.name} takes a {kinds}, not a {type(graph).__name__}"
-                )
+            self.algorithm.refuse_other(graph)
         return self.engine.run(self.algorithm, graphs, self.executor, how)
 
     def solutions(self, graphs: Sequence[Graph], how: How) -> list[Solution]:
@@ -217,17 +212,13 @@ def runner_of(
         InputError: there is no such model, device, engine or algorithm, or the engine cannot run
             the model.
     """
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"{algorithm!r} is none of the algorithms {', '.join(ALGORITHMS)}")
-    row = ALGORITHMS[algorithm]
+    row = algorithm_named(algorithm)
     if engine not in (AUTO, *ENGINES):
         raise InputError(f"{engine!r} is none of the engines {', '.join((AUTO, *ENGINES))}")
     if not (isinstance(model, str | Path | Subroutines | None) or hasattr(model, "subroutines")):
         raise InputError(f"the model is {model!r}, not a name, a path or an executor")
     name, executor = _executor_of(row, model, device, engine)
-    executes = getattr(executor, "executes", (algorithm,))
-    if algorithm not in executes:
-        raise InputError(f"{name} executes {' and '.join(executes)}, not {algorithm}")
+    row.refuse_unable(name, executor)
     form = getattr(executor, "form", None)
     if engine == AUTO:
         chosen = WITHOUT_NETWORK if form is None else ENGINES[form]
@@ -338,10 +329,10 @@ def _solved_stack(
     mates: list[npt.NDArray[np.int32]] = []
     rounds: list[npt.NDArray[np.int32]] = []
     covers: list[Covers] = []
-    size = 0
+    size, network = 0, runner.executor.network
     for first in range(0, max(len(stack), 1), many):
         adjacency = as_bytes(stack[first : first + many])
-        found = runner.engine.match(adjacency, runner.executor.network, 1)
+        found = runner.engine.match(adjacency, network, 1, runner.executor.digest)
         mates.append(found.mates)
         rounds.append(found.rounds)
         covers.append(covers_of(adjacency, found.mates))

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from augury import __version__
-from augury.algorithms import ALGORITHMS, FORD_FULKERSON
-from augury.algorithms.algorithm import Algorithm
+from augury.algorithms import FORD_FULKERSON, Algorithm, algorithm_named
 from augury.algorithms.story import Actor, Telling, plain, told_graph
 from augury.classical.graph import as_seed
 from augury.engines import ENGINES
-from augury.errors import InputError
 from augury.inputs import Graph
 from augury.models import DEFAULT_MODEL
 from augury.solution import solutions_of
@@ -70,9 +68,8 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     Raises:
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
     """
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"{algorithm!r} is none of the algorithms {', '.join(ALGORITHMS)}")
-    row = ALGORITHMS[algorithm]
+    row = algorithm_named(algorithm)
+    row.refuse_other(graph)
     actor = _actor(row, model, device)
     if engine is None and actor.kind != "classical":
         engine = "plain"
@@ -113,6 +110,7 @@ def _actor(row: Algorithm, model: str | Path | None, device: str) -> Actor:
 
     checkpoint = load(find(name))
     executor = executor_of(checkpoint.network.to(device), device)
+    row.refuse_unable(checkpoint.config.name, executor)
 
     def observed(listener: Any, owns: tuple[bool, bool, bool]) -> Any:
         return replace(

@@ -25,7 +25,7 @@ from augury.models.checkpoint import load
 from augury.training.trainer import train
 from augury.verify import verify
 from augury.watch import watch
-from graphs import NETWORKS, networks
+from graphs import JOBS, NETWORKS, networks
 from proven import proven, untrained
 
 REACH: dict[str, Any] = {"algorithm": "reachability"}
@@ -96,6 +96,16 @@ def test_what_it_cannot_do_is_refused_in_a_sentence() -> None:
         solve(np.eye(3), **REACH)
     with pytest.raises(InputError, match="'flood' is none of the algorithms ford-fulkerson, reach"):
         solve(ARCS, algorithm="flood")
+
+
+def test_a_story_of_what_cannot_run_is_refused_as_a_run_is() -> None:
+    network = next(iter(NETWORKS.values()))
+    with pytest.raises(InputError, match="executes ford-fulkerson, not reachability"):
+        watch(network, **REACH, model="paper-mpnn")
+    with pytest.raises(InputError, match="takes a FlowNetwork, not a BipartiteGraph"):
+        watch(JOBS, **REACH)
+    with pytest.raises(InputError, match="'flood' is none of the algorithms"):
+        watch(network, algorithm="flood")
 
 
 def lying(arc: int) -> Subroutines:

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from augury.algorithms.cells import FLOOD
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import case_logits, compiled
-from augury.classical.batch import Batch
+from augury.classical.batch import Batch, starts
 from augury.classical.ford_fulkerson import (
     MAX_WEIGHT,
     Round,
@@ -34,7 +34,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values
 from augury.engines import ENGINES, as_bytes, match_dense, match_sparse, table
 from augury.engines.engine import Mates, require_proof
-from augury.engines.table import match_lists, push_flows, starts
+from augury.engines.table import match_lists, push_flows
 from augury.engines.ties import mixed, mixed_weights, turn, turning_weights
 from augury.errors import InputError
 from graphs import NETWORKS

@@ -16,6 +16,7 @@ from augury.classical.ford_fulkerson import Settings, Subroutines
 from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import Run
+from augury.errors import InputError
 from augury.inputs import Graph
 
 
@@ -62,3 +63,15 @@ class Algorithm:
     """A run on one graph, told step by step."""
     theorem: str
     """What a network does whose cells are proven; {bits} is the width of its integers."""
+
+    def refuse_other(self, graph: Graph) -> None:
+        """Raise an InputError for a graph of a class that it does not take."""
+        if not isinstance(graph, self.takes):
+            kinds = " or ".join(kind.__name__ for kind in self.takes)
+            raise InputError(f"{self.name} takes a {kinds}, not a {type(graph).__name__}")
+
+    def refuse_unable(self, name: str, executor: Any) -> None:
+        """Raise an InputError if this executor, called `name`, says that it has not learnt it."""
+        executes = getattr(executor, "executes", (self.name,))
+        if self.name not in executes:
+            raise InputError(f"{name} executes {' and '.join(executes)}, not {self.name}")

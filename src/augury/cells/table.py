@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.cells.cell import Cell, Entries
+from augury.classical.graph import Numbers
 
-Numbers = npt.NDArray[np.integer[Any]]
 Said = npt.NDArray[Any]
 """Numbers of which only the sign matters (positive is 1), or the order."""
 

@@ -62,9 +62,13 @@ class Engine(ABC):
         """Solve graphs of any sizes, each as if it were alone."""
 
     def match(
-        self, adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
+        self,
+        adjacency: npt.NDArray[np.uint8],
+        network: CellNetwork | None,
+        threads: int = 1,
+        digest: str = "",
     ) -> Mates:
-        """Match a stack of dense graphs, bytes of 0 and 1; None stands for the shipped network."""
+        """Match a stack of dense graphs, bytes of 0 and 1; see `require_proof` for the network."""
         raise InputError(f"the engine {self.name!r} has no form of a discrete network")
 
     def ties(self, graph: Graph) -> Callable[..., Any] | None:

@@ -61,10 +61,14 @@ class OnGpu(Engine):
         return answers
 
     def match(
-        self, adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
+        self,
+        adjacency: npt.NDArray[np.uint8],
+        network: CellNetwork | None,
+        threads: int = 1,
+        digest: str = "",
     ) -> Mates:
         """See `Engine`."""
-        return self._match(adjacency, require_proof(network))
+        return self._match(adjacency, require_proof(network, digest))
 
     def _match(self, adjacency: npt.NDArray[np.uint8], network: CellNetwork) -> Mates:
         """Copy the graphs to the GPU, match them there, and copy the mates back."""

@@ -1,6 +1,7 @@
 """A network decides at every step of the rounds, and the judge looks on.
 
-`plain` evaluates the network at every node in every step; `lookup` reads its table there; `fast` is
+`plain` evaluates the network at every node in every step; `lookup` reads its table, and
+again only where a case has changed; `fast` is
 a form of the paper's networks alone, a search as one compiled loop. Without a name, this runs
 whatever supplies the subroutines: classical code, or somebody's own.
 """
@@ -60,7 +61,11 @@ class Stepwise(Engine):
         return one_thread(True)
 
     def match(
-        self, adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
+        self,
+        adjacency: npt.NDArray[np.uint8],
+        network: CellNetwork | None,
+        threads: int = 1,
+        digest: str = "",
     ) -> Mates:
         """See `Engine`; with the ties of the compiled forms, so that all can be compared."""
         if self.is_single:
@@ -91,5 +96,5 @@ class Stepwise(Engine):
 
 
 PLAIN = Stepwise("plain", "the network, evaluated at every node in every step")
-LOOKUP = Stepwise("lookup", "the network's table, read at every node in every step")
+LOOKUP = Stepwise("lookup", "the network's table, read wherever a node's case has changed")
 FAST = Stepwise("fast", "the paper's networks, a search as one compiled loop", is_single=True)

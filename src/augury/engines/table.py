@@ -18,7 +18,7 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.answer import Answer, How, Progress
 from augury.algorithms.subroutines import refuse_beyond_range
-from augury.classical.batch import Batch
+from augury.classical.batch import Batch, starts
 from augury.classical.graph import BipartiteGraph, IntArray, WideArray
 from augury.classical.network import FlowNetwork
 from augury.engines import ties
@@ -57,12 +57,16 @@ class Table(Engine):
         return answers
 
     def match(
-        self, adjacency: npt.NDArray[np.uint8], network: CellNetwork | None, threads: int
+        self,
+        adjacency: npt.NDArray[np.uint8],
+        network: CellNetwork | None,
+        threads: int = 1,
+        digest: str = "",
     ) -> Mates:
         """Share the graphs among threads; small ones as words, others as lists."""
         from augury.engines.words import WORD, Words, match_words
 
-        require_proof(network)
+        require_proof(network, digest)
         count, num_left, num_right = adjacency.shape
         mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
         is_small = max(num_left, num_right) <= WORD
@@ -149,11 +153,6 @@ def push_flows(
 def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
     """Return the array as compiled loops take it: they are compiled anew for any other form."""
     return np.require(array, dtype, ["C", "W"])
-
-
-def starts(sizes: Sequence[int] | npt.NDArray[np.integer[Any]]) -> WideArray:
-    """Return where each of several things begins, and the end of the last."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
 def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:

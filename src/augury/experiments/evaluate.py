@@ -43,9 +43,7 @@ class Model:
         if isinstance(self.executor, Subroutines):
             is_paper = algorithm is FORD_FULKERSON
             return self.executor if is_paper else algorithm.classical["classical"]
-        if algorithm.name not in self.executor.executes:
-            known = " and ".join(self.executor.executes)
-            raise InputError(f"{self.name} executes {known}, not {algorithm.name}")
+        algorithm.refuse_unable(self.name, self.executor)
         return replace(
             self.executor,
             asks_reachability=condition.termination == "bfs",

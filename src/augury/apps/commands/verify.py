@@ -40,14 +40,13 @@ def verify(
     Exit code 0 if it is proven, 1 if it is not, 2 if there is no such network.
     """
     from augury import __version__
-    from augury.algorithms import ALGORITHMS
+    from augury.algorithms import algorithm_named
     from augury.cells.network import CellNetwork
     from augury.errors import InputError
     from augury.models.checkpoint import find, load
     from augury.verify import verify as proof_of
 
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"{algorithm!r} is none of the algorithms {', '.join(ALGORITHMS)}")
+    row = algorithm_named(algorithm)
     path = find(model)
     loaded = load(path)
     if not isinstance(loaded.network, CellNetwork):
@@ -57,7 +56,7 @@ def verify(
     if export is not None:
         refuse_overwriting([str(path)], {"--export": [export]})
         _write(export, loaded.network, {"model": model, "digest": loaded.digest})
-    proof = proof_of(loaded.network, algorithm=ALGORITHMS[algorithm])
+    proof = proof_of(loaded.network, algorithm=row)
     if json:
         print(json_text.dumps(proof.to_dict() | {"model": model, "version": __version__}))
     else:

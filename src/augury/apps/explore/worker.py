@@ -24,7 +24,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from augury.apps.explore.limits import Limits
 from augury.apps.explore.requests import (
@@ -39,13 +39,10 @@ from augury.classical.formats import ReadOptions, parse_graph
 from augury.classical.formats.json_graph import write_json
 from augury.classical.generate import generate
 from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork
+from augury.classical.network import Graph
 from augury.errors import InputError, is_out_of_memory
 from augury.page import shown
 from augury.processes import received
-
-if TYPE_CHECKING:
-    Graph = BipartiteGraph | FlowNetwork
 
 READY = {"ready": True}
 BEGUN, OK, TOO_LARGE, UNUSABLE, FAILED = 100, 200, 413, 422, 500
