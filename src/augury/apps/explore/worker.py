@@ -41,6 +41,7 @@ from augury.classical.generate import generate
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import Graph
 from augury.errors import InputError, is_out_of_memory
+from augury.models import DEFAULT_MODEL
 from augury.page import shown
 from augury.processes import received
 
@@ -277,7 +278,8 @@ def _next(file: IO[bytes]) -> bytes:
 def warm(limits: Limits) -> None:
     """Run everything once, so that no request pays for imports, loading and compiling."""
     graph = {"text": "ann,cook\nbob,cook\nbob,sing"}
-    for model in MODELS:
+    # The discrete network comes last: once a paper network has loaded numba, it is compiled too.
+    for model in sorted(MODELS, key=DEFAULT_MODEL.__eq__):
         body = json.dumps({"graph": graph, "model": model}).encode()
         solve(body, limits)
         trace(body, limits)
