@@ -54,7 +54,7 @@ def make_labels(rng: Rng) -> Case:
 def attempt_labels(case: Case, folder: Path) -> str:
     """Make graphs of odd labels, certify odd matchings, and find odd labels again."""
     from augury.classical.certificate import certify, certify_flow
-    from augury.classical.formats.labels import LabelFinder
+    from augury.classical.formats.text import LabelFinder
     from augury.classical.graph import BipartiteGraph
     from augury.classical.network import FlowNetwork
     from augury.errors import InputError

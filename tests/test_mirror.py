@@ -23,8 +23,6 @@ ELSEWHERE = {
     "algorithms/story.py": "test_watch.py",
     "algorithms/cells.py": "cells/test_cell.py",
     "algorithms/executor.py": "algorithms/test_subroutines.py",
-    "classical/formats/columns.py": "classical/formats/test_edge_list.py",
-    "classical/formats/labels.py": "classical/formats/test_answers.py",
     "classical/formats/npy.py": "classical/formats/test_matrix.py",
     "engines/engine.py": "engines/test_engines.py",
     "engines/flows.py": "engines/test_engines.py",

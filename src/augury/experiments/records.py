@@ -21,11 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms import FORD_FULKERSON
-from augury.classical.formats.opened import GZIP_START, open_input
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
 from augury.experiments.conditions import Condition, Extent
-from augury.files import named, write_text
+from augury.files import GZIP_START, named, open_input, write_text
 
 KIND, FORMAT = "augury-parts", 1
 OLD_KIND = "augury-records"

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from augury.classical.formats import ReadOptions, read_graph
-from augury.classical.formats.labels import LabelFinder
+from augury.classical.formats.text import LabelFinder
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError

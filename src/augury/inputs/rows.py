@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.classical.formats.columns import CAPACITY_WORDS, HEADER_WORDS, is_cost
+from augury.classical.formats.edge_list import CAPACITY_WORDS, HEADER_WORDS, is_cost
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError

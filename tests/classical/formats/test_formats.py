@@ -1,6 +1,15 @@
+import gzip
+import io
+import os
 import re
+import subprocess
+import sys
+import threading
+import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,13 +19,17 @@ from samples import (
     MATRIX,
     bipartite_graphs,
     counts_of,
+    file_with,
     fuzz,
     networks,
     read_text,
+    refusal,
     there_and_back,
 )
 
+from augury import files
 from augury.classical.formats import ReadOptions, read_graph, write_graph
+from augury.classical.formats.text import LONGEST_LINE
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
@@ -115,3 +128,149 @@ def test_the_examples_of_the_page_on_formats_are_read(tmp_path):
         "people.json": (3, 2, 2),
         "pipes.json": (3, 2),
     }
+
+
+DEVICE = "this is a device"
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/urandom", "/dev/full"])
+def test_a_device_is_refused_unread(name):
+    with pytest.raises(InputError, match=f"{name}: {DEVICE}"):
+        read_graph(name)
+
+
+def test_the_empty_device_is_an_empty_file():
+    with pytest.raises(InputError, match="/dev/null: the file is empty"):
+        read_graph(os.devnull)
+
+
+def test_a_device_on_standard_input_is_refused(monkeypatch):
+    with open("/dev/zero", "rb") as zeros:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=zeros))
+        with pytest.raises(InputError, match=f"standard input: {DEVICE}"):
+            read_graph("-")
+
+
+def piped(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    return read_graph("-")
+
+
+def test_a_pipe_of_zeros_is_refused_at_first_sight(monkeypatch):
+    with pytest.raises(InputError, match=r"standard input: .* starts with a zero byte"):
+        piped(monkeypatch, bytes(10))
+
+
+def test_a_pipe_that_runs_on_is_refused(monkeypatch):
+    monkeypatch.setattr(files, "MOST_PIPED", 2**20)
+    assert counts_of(piped(monkeypatch, b"a,b\n" * 2**18)) == (1, 1, 1)
+    with pytest.raises(InputError, match="GiB came through the pipe; write them to a file first"):
+        piped(monkeypatch, b"a,b\n" * (2**18 + 1))
+
+
+def test_a_named_pipe_is_read(tmp_path):
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(b"a,b\n"))
+    writer.start()
+    assert counts_of(read_graph(path)) == (1, 1, 1)
+    writer.join()
+
+
+def test_a_gzip_file_of_many_members_is_read(tmp_path):
+    members = b"".join(gzip.compress(b"a%d,b\n" % n, mtime=0) for n in range(900))
+    assert counts_of(read_graph(file_with(tmp_path / "many.gz", members))) == (900, 1, 900)
+
+
+def test_members_may_be_padded_with_zeros(tmp_path):
+    packed = gzip.compress(b"a,b\n") + bytes(99_999) + gzip.compress(b"c,d\n") + bytes(9)
+    assert counts_of(read_graph(file_with(tmp_path / "padded.gz", packed))) == (2, 2, 2)
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n"])
+def test_a_gzip_file_of_all_but_empty_members_is_refused(tmp_path, content):
+    path = file_with(tmp_path / "many.gz", gzip.compress(content, mtime=0) * 100_000)
+    assert "members: this is no graph" in refusal(path)
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 3_000_000])
+def test_what_was_packed_comes_out(tmp_path, size):
+    noise = np.random.default_rng(0).bytes(size)
+    packed = gzip.compress(noise, 1, mtime=0) + gzip.compress(noise, 9, mtime=0)
+    with files.open_input(file_with(tmp_path / "noise.gz", packed)) as file:
+        assert file.read() == 2 * noise
+
+
+@pytest.mark.parametrize("damage", ["cut", "sum", "behind", "middle"])
+def test_damaged_gzip_data_is_refused(tmp_path, damage):
+    packed = gzip.compress(b"a,b\n" * 999)
+    data = {
+        "cut": packed[:-1],
+        "sum": packed[:-8] + bytes(4) + packed[-4:],
+        "behind": packed + b"more",
+        "middle": packed[:30] + b"\xff" * 9 + packed[39:],
+    }[damage]
+    with pytest.raises((EOFError, zlib.error, OSError)):
+        gzip.decompress(data)
+    assert "the gzip data is damaged" in refusal(file_with(tmp_path / "x.gz", data))
+
+
+SPARSE = [
+    # the start of a file of 20 GB, its name, what the message must say
+    (b"", "zeros.csv", "a line is longer than"),
+    (b"", "zeros.mtx", "a line is longer than"),
+    (b"", "zeros.max", "a line is longer than"),
+    (b"", "zeros.json", "zero byte"),
+    (b"", "zeros.npz", "not an .npz file"),
+    (b"", "zeros.npy", "does not start as a .npy file does"),
+    (b"", "zeros", "a line is longer than"),
+    (b"a,b\nc,d\n", "graph.csv", "a line is longer than"),
+    (b"# ", "comment.csv", "a line is longer than"),
+    (MATRIX.encode() + b"2 2 1\n1 1 1\n", "graph.mtx", "a line is longer than"),
+    (MATRIX.encode() + b"% ", "comment.mtx", "a line is longer than"),
+    (b"p max 2 1\nn 1 s\nn 2 t\na 1 2 3\n", "graph.max", "a line is longer than"),
+    (b"c ", "comment.max", "a line is longer than"),
+    (b'{"edges": []}', "graph.json", "zero byte"),
+    (b"PK\x03\x04", "archive.npz", "not an .npz file"),
+    (b"\x1f\x8b\x08\0\0\0\0\0\0\0", "packed.csv.gz", "the gzip data is damaged"),
+]
+
+
+@pytest.mark.parametrize(("start", "name", "fragment"), SPARSE, ids=[x[1] for x in SPARSE])
+def test_a_sparse_file_of_twenty_gigabytes_is_refused_at_first_sight(
+    tmp_path, start, name, fragment
+):
+    path = file_with(tmp_path / name, start)
+    os.truncate(path, 20 * 10**9)
+    assert fragment in refusal(path)
+
+
+def test_a_dense_matrix_of_twenty_gigabytes_is_refused_unread(tmp_path):
+    file = io.BytesIO()
+    np.save(file, np.zeros((2, 2), bool))
+    claimed = b"(100000, 200000), }"
+    data = file.getvalue().replace(b"(2, 2), }".ljust(len(claimed)), claimed)
+    path = file_with(tmp_path / "dense.npy", data)
+    os.truncate(path, 21 * 10**9)
+    assert "20,000,000,000 bytes" in refusal(path)
+
+
+def test_a_long_line_is_read(tmp_path):
+    line = b"," + b",".join(b"%d" % n for n in range(200_000))
+    path = file_with(tmp_path / "wide.csv", line + b"\nx," + b"1," * 199_999 + b"1\n")
+    assert len(line) < LONGEST_LINE
+    assert counts_of(read_graph(path, AS_FOUND)) == (1, 200_000, 200_000)
+
+
+ENDLESS = "import sys\nwhile True: sys.stdout.write('a,b\\n' * 999)"
+
+
+def test_an_endless_pipe_ends_with_a_sentence():
+    code = "from augury import files; files.MOST_PIPED = 2**22\n"
+    code += "from augury.classical.formats import read_graph; read_graph('-')"
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=-1, stderr=-3) as source:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdin=source.stdout, capture_output=True, timeout=60
+        )
+        source.kill()
+    assert b"came through the pipe" in done.stderr

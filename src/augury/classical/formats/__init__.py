@@ -19,17 +19,17 @@ holds, not with what it claims. See also docs/formats.md.
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
 from augury.classical.formats.answers import answer_text, read_answer
-from augury.classical.formats.dimacs import is_dimacs, read_dimacs, write_dimacs
+from augury.classical.formats.dimacs import read_dimacs, write_dimacs
 from augury.classical.formats.edge_list import read_edge_list, write_edge_list
-from augury.classical.formats.foreign import refuse_foreign
+from augury.classical.formats.foreign import BINARY, TEXT
 from augury.classical.formats.json_graph import read_json, write_json
-from augury.classical.formats.labels import ReadOptions
 from augury.classical.formats.matrix import (
     read_matrix_market,
     read_npy,
@@ -37,10 +37,10 @@ from augury.classical.formats.matrix import (
     write_matrix_market,
     write_npz,
 )
-from augury.classical.formats.opened import open_input, start_of
+from augury.classical.formats.text import LONGEST_LINE, ReadOptions, start_of
 from augury.classical.network import Graph
 from augury.errors import InputError
-from augury.files import atomic_file, named, os_fault, write_text
+from augury.files import atomic_file, named, open_input, os_fault, write_text
 
 __all__ = [
     "WRITERS",
@@ -145,8 +145,38 @@ def _reader(file: IO[bytes], ending: str) -> Reader:
         if start.startswith(magic):
             return reader
     file.seek(0)
-    refuse_foreign(file.read(LOOKED_AT))
-    return read_dimacs if is_dimacs(file) else READERS_BY_ENDING.get(ending, read_edge_list)
+    _refuse_foreign(file.read(LOOKED_AT))
+    return read_dimacs if _is_dimacs(file) else READERS_BY_ENDING.get(ending, read_edge_list)
+
+
+def _refuse_foreign(start: bytes) -> None:
+    """Raise InputError if the first bytes of a file belong to an unsupported format."""
+    if _is_text(start):
+        table, start, flags = TEXT, start.lstrip(), re.IGNORECASE | re.DOTALL
+    else:
+        table, flags = BINARY, re.DOTALL
+    for pattern, name, remedy in table:
+        if re.match(pattern, start, flags):
+            raise InputError(f"this is {name}, which is not read: {remedy}")
+
+
+def _is_text(start: bytes) -> bool:
+    if re.search(rb"[\x00-\x08\x0e-\x1f]", start):
+        return False
+    try:
+        start.decode()
+    except UnicodeDecodeError as error:
+        return error.start > len(start) - 4  # a character cut off at the end
+    return True
+
+
+def _is_dimacs(file: IO[bytes]) -> bool:
+    """Tell whether a problem line follows the comments: `c` and `p` may also be edge labels."""
+    file.seek(0)
+    while line := file.readline(LONGEST_LINE):
+        if line.strip() and line.split()[0] != b"c":
+            return re.match(rb"\s*p\s+[a-z]+\s+\d+\s+\d+\s*$", line) is not None
+    return False
 
 
 def ending_of(path: str | Path) -> str:

@@ -16,13 +16,11 @@ from typing import IO, Any, Literal, cast
 import numpy as np
 
 from augury.classical.formats.edge_list import csv_cell
-from augury.classical.formats.labels import LabelFinder
-from augury.classical.formats.opened import open_input, start_of
-from augury.classical.formats.text import Lines, amount_of, parse_json, rows
+from augury.classical.formats.text import LabelFinder, Lines, amount_of, parse_json, rows, start_of
 from augury.classical.graph import BipartiteGraph, WideArray
 from augury.classical.network import FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError, visible
-from augury.files import LineError, named
+from augury.files import LineError, named, open_input
 
 COLUMNS = {
     "matching": ("left", "right"),

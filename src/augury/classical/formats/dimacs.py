@@ -21,8 +21,14 @@ from typing import IO
 import numpy as np
 
 from augury.classical.formats.edge_list import arcs_of, written_arcs
-from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
-from augury.classical.formats.text import LONGEST_LINE, Lines, amount_of, refuse_claim
+from augury.classical.formats.text import (
+    Lines,
+    ReadOptions,
+    amount_of,
+    ends_of,
+    ignored_costs,
+    refuse_claim,
+)
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
@@ -32,15 +38,6 @@ LACKING = {
     "source": "the line 'n ID s' that names the source is missing",
     "sink": "the line 'n ID t' that names the sink is missing",
 }
-
-
-def is_dimacs(file: IO[bytes]) -> bool:
-    """Tell whether a problem line follows the comments: `c` and `p` may also be edge labels."""
-    file.seek(0)
-    while line := file.readline(LONGEST_LINE):
-        if line.strip() and line.split()[0] != b"c":
-            return re.match(rb"\s*p\s+[a-z]+\s+\d+\s+\d+\s*$", line) is not None
-    return False
 
 
 def read_dimacs(file: IO[bytes], options: ReadOptions) -> Graph:

@@ -1,12 +1,10 @@
-"""Files of unsupported formats become one sentence that names the format and a way round.
+"""Unsupported formats by their first bytes, as `file` knows them, and a way round each.
 
-A format is recognised by its first bytes, as `file` does. Parsers of other libraries are called
-inside `foreign_parser`.
+Parsers of other libraries are called inside `foreign_parser`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -17,11 +15,7 @@ AS_SPARSE = "save the matrix with scipy.sparse.save_npz or numpy.save"
 UNPACK = "unpack it first, only gzip is unpacked here"
 NO_GRAPH = "there is no graph to read in it"
 NO_PICKLE = "loading it could run any code; save the graph as JSON or its matrix as .npz"
-
-
-def _networkx(function: str) -> str:
-    return f"read it with networkx.{function} and solve that graph in Python"
-
+NETWORKX = "read it with networkx.{} and solve that graph in Python"
 
 BINARY: list[tuple[bytes, str, str]] = [
     (rb"\x80[\x02-\x05]|ccopy_reg\n|[]}]q\0\(", "a pickle", NO_PICKLE),
@@ -48,15 +42,15 @@ BINARY: list[tuple[bytes, str, str]] = [
 """(how it starts, what it is, what to do), for files that are not text."""
 
 TEXT: list[tuple[bytes, str, str]] = [
-    (rb"<(\?xml|!).*?<graphml\b|<graphml\b", "GraphML", _networkx("read_graphml")),
-    (rb"<(\?xml|!).*?<gexf\b|<gexf\b", "GEXF", _networkx("read_gexf")),
+    (rb"<(\?xml|!).*?<graphml\b|<graphml\b", "GraphML", NETWORKX.format("read_graphml")),
+    (rb"<(\?xml|!).*?<gexf\b|<gexf\b", "GEXF", NETWORKX.format("read_gexf")),
     (rb"<(\?xml|!).*?<html\b|<html\b|<!doctype html", "a web page", NO_GRAPH),
     (rb"<\?xml|<!doctype|<svg\b", "XML", AS_CSV),
-    (rb"((#|creator|version|comment)[^\n]*\n\s*)*graph\s*\[", "GML", _networkx("read_gml")),
-    (rb"(strict\s+)?(di)?graph\b[^\n,;{]*\{", "Graphviz DOT", _networkx("nx_pydot.read_dot")),
-    (rb"\*(vertices|network)\b", "Pajek", _networkx("read_pajek")),
-    (rb">>(graph|sparse|digraph)6<<", "graph6", _networkx("read_graph6 or read_sparse6")),
-    (rb"LEDA\.GRAPH", "LEDA", _networkx("read_leda")),
+    (rb"((#|creator|version|comment)[^\n]*\n\s*)*graph\s*\[", "GML", NETWORKX.format("read_gml")),
+    (rb"(strict\s+)?(di)?graph\b[^\n,;{]*\{", "Graphviz DOT", NETWORKX.format("nx_pydot.read_dot")),
+    (rb"\*(vertices|network)\b", "Pajek", NETWORKX.format("read_pajek")),
+    (rb">>(graph|sparse|digraph)6<<", "graph6", NETWORKX.format("read_graph6 or read_sparse6")),
+    (rb"LEDA\.GRAPH", "LEDA", NETWORKX.format("read_leda")),
     (rb"\([dl]p\d+\n|ccopy_reg\n|c(networkx|numpy)\S*\n", "a pickle", NO_PICKLE),
 ]
 """The same for text; no pattern may be slow on any input."""
@@ -68,27 +62,6 @@ IN_ARCHIVES: list[tuple[str, str, str]] = [
     ("data.pkl", "a file of torch.save", NO_PICKLE),
 ]
 """(how a member's name starts or ends, what the zip archive is, what to do)."""
-
-
-def refuse_foreign(start: bytes) -> None:
-    """Raise InputError if the first bytes of a file belong to an unsupported format."""
-    if _is_text(start):
-        table, start, flags = TEXT, start.lstrip(), re.IGNORECASE | re.DOTALL
-    else:
-        table, flags = BINARY, re.DOTALL
-    for pattern, name, remedy in table:
-        if re.match(pattern, start, flags):
-            raise InputError(f"this is {name}, which is not read: {remedy}")
-
-
-def _is_text(start: bytes) -> bool:
-    if re.search(rb"[\x00-\x08\x0e-\x1f]", start):
-        return False
-    try:
-        start.decode()
-    except UnicodeDecodeError as error:
-        return error.start > len(start) - 4  # a character cut off at the end
-    return True
 
 
 def refuse_archive(names: list[str]) -> None:

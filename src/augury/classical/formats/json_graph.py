@@ -22,17 +22,18 @@ import numpy as np
 
 from augury.classical.formats.edge_list import written_arcs
 from augury.classical.formats.foreign import foreign_parser
-from augury.classical.formats.labels import (
+from augury.classical.formats.text import (
     Numbering,
     ReadOptions,
     ascending,
     ends_by_label,
     ends_of,
     ignored_costs,
+    parse_json,
+    refuse_claim,
     refuse_shared,
     without_lists,
 )
-from augury.classical.formats.text import parse_json, refuse_claim
 from augury.classical.graph import BipartiteGraph, IntArray, Label
 from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError

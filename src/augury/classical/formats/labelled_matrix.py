@@ -18,14 +18,16 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from augury.classical.formats.labels import (
+from augury.classical.formats.text import (
     INTEGER,
+    Lines,
     Numbering,
     ReadOptions,
+    amount_of,
     ends_by_label,
     ignored_costs,
+    rows,
 )
-from augury.classical.formats.text import Lines, amount_of, rows
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph
 from augury.files import LineError

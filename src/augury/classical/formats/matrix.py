@@ -23,14 +23,19 @@ import numpy.typing as npt
 
 from augury.classical.formats.edge_list import arcs_of
 from augury.classical.formats.foreign import foreign_parser, refuse_archive
-from augury.classical.formats.labels import ReadOptions, ends_of, ignored_costs
 from augury.classical.formats.npy import Archive, read_array
-from augury.classical.formats.opened import FREE_ARRAYS, refuse_bomb
-from augury.classical.formats.text import Lines, lines_of, refuse_claim
+from augury.classical.formats.text import (
+    Lines,
+    ReadOptions,
+    ends_of,
+    ignored_costs,
+    lines_of,
+    refuse_claim,
+)
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
-from augury.files import LineError
+from augury.files import FREE_ARRAYS, LineError, refuse_bomb
 
 
 def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:

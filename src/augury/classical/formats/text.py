@@ -1,4 +1,11 @@
-"""An open file becomes lines, rows, numbers or JSON; errors name the line where there is one."""
+"""An open file becomes lines, rows, numbers or JSON, and its labels become node numbers.
+
+Errors name the line where there is one. What the user knows about a file is in `ReadOptions`. Two
+ways lead from label to number, besides `graph.LabelIndex`, which is for labels given in Python and
+goes by value alone: `Numbering` numbers a file's nodes as they appear, one dict look-up for each of
+millions of cells; `LabelFinder` finds a node of a finished graph, by text too, since text is all
+that a CSV file or a command line has.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +13,19 @@ import csv
 import json
 import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import IO, Any
+from itertools import chain
+from typing import IO, Any, cast
 
-from augury.classical.formats.opened import BYTE_ORDER_MARK
+import numpy as np
+
+from augury.classical.graph import IntArray, Label, two_colouring
 from augury.classical.network import capacity_fault
 from augury.errors import InputError
-from augury.files import LineError
+from augury.files import BYTE_ORDER_MARK, LineError
 
 FREE_NODES = 1_000_000
 """A header can claim any number of nodes in a few bytes. This many are accepted without edges …"""
@@ -23,6 +34,15 @@ NODES_PER_EDGE = 16
 
 LONGEST_LINE = 2**24
 """Most bytes of a line: without a limit, a file of zeros would be one line."""
+
+
+def start_of(file: IO[bytes]) -> bytes:
+    """Return the file's start, without byte order mark and white space; refuse an empty one."""
+    file.seek(0)
+    start = file.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+    if not start:
+        raise InputError("the file is empty")
+    return start
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
@@ -143,3 +163,164 @@ def refuse_claim(count: int, num_edges: int, what: str) -> None:
             f"{count} {what} are claimed, but only {num_edges} edges follow; "
             f"at most {most} nodes are accepted"
         )
+
+
+INTEGER = re.compile(r"-?[1-9][0-9]{0,17}|0")
+"""An integer as Python writes it, so that text and value name the same node."""
+
+USUAL_ENDS = (("s", "t"), ("source", "sink"))
+"""Labels that mark source and sink by themselves."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the reader cannot see in the file itself."""
+
+    flow: bool = False
+    """Read a flow network where the format could also be a bipartite graph."""
+    header: bool | None = None
+    """Whether the first row of an edge list names the columns; None means to detect it."""
+    source: str | None = None
+    """The label of the source, as text; in matrices the node number from 0."""
+    sink: str | None = None
+    """The label of the sink, as text; in matrices the node number from 0."""
+    ignore_costs: bool = False
+    """Read the edges of a file that has costs or weights, instead of refusing it."""
+    needs_sink: bool = True
+    """Whether to refuse a flow network without a sink; if not, any other node serves as one."""
+
+
+def ignored_costs(what: str) -> InputError:
+    """Return the error that refuses costs; `what` says which."""
+    return InputError(
+        f"{what} would be ignored, for matchings are of greatest cardinality and flows of greatest "
+        "value; --ignore-costs, in Python ReadOptions(ignore_costs=True), reads the edges alone"
+    )
+
+
+class Numbering(dict[Label, int]):
+    """Numbers labels as they first appear; once `place` is set, the labels are fixed."""
+
+    place = ""
+
+    def __missing__(self, label: Label) -> int:
+        if self.place:
+            raise InputError(f"{reprlib.repr(label)} is not among the {self.place}")
+        self[label] = number = len(self)
+        return number
+
+
+class LabelFinder:
+    """Finds a node by its label, or by the text of its label where only one node has that text."""
+
+    def __init__(self, labels: Sequence[Label]) -> None:
+        self._labels = labels
+        self._by_value: dict[Label, int] | None = None
+        self._by_text: dict[str, int] | None = None
+
+    def number(self, label: object) -> int | None:
+        """Return the node's number, None if there is no such node or more than one."""
+        if isinstance(self._labels, range):  # a million nodes without labels need no dict
+            return _position(label, self._labels)
+        if self._by_value is None:
+            self._by_value = {label: number for number, label in enumerate(self._labels)}
+        label = without_lists(label)
+        # True == 1, but JSON's true names no node.
+        if not isinstance(label, bool):
+            with suppress(KeyError, TypeError):  # TypeError: it cannot be hashed
+                return self._by_value[cast("Label", label)]
+        if self._by_text is None:
+            self._by_text = {}
+            for known, number in self._by_value.items():
+                self._by_text[str(known)] = -1 if str(known) in self._by_text else number
+        number = self._by_text.get(str(label), -1)
+        return None if number < 0 else number
+
+
+def _position(label: object, numbers: range) -> int | None:
+    if type(label) is not int:
+        text = f"{label:.0f}" if isinstance(label, float) and label.is_integer() else str(label)
+        if not INTEGER.fullmatch(text):
+            return None
+        label = int(text)
+    return numbers.index(label) if label in numbers else None
+
+
+def without_lists(label: object) -> object:
+    """Turn JSON lists back into tuples, as which labels were written."""
+    if not isinstance(label, list):
+        return label
+    return tuple(without_lists(part) for part in cast("list[object]", label))
+
+
+def ends_of(
+    labels: Sequence[Label],
+    own: Mapping[str, int],
+    options: ReadOptions,
+    lacking: Mapping[str, str],
+) -> dict[str, int]:
+    """Return the numbers of source and sink: from the options, or else from the file.
+
+    If neither names them, `lacking` is the error message.
+    """
+    finder, ends = LabelFinder(labels), dict(own)
+    for end, asked in (("source", options.source), ("sink", options.sink)):
+        number = None if asked is None else finder.number(asked)
+        if number is not None:
+            ends[end] = number
+        elif asked is not None:
+            is_counted = isinstance(labels, range) and len(labels) > 0
+            hint = f", they are {labels[0]} to {labels[-1]}" if is_counted else ""
+            raise InputError(f"the {end} {reprlib.repr(asked)} is not a node of the network{hint}")
+    if "source" in ends and "sink" not in ends and not options.needs_sink and len(labels) > 1:
+        ends["sink"] = int(ends["source"] == 0)
+    for end in ("source", "sink"):
+        if end not in ends:
+            raise InputError(lacking[end])
+    if ends["source"] == ends["sink"] < len(labels):  # else FlowNetwork raises
+        same = reprlib.repr(labels[ends["source"]])
+        raise InputError(f"source and sink are the same node, {same}")
+    return ends
+
+
+def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, int]:
+    """Return the numbers of source and sink: from the options, or else by usual labels."""
+    finder = LabelFinder(labels)
+    asked = {"source": options.source, "sink": options.sink}
+    own: dict[str, int] = {}
+    for pair in USUAL_ENDS:
+        found = {end: finder.number(label) for end, label in zip(asked, pair, strict=True)}
+        needed = asked if options.needs_sink else ("source",)
+        if all(asked[end] is not None or found[end] is not None for end in needed):
+            own = {end: number for end, number in found.items() if number is not None}
+            break
+    nothing = "nothing says which nodes are source and sink: name them with --source, --sink"
+    if not options.needs_sink:
+        nothing = "nothing says which node is the source: name it with --source"
+    return ends_of(labels, own, options, dict.fromkeys(asked, nothing))
+
+
+def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
+    """Renumber nodes so that integer labels ascend; others stay in order of appearance."""
+    if not all(type(label) is int for label in labels):
+        return labels, list(numbers)
+    order = sorted(range(len(labels)), key=cast("list[int]", labels).__getitem__)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order))
+    return [labels[i] for i in order], [rank[row] for row in numbers]
+
+
+def refuse_shared(
+    sides: tuple[Sequence[Label], Sequence[Label]], edges: Iterable[tuple[int, int]], remedy: str
+) -> None:
+    """Raise InputError if a text label is on both sides: is that one node or two?"""
+    texts = [{label for label in side if isinstance(label, str)} for side in sides]
+    if texts[0].isdisjoint(texts[1]):
+        return
+    neighbours: dict[Label, list[Label]] = {label: [] for label in chain(*sides)}
+    for u, v in edges:
+        neighbours[sides[0][u]].append(sides[1][v])
+        neighbours[sides[1][v]].append(sides[0][u])
+    two_colouring(neighbours)
+    shared = next(label for label in sides[0] if label in texts[1])
+    raise InputError(f"the label {reprlib.repr(shared)} is on both sides: {remedy}")
