@@ -43,7 +43,6 @@ ELSEWHERE = {
     "apps/explore/worker.py": "apps/explore/test_workers.py",
     # Commands and experiments are tested as a whole run.
     "apps/commands/evaluate.py": "experiments/test_evaluate.py",
-    "apps/commands/graph_files.py": "apps/commands/test_solve.py",
     "apps/commands/reproduce.py": "experiments/test_reproduce.py",
     "experiments/growth.py": "experiments/test_bench.py",
     "experiments/plot_bench.py": "experiments/test_bench.py",
@@ -69,6 +68,7 @@ OF_NO_MODULE = {
     "test_tracked_files.py",
     "test_wheel.py",
     "peers/test_peers.py",
+    "apps/commands/test_interrupts.py",
     # The page: its scripts, the page in a browser, and the server as a whole
     "page/test_javascript.py",
     "apps/explore/test_browser.py",

@@ -28,7 +28,7 @@ from augury.apps.commands import (
     train,
     verify,
 )
-from augury.apps.commands.interrupts import Interrupted, interrupts_heeded
+from augury.apps.commands.terminal import Interrupted, interrupts_heeded
 
 STDOUT = 1
 """The file descriptor that every process has for its output."""

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from augury.apps import cli
-from augury.apps.commands import interrupts
-from augury.apps.commands.interrupts import forget, interrupts_heeded, raise_lost
+from augury.apps.commands import terminal
+from augury.apps.commands.terminal import forget, interrupts_heeded, raise_lost
 from command import Augury, runner
 
 PATIENCE = 20
@@ -78,7 +78,7 @@ def test_an_interrupt_that_python_ignores_is_raised_again_and_nothing_is_printed
             pass
         went_on.append("for good")
     assert went_on == ["lost"]
-    time.sleep(5 * interrupts.SOON)  # it came once, and not again
+    time.sleep(5 * terminal.SOON)  # it came once, and not again
     assert capfd.readouterr() == ("", "")
 
 
@@ -103,7 +103,7 @@ def test_an_interrupt_that_a_library_swallows_is_raised_when_somebody_asks() -> 
 
 def test_one_that_was_asked_for_does_not_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would in the middle of what is done about the first."""
-    monkeypatch.setattr(interrupts, "SOON", 0.5)
+    monkeypatch.setattr(terminal, "SOON", 0.5)
     with interrupts_heeded():
         in_a_destructor()
         with pytest.raises(KeyboardInterrupt):

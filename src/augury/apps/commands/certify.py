@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from augury import __version__
-from augury.apps.commands.graph_files import (
+from augury.apps.commands.terminal import (
     Flow,
     Header,
     IgnoreCosts,
@@ -16,9 +16,9 @@ from augury.apps.commands.graph_files import (
     Source,
     noun,
     read,
+    say,
     say_proof,
 )
-from augury.apps.commands.terminal import say
 
 EXAMPLES = (
     "Example:  augury solve graph.csv --output answer.json; augury certify graph.csv answer.json"

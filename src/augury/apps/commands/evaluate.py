@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augury.apps.commands.interrupts import Interrupted, raise_lost
-from augury.apps.commands.terminal import chosen_device, print_table
+from augury.apps.commands.terminal import Interrupted, chosen_device, print_table, raise_lost
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augury.apps.commands.graph_files import IgnoreCosts
-from augury.apps.commands.interrupts import forget
+from augury.apps.commands.terminal import IgnoreCosts, forget
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from augury.apps.commands.graph_files import Seed, described
-from augury.apps.commands.terminal import say
+from augury.apps.commands.terminal import Seed, described, say
 
 EXAMPLES = (
     "Examples:  augury generate uniform --n 8 --p 1/4 --output graph.csv  ·  "

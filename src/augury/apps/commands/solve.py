@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from augury import __version__
-from augury.apps.commands.graph_files import (
+from augury.apps.commands.terminal import (
     Flow,
     Header,
     IgnoreCosts,
@@ -20,18 +20,16 @@ from augury.apps.commands.graph_files import (
     Seed,
     Sink,
     Source,
+    chosen_device,
     counted,
     described,
-    read,
-    say_proof,
-)
-from augury.apps.commands.interrupts import raise_lost
-from augury.apps.commands.terminal import (
-    chosen_device,
     print_table,
+    raise_lost,
+    read,
     refuse_missing_folders,
     refuse_overwriting,
     say,
+    say_proof,
 )
 
 if TYPE_CHECKING:

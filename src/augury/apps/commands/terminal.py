@@ -1,13 +1,117 @@
-"""What the commands share: printed text and tables, and the choice of a device."""
+"""What the commands share: options, reading a graph, printed text and tables, and Ctrl-C.
+
+Ctrl-C becomes `KeyboardInterrupt`, and one that gets lost is raised again. Python runs a signal's
+handler before its next instruction, wherever that is. After a long computation that is often a
+destructor or the callback of a weak reference, called when the arrays of the computation are freed;
+an exception raised there is only printed, and the command would go on. A library may swallow an
+interrupt as well. So each one is remembered until it has taken effect: Python reports those that it
+ignored, and commands check for lost ones after each part of their work.
+"""
 
 from __future__ import annotations
 
+import _thread
 import os
 import re
+import signal
 import stat
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+    from augury.classical.certificate import Certificate
+    from augury.classical.formats import ReadOptions
+    from augury.classical.graph import BipartiteGraph
+    from augury.classical.network import FlowNetwork
+
+Flow = Annotated[
+    bool, typer.Option("--flow", help="Read a flow network where the file could be either.")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first row of an edge list names the columns.",
+        show_default="decided by looking",
+    ),
+]
+Source = Annotated[
+    str | None, typer.Option(help="Label of the source, where the file does not say it.")
+]
+Sink = Annotated[
+    str | None, typer.Option(help="Label of the sink, where the file does not say it.")
+]
+IgnoreCosts = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-costs",
+        help="Read edges and ignore costs or weights: the matching is of greatest cardinality.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+
+SOON = 0.01
+"""Seconds until a lost interrupt is raised again, by then somewhere else."""
+
+_pressed: list[int] = []
+"""The interrupts that have not taken effect, as far as is known."""
+
+
+def read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+    """Read a graph; refuse options that do not fit it."""
+    from augury.classical.formats import read_graph
+    from augury.classical.graph import BipartiteGraph
+    from augury.errors import InputError
+
+    graph = read_graph(file, options)
+    for option, label in {"--source": options.source, "--sink": options.sink}.items():
+        if label is not None and isinstance(graph, BipartiteGraph):
+            raise InputError(
+                f"{file}: a bipartite graph has no {option[2:]}, but {option} is {label}; "
+                "--flow reads a flow network"
+            )
+    return graph
+
+
+def noun(graph: BipartiteGraph | FlowNetwork) -> str:
+    """Return what is found in such a graph."""
+    return "matching" if hasattr(graph, "num_left") else "flow"
+
+
+def described(graph: BipartiteGraph | FlowNetwork) -> str:
+    """Say what a graph is, and its size."""
+    from augury.classical.graph import BipartiteGraph
+
+    if isinstance(graph, BipartiteGraph):
+        return (
+            f"a bipartite graph of {graph.num_left:,} + {graph.num_right:,} nodes "
+            f"and {graph.num_edges:,} edges"
+        )
+    return f"a network of {graph.num_nodes:,} nodes and {graph.num_arcs // 2:,} arc pairs"
+
+
+def say_proof(certificate: Certificate) -> None:
+    """Say that an answer is certified and why, or how far it falls short."""
+    if certificate.is_maximum and certificate.proof is not None:
+        say(("certified maximum", "green"), f": {certificate.proof.words}")
+    else:
+        say((f"legal, but {certificate.shortfall:,} short of the maximum", "yellow"))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 round" or "2 rounds"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def say(*parts: str | tuple[str, str]) -> None:
@@ -116,3 +220,66 @@ def chosen_device(text: str) -> str:
             f"there is no device {text} on this machine; --device cpu works everywhere"
         )
     return text
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with one sentence on how to continue; the exit code is 130."""
+
+
+@contextmanager
+def interrupts_heeded() -> Generator[None]:
+    """Lose no Ctrl-C in this block: any is raised, at the latest on exit.
+
+    An installed handler is kept, as is that of a background job, which ignores it.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    report = sys.unraisablehook
+    _pressed.clear()
+    sys.unraisablehook = lambda lost: _again(lost, report)
+    signal.signal(signal.SIGINT, _press)
+    try:
+        yield
+        raise_lost()
+    except SystemExit as end:  # Typer ends every command with one
+        if not end.code:
+            raise_lost()
+        raise
+    finally:
+        _pressed.clear()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = report
+
+
+def raise_lost() -> None:
+    """Raise `KeyboardInterrupt` if one was lost."""
+    if _pressed:
+        _pressed.clear()
+        raise KeyboardInterrupt
+
+
+def forget() -> None:
+    """Declare that Ctrl-C has taken effect, though the command ends with success."""
+    _pressed.clear()
+
+
+def _press(number: int, frame: FrameType | None) -> None:
+    _pressed.append(number)
+    raise KeyboardInterrupt
+
+
+def _again(lost: UnraisableHookArgs, report: Callable[[UnraisableHookArgs], object]) -> None:
+    """Raise an interrupt again that Python had to ignore; report anything else."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        # Not by `threading`, whose locks may be held here.
+        _thread.start_new_thread(_press_soon, ())
+    else:
+        report(lost)
+
+
+def _press_soon() -> None:
+    time.sleep(SOON)
+    if _pressed:
+        signal.raise_signal(signal.SIGINT)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augury.apps.commands.interrupts import Interrupted, raise_lost
-from augury.apps.commands.terminal import chosen_device, say
+from augury.apps.commands.terminal import Interrupted, chosen_device, raise_lost, say
 from augury.config import PRESETS, Config, preset, settings_of, with_file, with_settings
 
 if TYPE_CHECKING:
