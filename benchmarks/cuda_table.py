@@ -76,7 +76,7 @@ def check(adjacency: Any) -> None:
         mates, rounds = cuda.match_packed(packed, variant)
         assert np.array_equal(mates.get(), expected.mates), f"{variant} differs from the CPU"
         assert np.array_equal(rounds.get(), expected.rounds), f"{variant} takes other rounds"
-    mates, rounds = cuda.evaluate_packed(cuda.pack(adjacency, 64), shipped_network()[0])
+    mates, rounds = cuda.evaluate_packed(cuda.pack(adjacency, 64), shipped_network())
     assert np.array_equal(mates.get(), expected.mates), "the network differs from its table"
     assert np.array_equal(rounds.get(), expected.rounds), "the network takes other rounds"
 
@@ -106,7 +106,7 @@ def measure(n: int, density: str, batches: list[int]) -> list[dict[str, Any]]:
         adjacency = random_on_device(2, batch, n, p)
         packed = cuda.pack(adjacency)
         evaluated = device_seconds(
-            lambda a=adjacency: cuda.evaluate_packed(cuda.pack(a, 64), shipped_network()[0]), 3
+            lambda a=adjacency: cuda.evaluate_packed(cuda.pack(a, 64), shipped_network()), 3
         )
         for variant in cuda.variants(n, n):
             on_card = device_seconds(lambda v=variant, g=packed: cuda.match_packed(g, v))

@@ -22,7 +22,6 @@ ELSEWHERE = {
     "algorithms/ford_fulkerson_story.py": "test_watch.py",
     "algorithms/story.py": "test_watch.py",
     "algorithms/cells.py": "cells/test_cell.py",
-    "algorithms/executor.py": "algorithms/test_subroutines.py",
     "classical/formats/npy.py": "classical/formats/test_matrix.py",
     "engines/engine.py": "engines/test_engines.py",
     "engines/flows.py": "engines/test_engines.py",

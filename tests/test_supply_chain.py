@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from augury.cells.network import compiled
+from augury.cells.proof import is_proven
 from augury.errors import InputError
-from augury.models.checkpoint import DIGESTS, MODELS, find, load
+from augury.models import DEFAULT_MODEL, MODELS, shipped_table
+from augury.models.checkpoint import DIGESTS, find, load
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "augury").rglob("*.py"))
@@ -81,3 +88,33 @@ def test_an_exchanged_checkpoint_is_refused(
     monkeypatch.setattr("augury.models.checkpoint.MODELS", tmp_path)
     with pytest.raises(InputError, match="not the checkpoint that came with Augury"):
         load(find("discrete"))
+
+
+def test_the_shipped_table_is_that_of_the_shipped_network_which_is_proven() -> None:
+    """If this fails after a new training: write `expected` as JSON, and its digest beside it."""
+    checkpoint = load(find(DEFAULT_MODEL))
+    assert is_proven(checkpoint.network)
+    expected = replace(compiled(checkpoint.network), proven=checkpoint.digest).to_dict()
+    assert shipped_table().to_dict() == expected
+    assert json.loads((MODELS / "discrete.json").read_bytes()) == expected
+
+
+def test_an_exchanged_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = json.loads((MODELS / "discrete.json").read_bytes())
+    told["table"]["nearest"].reverse()
+    (tmp_path / "discrete.json").write_text(json.dumps(told))
+    monkeypatch.setattr("augury.models.MODELS", tmp_path)
+    with pytest.raises(InputError, match="not the table that came with Augury"):
+        shipped_table.__wrapped__()
+
+
+def test_the_shipped_network_is_looked_up_without_its_weights_or_pytorch() -> None:
+    code = (
+        "import sys; from augury import solve\n"
+        "pairs = [('ann', 'cook'), ('bob', 'cook'), ('bob', 'sing')]\n"
+        "for engine in ('auto', 'lookup', 'table'):\n"
+        "    assert solve(pairs, engine=engine).is_maximum\n"
+        "assert 'torch' not in sys.modules\n"
+        "assert solve(pairs, engine='plain').is_maximum and 'torch' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from augury import BipartiteGraph, FlowNetwork, InputError, __version__, read_graph, solve
-from augury.algorithms import subroutines
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import Evaluated
 from augury.classical import generate
@@ -528,7 +527,7 @@ def test_nothing_is_computed_for_an_observer_that_is_not_there(
     def refuse(*_: Any) -> None:
         raise AssertionError("nobody watches")
 
-    for module in (execute, subroutines):
+    for module in (execute, executor):
         monkeypatch.setattr(module, "beliefs", refuse)
     for model in SHIPPED:
         rng = np.random.default_rng(0)

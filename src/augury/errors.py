@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 LONGEST_MESSAGE = 380
 """A message may quote what is wrong, but not at any length."""
@@ -37,6 +40,17 @@ class InputError(ValueError):
         half = LONGEST_MESSAGE // 2 - 2
         short = len(line) <= LONGEST_MESSAGE
         super().__init__(line if short else f"{line[:half]} … {line[-half:]}")
+
+
+class Choices(dict[str, Value]):
+    """Things by name; an unknown name is an InputError that lists those there are."""
+
+    def __init__(self, noun: str, things: Mapping[str, Value]) -> None:
+        super().__init__(things)
+        self.noun = noun
+
+    def __missing__(self, name: str) -> Value:
+        raise InputError(f"{name!r} is not one of the {self.noun} {', '.join(self)}")
 
 
 class ConfigError(ValueError):

@@ -17,19 +17,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import FORD_FULKERSON, Algorithm, algorithm_named
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.answer import Answer, How, Progress
+from augury.algorithms.executor import CellExecutor
 from augury.classical.batch import MAX_ARCS
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
 from augury.classical.graph import BipartiteGraph, Label, WideArray, as_seed
 from augury.classical.network import FlowNetwork
-from augury.engines import ENGINES, as_bytes
+from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine
 from augury.engines.stepwise import Stepwise
 from augury.errors import InputError
 from augury.inputs import Graph, as_graph, as_graphs, as_stack
-from augury.models import DEFAULT_MODEL
+from augury.models import DEFAULT_MODEL, shipped_table
 from augury.solution import Solution, Solutions, solutions_of
 
 if TYPE_CHECKING:
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
     Model = str | Path | Executor | Subroutines | None
     """A shipped name, a checkpoint, a classical executor's name, or anything that executes."""
-
-AUTO = "auto"
-"""The quickest form that any network of its kind has, and that the judge can follow."""
 
 MAX_CELLS = 2**26
 """Cells of dense graphs that an engine is given at once."""
@@ -188,7 +186,8 @@ class Runner(NamedTuple):
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
         """Solve graphs side by side; nothing is certified here."""
         for graph in graphs:
-            self.algorithm.refuse_other(graph)
+            if not isinstance(graph, self.algorithm.takes):
+                raise self.algorithm.other(graph)
         return self.engine.run(self.algorithm, graphs, self.executor, how)
 
     def solutions(self, graphs: Sequence[Graph], how: How) -> list[Solution]:
@@ -212,18 +211,15 @@ def runner_of(
         InputError: there is no such model, device, engine or algorithm, or the engine cannot run
             the model.
     """
-    row = algorithm_named(algorithm)
-    if engine not in (AUTO, *ENGINES):
-        raise InputError(f"{engine!r} is none of the engines {', '.join((AUTO, *ENGINES))}")
+    row = ALGORITHMS[algorithm]
+    chosen = None if engine == AUTO else ENGINES[engine]
     if not (isinstance(model, str | Path | Subroutines | None) or hasattr(model, "subroutines")):
         raise InputError(f"the model is {model!r}, not a name, a path or an executor")
-    name, executor = _executor_of(row, model, device, engine)
+    name, executor = _executor_of(row, model, device, chosen)
     row.refuse_unable(name, executor)
-    form = getattr(executor, "form", None)
-    if engine == AUTO:
-        chosen = WITHOUT_NETWORK if form is None else ENGINES[form]
-        return Runner(row, name, executor, chosen)
-    chosen = ENGINES[engine]
+    if chosen is None:
+        form = getattr(executor, "form", None)
+        return Runner(row, name, executor, WITHOUT_NETWORK if form is None else ENGINES[form])
     if isinstance(executor, Subroutines):
         who = "a tuple of subroutines" if name == OWN else name
         raise InputError(f"the engine {engine!r} is a form of a network, and {who} is none")
@@ -240,25 +236,27 @@ OWN = "own"
 """What somebody's own subroutines are called."""
 
 
-def _executor_of(row: Algorithm, model: Any, device: Any, engine: str) -> tuple[str, Any]:
+def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None) -> tuple[str, Any]:
     """Return the name of an executor, and the executor in the form that the engine asks for."""
     if isinstance(model, Subroutines):
         return OWN, model
     name = DEFAULT_MODEL if model is None else str(model)
     if isinstance(model, str) and name in row.classical:
         return name, row.classical[name]
+    # An engine with a device of its own takes the weights from the host.
+    here = "cpu" if engine and engine.device else str(device or "cpu")
     executor: Any = model
-    if isinstance(model, str | Path | None):
+    if name == DEFAULT_MODEL and here == "cpu" and not (engine and engine.reads_weights):
+        executor = CellExecutor(shipped_table())  # needs neither weights nor PyTorch
+    elif isinstance(model, str | Path | None):
         from augury.models.checkpoint import find, load_once
 
         checkpoint = load_once(find(name))
-        # An engine with a device of its own takes the weights from the host.
-        here = "cpu" if engine in ENGINES and ENGINES[engine].device else str(device or "cpu")
         name, executor = checkpoint.config.name, _executor(checkpoint, here)
     else:  # an executor, of a network that need not be ours
         name = type(model).__name__
     if hasattr(executor, "in_form"):
-        executor = executor.quickest() if engine == AUTO else executor.in_form(engine)
+        executor = executor.in_form(engine.name) if engine else executor.quickest()
     return name, executor
 
 
@@ -329,10 +327,10 @@ def _solved_stack(
     mates: list[npt.NDArray[np.int32]] = []
     rounds: list[npt.NDArray[np.int32]] = []
     covers: list[Covers] = []
-    size, network = 0, runner.executor.network
+    size = 0
     for first in range(0, max(len(stack), 1), many):
         adjacency = as_bytes(stack[first : first + many])
-        found = runner.engine.match(adjacency, network, 1, runner.executor.digest)
+        found = runner.engine.match(adjacency, runner.executor)
         mates.append(found.mates)
         rounds.append(found.rounds)
         covers.append(covers_of(adjacency, found.mates))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augury import __version__
-from augury.algorithms import FORD_FULKERSON, Algorithm, algorithm_named
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.story import Actor, Telling, plain, told_graph
 from augury.classical.graph import as_seed
 from augury.engines import ENGINES
@@ -68,8 +68,9 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     Raises:
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
     """
-    row = algorithm_named(algorithm)
-    row.refuse_other(graph)
+    row = ALGORITHMS[algorithm]
+    if not isinstance(graph, row.takes):
+        raise row.other(graph)
     actor = _actor(row, model, device)
     if engine is None and actor.kind != "classical":
         engine = "plain"

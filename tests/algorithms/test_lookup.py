@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from augury.algorithms import subroutines
+from augury.algorithms import executor
 from augury.algorithms.cells import CELLS, FLOOD, NEAREST
+from augury.algorithms.executor import CellExecutor
 from augury.algorithms.lookup import flood
-from augury.algorithms.subroutines import OnCells
 from augury.cells.table import Table
 from augury.classical.batch import Batch
 from augury.classical.generate import flow, uniform
 from augury.classical.network import FlowNetwork
 from proven import of_rules
-
-
-class LookedUp(OnCells):
-    """Any table as an executor."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-
-    @cached_property
-    def decider(self) -> Table:
-        return self.table
-
-    @property
-    def bits(self) -> int:
-        return 63
 
 
 def random_table(rng: np.random.Generator) -> Table:
@@ -65,8 +48,8 @@ def test_any_table_floods_any_graph_as_in_numpy(seed: int) -> None:
     is_usable = rng.random(batch.num_arcs) < rng.choice([0.2, 0.5, 0.9])
     weights = rng.integers(1, rng.integers(3, 17), batch.num_arcs, np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subroutines, "compiled_flood", lambda batch: None)
-        arc, reached = LookedUp(table).flood(batch, is_usable, weights)
+        patch.setattr(executor, "compiled_flood", lambda batch: None)
+        arc, reached = CellExecutor(table).flood(batch, is_usable, weights)
     found, is_reached, steps = flood(batch, is_usable, weights, table)
     assert found.tolist() == arc.tolist()
     assert is_reached.tolist() == reached.is_reached.tolist()

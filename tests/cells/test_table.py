@@ -64,6 +64,8 @@ def test_a_set_does_not_count() -> None:
 
 def test_the_export_is_json_and_complete() -> None:
     told = json.loads(json.dumps(compiled(proven()).to_dict()))
-    assert {name: np.array(entries).shape for name, entries in told.items()} == {
+    assert {name: np.array(entries).shape for name, entries in told["table"].items()} == {
         cell.name: cell.shape for cell in CELLS
     }
+    again = Table.from_dict(CELLS, told)
+    assert again.to_dict() == told and again.differences() == []

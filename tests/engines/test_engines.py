@@ -37,6 +37,8 @@ from augury.engines.engine import Mates, require_proof
 from augury.engines.table import match_lists, push_flows
 from augury.engines.ties import mixed, mixed_weights, turn, turning_weights
 from augury.errors import InputError
+from augury.models import shipped_table
+from augury.solver import solve
 from graphs import NETWORKS
 from proven import proven, untrained
 
@@ -92,13 +94,14 @@ def test_a_network_that_does_not_verify_has_no_compiled_form() -> None:
     for call in (
         lambda: match_dense(np.ones((1, 2, 2)), network=wrong),
         lambda: match_sparse(csr_array(np.eye(2)), network=wrong),
-        lambda: push_flows(Batch.of(list(NETWORKS.values())), network=wrong),
-        lambda: require_proof(untrained()),
+        lambda: solve(next(iter(NETWORKS.values())), model=CellExecutor(wrong), engine="table"),
+        lambda: require_proof(CellExecutor(untrained())),
+        lambda: require_proof(CellExecutor(compiled(proven()))),  # nobody vouches for this table
     ):
         with pytest.raises(InputError, match=r"not proven.*augury verify"):
             call()
-    good = proven()
-    assert require_proof(good) is good
+    require_proof(CellExecutor(proven()))
+    require_proof(CellExecutor(shipped_table()))
 
 
 def test_a_network_without_margins_has_no_compiled_form() -> None:
@@ -287,7 +290,7 @@ def test_a_flow_beyond_the_range_is_refused() -> None:
     network.bits = 3
     flow_network = FlowNetwork.from_arcs(2, [0], [1], [8], source=0, sink=1)
     with pytest.raises(InputError, match="beyond this network's range of 3 bits"):
-        push_flows(Batch.of([flow_network]), network=network)
+        solve(flow_network, model=CellExecutor(network), engine="table")
 
 
 # Weights, interface.
@@ -371,7 +374,7 @@ def test_one_graph_any_numbers_and_any_layout_are_taken() -> None:
     ("call", "message"),
     [
         (lambda: match_dense([1, 0]), "1 axes"),
-        (lambda: match_dense([[1]], engine="quantum"), "'quantum' is none of the engines plain"),
+        (lambda: match_dense([[1]], engine="quantum"), "'quantum' is not one of the engines plain"),
         (lambda: match_dense([[1]], threads=0), "at least one thread, not 0"),
         (
             lambda: match_dense(np.ma.array([[1, 1]], mask=[[True, False]])),

@@ -223,7 +223,7 @@ def test_what_an_engine_cannot_run_is_refused_in_a_sentence() -> None:
     foreign: Any = Wrapped()
     assert solve(JOBS, model=foreign).engine is None
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"engine": "warp"}, "'warp' is none of the engines auto, plain, lookup, fast, table"),
+        ({"engine": "warp"}, "'warp' is not one of the engines plain, lookup, fast, table"),
         ({"engine": "table", "model": "paper-mpnn"}, "'paper-mpnn' is none"),
         ({"engine": "table", "model": foreign}, "'Wrapped' is none"),
         ({"engine": "fast", "model": foreign}, "'fast' has no form of Wrapped"),
@@ -246,7 +246,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the CPU stand in for the GPU, so that the way there and back is tested anywhere."""
 
     def match(engine: Any, adjacency: Any, network: Any) -> Any:
-        return ENGINES["table"].match(adjacency, network, 1)
+        return ENGINES["table"].match(adjacency, CellExecutor(network))
 
     monkeypatch.setattr(OnGpu, "_match", match)
 

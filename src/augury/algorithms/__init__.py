@@ -1,24 +1,11 @@
-"""Programmes over cells; one line for a further one."""
+"""The algorithms; one row each. All that is asked of an algorithm elsewhere is in its row."""
 
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.ford_fulkerson import FORD_FULKERSON
 from augury.algorithms.reachability import REACHABILITY
-from augury.errors import InputError
+from augury.errors import Choices
 
-__all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm", "algorithm_named"]
+__all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm"]
 
-ALGORITHMS: dict[str, Algorithm] = {
-    algorithm.name: algorithm for algorithm in (FORD_FULKERSON, REACHABILITY)
-}
+ALGORITHMS = Choices("algorithms", {row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
 """The algorithms by name."""
-
-
-def algorithm_named(name: str) -> Algorithm:
-    """Return an algorithm.
-
-    Raises:
-        InputError: there is none of this name.
-    """
-    if name not in ALGORITHMS:
-        raise InputError(f"{name!r} is none of the algorithms {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name]

@@ -64,11 +64,10 @@ class Algorithm:
     theorem: str
     """What a network does whose cells are proven; {bits} is the width of its integers."""
 
-    def refuse_other(self, graph: Graph) -> None:
-        """Raise an InputError for a graph of a class that it does not take."""
-        if not isinstance(graph, self.takes):
-            kinds = " or ".join(kind.__name__ for kind in self.takes)
-            raise InputError(f"{self.name} takes a {kinds}, not a {type(graph).__name__}")
+    def other(self, graph: Graph) -> InputError:
+        """Return the error for a graph of a class that it does not take."""
+        kinds = " or ".join(kind.__name__ for kind in self.takes)
+        return InputError(f"{self.name} takes a {kinds}, not a {type(graph).__name__}")
 
     def refuse_unable(self, name: str, executor: Any) -> None:
         """Raise an InputError if this executor, called `name`, says that it has not learnt it."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from augury.cells.cell import Cell
+from augury.classical.ford_fulkerson import MAX_WEIGHT
+
+WEIGHT_BITS = MAX_WEIGHT.bit_length()
+"""The width of an arc's weight."""
 
 FLOOD = Cell(
     name="flood",
@@ -20,7 +24,7 @@ FLOOD = Cell(
 
 NEAREST = Cell(
     name="nearest",
-    message="reached usable weight:4",
+    message=f"reached usable weight:{WEIGHT_BITS}",
     joins="choice",
     rule=lambda link: -link.weight if link.reached and link.usable else None,
     occurs=lambda link: link.weight > 0 or not (link.reached or link.usable),

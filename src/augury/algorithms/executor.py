@@ -1,30 +1,79 @@
-"""A network of cells becomes an executor: evaluated at every step, or looked up in its table."""
+"""Cells become an executor: the subroutines of Ford-Fulkerson, whoever decides their cases.
+
+Learnt, and asked of a `Decider`: which node is reached and has changed (`FLOOD`), by which link
+(`NEAREST`), which number is the least (`LEAST`), and the digits of a difference (`SUBTRACT`).
+Programmed, and written here: that a search goes on while some node says that it changed, for at
+most |V| − 1 steps; the latch, by which a node keeps the predecessor of the step in which it is
+first reached; and the order of the digits, from the top down in a comparison and from the bottom up
+in a subtraction. The rounds belong to `classical.ford_fulkerson`. A table needs no PyTorch.
+"""
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON
-from augury.algorithms.subroutines import Observer, OnCells
-from augury.cells.network import CellNetwork, Evaluated, compiled
-from augury.cells.table import Decider
-from augury.classical.batch import Batch
+from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
+from augury.cells.table import Decider, Said, Table, sets_of
+from augury.classical.batch import Batch, Links
 from augury.classical.ford_fulkerson import (
     Paths,
     Subroutines,
     Tree,
     WeightArray,
+    ranges,
     smallest_residual,
     subtract,
 )
-from augury.classical.graph import BoolArray, WideArray
-from augury.config import NetworkConfig
+from augury.classical.graph import BoolArray, IntArray, Numbers, WideArray
+from augury.errors import InputError
+
+if TYPE_CHECKING:
+    from augury.cells.network import CellNetwork
+
+MANY_ARCS = 2**17
+"""Arcs from which a search repays the import of numba."""
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+
+class Observer(Protocol):
+    """Sees what an executor computes on a batch of one graph, and changes nothing of it."""
+
+    def searched(
+        self, values: npt.NDArray[Any], arc: Numbers, belief: FloatArray, goes_on: float, /
+    ) -> None:
+        """See a step of the search.
+
+        `values` are the distances or reached bits of the nodes; `arc` is the arc to each node's
+        predecessor, −1 for none; `belief` the probability of each arc to be that; `goes_on` the
+        probability of one more step.
+        """
+        ...
+
+    def reached(self, values: npt.NDArray[Any], goes_on: float, /) -> None:
+        """See a step of a separate reachability search: the bits of the nodes, and the same."""
+        ...
+
+    def compared(self, belief: FloatArray, /) -> None:
+        """See how likely each arc of the paths is the bottleneck: (path, place)."""
+        ...
+
+
+class Reached(NamedTuple):
+    """What a search leaves for the other subroutines."""
+
+    is_reached: BoolArray
+    steps: int
+    """Of the longest search in the batch."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +81,7 @@ class Executor(ABC):
     """A network, and which decisions of a run are its own."""
 
     network: Any
-    device: torch.device | str = "cpu"
+    device: Any = "cpu"
     asks_reachability: bool = True
     """Whether the network says when it is done; otherwise only failures end a run."""
     neural_bottleneck: bool = True
@@ -95,27 +144,15 @@ class Executor(ABC):
         """Say what each arc of the paths keeps."""
 
 
-def _never_done(
-    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
-) -> BoolArray:
-    """Leave the end to `max_failures`: the threshold heuristic of the paper."""
-    return np.zeros(batch.num_graphs, np.bool_)
-
-
-def make_network(config: NetworkConfig) -> CellNetwork:
-    """Return an untrained discrete network, with the cells of its algorithm."""
-    return CellNetwork(ALGORITHMS[config.algorithm].cells, config.hidden, config.bits)
-
-
 @dataclass(frozen=True)
-class CellExecutor(OnCells, Executor):
-    """The discrete network as the subroutines of Ford-Fulkerson.
+class CellExecutor(Executor):
+    """Cells as the subroutines of Ford-Fulkerson, decided by a network or by its table alone.
 
     `engine` is "plain", the network evaluated at every node in every step, or "lookup", its table
     read there; both decide alike. An observer sees what is evaluated.
     """
 
-    network: CellNetwork
+    network: CellNetwork | Table
     engine: str = "plain"
 
     def in_form(self, engine: str) -> Executor:
@@ -133,7 +170,8 @@ class CellExecutor(OnCells, Executor):
     @property
     def form(self) -> str:
         """See `Executor`."""
-        return "lookup" if self.engine == "lookup" and self.observer is None else "plain"
+        is_looked_up = self.engine == "lookup" and self.observer is None
+        return "lookup" if is_looked_up or isinstance(self.network, Table) else "plain"
 
     @property
     def executes(self) -> tuple[str, ...]:
@@ -141,12 +179,173 @@ class CellExecutor(OnCells, Executor):
         own = set(self.network.cells)
         return tuple(name for name, row in ALGORITHMS.items() if own >= set(row.cells))
 
-    @property
-    def bits(self) -> int:
-        """See `OnCells`."""
-        return self.network.bits
-
     @cached_property
     def decider(self) -> Decider:
-        """See `OnCells`."""
+        """Who decides the cases."""
+        if isinstance(self.network, Table):
+            return self.network
+        from augury.cells.network import Evaluated, compiled
+
         return compiled(self.network) if self.form == "lookup" else Evaluated(self.network)
+
+    def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[Reached]:
+        """Flood each graph from its source over the arcs with residual; latch predecessors."""
+        refuse_beyond_range(residual, self.network.bits)
+        return Tree(*self.flood(batch, residual > 0, weights))
+
+    def flood(
+        self, batch: Batch, is_usable: BoolArray, weights: WeightArray
+    ) -> tuple[IntArray, Reached]:
+        """Return the arc by which each node was reached, −1 for none, and which ones were."""
+        decider = self.decider
+        loop = compiled_flood(batch)
+        if isinstance(decider, Table) and self.observer is None and loop:
+            arc, is_reached, steps = loop(batch, is_usable, weights, decider)
+            return arc, Reached(is_reached, steps)
+        links = batch.links
+        usable, weight = (np.append(own, 0)[links.arc] for own in (is_usable, weights))
+        usable, weight = usable.astype(np.int64), weight.astype(np.int64)
+        scores = decider.scores(NEAREST)
+        is_reached = np.zeros(batch.num_nodes, np.bool_)
+        is_reached[batch.source] = True
+        link = np.full(batch.num_nodes, -1)
+        runs, limit, steps = np.ones(batch.num_graphs, np.bool_), np.diff(batch.node_start) - 1, 0
+        while runs.any():
+            own = is_reached.astype(np.int64)
+            kind = 2 * own[links.sender] + usable
+            said = decider.sets(FLOOD, own, sets_of(kind, links.start))
+            now, changed = (said > 0).T
+            running = runs[batch.node_graph]
+            score = scores[kind << WEIGHT_BITS | weight]
+            new = np.flatnonzero(now & ~is_reached & running)
+            link[new] = best_links_into(score, links.start, new)
+            is_reached = np.where(running, now, is_reached)
+            steps += 1
+            says_changed = np.zeros(batch.num_graphs, np.bool_)
+            says_changed[batch.node_graph[changed]] = True
+            runs &= says_changed & (steps < limit)
+            if self.observer is not None:
+                arc, goes_on = arcs_of(links, link, batch.source), probability(said[:, 1].max())
+                belief = beliefs(score, links.start, links.arc)
+                self.observer.searched(is_reached, arc, belief, float(goes_on))
+        return arcs_of(links, link, batch.source), Reached(is_reached, steps)
+
+    def is_done(
+        self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[Reached], /
+    ) -> BoolArray:
+        """The search itself knows: done where its last step left the sink unreached."""
+        return ~tree.memory.is_reached[batch.sink]
+
+    def bottleneck(
+        self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
+    ) -> WideArray:
+        """Compare the arcs of each path from the top bit down; whoever is left has the smallest."""
+        if not len(paths.graph):
+            return np.zeros(0, np.int64)
+        value, first = residual[paths.arcs], paths.start[:-1]
+        path = paths.spread(np.arange(len(paths.graph)))
+        is_candidate, likely = np.ones(len(value), np.bool_), np.ones(len(value))
+        # Each path starts at its own top bit, so that no answer depends on who else is there.
+        largest = np.maximum.reduceat(value, first)
+        for place in range(int(largest.max()).bit_length() - 1, -1, -1):
+            own = 2 * is_candidate + (value >> place & 1)
+            said = self.decider.sets(LEAST, own, sets_of(own, paths.start)[path])[:, 0]
+            has_begun = (largest >> place > 0)[path]
+            is_candidate = np.where(has_begun, said > 0, is_candidate)
+            if self.observer is not None:
+                likely = np.where(has_begun, likely * probability(said), likely)
+        if self.observer is not None:
+            self.observer.compared(in_rows(likely, paths))
+        place = np.where(is_candidate, np.arange(len(value)), len(value))
+        chosen = np.minimum.reduceat(place, first)
+        return value[np.where(chosen < len(value), chosen, first)]
+
+    def augment(
+        self, batch: Batch, residual: WideArray, paths: Paths, bottleneck: WideArray, tree: Tree, /
+    ) -> WideArray:
+        """Subtract the bottleneck from each arc's residual, bit by bit from the bottom up."""
+        value, amount = residual[paths.arcs], paths.spread(bottleneck)
+        kept, borrow = np.zeros_like(value), np.zeros_like(value)
+        larger = np.maximum(value, amount)
+        for place in range(int(larger.max(initial=0)).bit_length()):
+            own = (value >> place & 1) << 2 | (amount >> place & 1) << 1 | borrow
+            digit, borrow = (self.decider.points(SUBTRACT, own) > 0).T.astype(np.int64)
+            # As above: beyond an arc's own top bit there is nothing to subtract.
+            kept |= np.where(larger >> place > 0, digit, 0) << place
+        return kept
+
+
+def _never_done(
+    batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree, /
+) -> BoolArray:
+    """Leave the end to `max_failures`: the threshold heuristic of the paper."""
+    return np.zeros(batch.num_graphs, np.bool_)
+
+
+def compiled_flood(batch: Batch) -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
+    """Return `lookup.flood`, unless numba is missing or would take longer to load than it saves."""
+    return _compiled_flood() if batch.num_arcs >= MANY_ARCS or "numba" in sys.modules else None
+
+
+@cache
+def _compiled_flood() -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
+    try:
+        from augury.algorithms.lookup import flood
+    except ImportError:
+        return None
+    return flood
+
+
+def refuse_beyond_range(residual: WideArray, bits: int) -> None:
+    """Raise an InputError if some arc may come to hold more than a network's integers can."""
+    # A residual can grow to its pair's sum, which never changes: so a run is refused at once.
+    most = int((residual[::2] + residual[1::2]).max(initial=0))
+    if most.bit_length() > bits:
+        raise InputError(
+            f"a capacity of {most} is beyond this network's range of {bits} bits, 0..{2**bits - 1}"
+        )
+
+
+def best_links_into(score: Said, start: WideArray, nodes: WideArray) -> WideArray:
+    """Return the link of the highest score into each of these nodes, the first among equals."""
+    links = ranges(start[nodes], start[nodes + 1])
+    if not len(links):
+        return links
+    lengths = start[nodes + 1] - start[nodes]
+    first = np.cumsum(lengths) - lengths
+    own = score[links]
+    best = np.flatnonzero(own == np.repeat(np.maximum.reduceat(own, first), lengths))
+    return links[best[np.searchsorted(best, first)]]
+
+
+def arcs_of(links: Links, link: WideArray, source: WideArray) -> npt.NDArray[np.int32]:
+    """(node,) links, −1 for none → arcs, −1 also for a self loop and for the sources."""
+    arc = np.where(link >= 0, links.arc[link], -1).astype(np.int32)
+    arc[source] = -1
+    return arc
+
+
+def probability(logit: Any) -> Any:
+    """The logistic function, for an observer: a decision takes the sign and needs none."""
+    return 0.5 * (1 + np.tanh(0.5 * np.asarray(logit, np.float64)))
+
+
+def beliefs(score: Said, start: Numbers, arc: Numbers) -> FloatArray:
+    """(link,) scores → (arc,): softmax over the links into each node; self loops take their share.
+
+    For an observer: a decision takes the highest score and needs no probability.
+    """
+    first, degree = start[:-1], np.diff(start)
+    power = np.exp(score - np.repeat(np.maximum.reduceat(score, first), degree), dtype=np.float64)
+    share = power / np.repeat(np.add.reduceat(power, first), degree)
+    of_arcs = np.empty(len(arc) - len(first))
+    of_arcs[arc[arc >= 0]] = share[arc >= 0]
+    return of_arcs
+
+
+def in_rows(values: npt.NDArray[Any], paths: Paths) -> npt.NDArray[Any]:
+    """(arc of the paths,) → (path, place), 0 where a path is shorter."""
+    lengths = np.diff(paths.start)
+    rows = np.zeros((len(lengths), int(lengths.max())), values.dtype)
+    rows[np.arange(rows.shape[1]) < lengths[:, None]] = values
+    return rows

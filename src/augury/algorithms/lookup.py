@@ -1,6 +1,6 @@
 """A table and a batch become a search, in a compiled loop that reads the table.
 
-It decides as `subroutines.OnCells.flood` does, whatever the table says: a bit may fall as well as
+It decides as `CellExecutor.flood` does, whatever the table says: a bit may fall as well as
 rise, and a node may say "changed" forever. A table decides by the case alone, so a node is asked
 again only when its case has changed; until then its answers stand. To notice, each node counts the
 links that bring it each kind of message. Graphs are independent, so each is run to its end before
@@ -14,14 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms.cells import FLOOD, NEAREST
+from augury.algorithms.cells import FLOOD, NEAREST, WEIGHT_BITS
 from augury.cells.table import Table
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT, WeightArray
 from augury.classical.graph import BoolArray, IntArray
 from augury.neural.compiled import compiled as on_disk
-
-WEIGHT_BITS = NEAREST.message_fields[-1].bits
 
 compiled: Any = on_disk(nogil=True, error_model="numpy")
 

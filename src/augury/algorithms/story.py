@@ -98,18 +98,18 @@ class Recorder:
     def searched(
         self, values: npt.NDArray[Any], arc: WideArray, belief: npt.NDArray[Any], goes_on: float, /
     ) -> None:
-        """See `algorithms.subroutines.Observer`."""
+        """See `algorithms.executor.Observer`."""
         self.count()
         told = values.astype(np.int64), arc.astype(np.int32), belief.astype(np.float64)
         self.searches.append(Step(*told, goes_on))
 
     def reached(self, values: npt.NDArray[Any], goes_on: float, /) -> None:
-        """See `algorithms.subroutines.Observer`."""
+        """See `algorithms.executor.Observer`."""
         self.count()
         self.reaches.append(Step(values.astype(np.int64), None, None, goes_on))
 
     def compared(self, belief: npt.NDArray[Any], /) -> None:
-        """See `algorithms.subroutines.Observer`."""
+        """See `algorithms.executor.Observer`."""
         self.bottlenecks = belief.astype(np.float64)
 
 

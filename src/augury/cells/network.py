@@ -168,7 +168,7 @@ def compiled(network: CellNetwork) -> Table:
         entries[cell.name] = np.full(cell.shape, -1, np.int8)
         for case, bits in zip(cell.cases, decided, strict=True):
             entries[cell.name][case.own, mask_of(case.kinds)] = bits
-    return Table(network.cells, entries)
+    return Table(network.cells, entries, network.bits)
 
 
 @dataclass(frozen=True)

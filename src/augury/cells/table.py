@@ -46,6 +46,10 @@ class Table:
 
     cells: tuple[Cell, ...]
     entries: Mapping[str, Entries]
+    bits: int = 63
+    """The width of the integers that its network is made for."""
+    proven: str = ""
+    """The digest of a proven network's weights, where this is known to be its table."""
 
     @property
     def num_cases(self) -> int:
@@ -70,7 +74,14 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table for JSON."""
-        return {cell.name: self.entries[cell.name].tolist() for cell in self.cells}
+        entries = {cell.name: self.entries[cell.name].tolist() for cell in self.cells}
+        return {"proven": self.proven, "bits": self.bits, "table": entries}
+
+    @classmethod
+    def from_dict(cls, cells: tuple[Cell, ...], told: Mapping[str, Any]) -> Table:
+        """Return the table of some cells that `to_dict` has told."""
+        entries = {cell.name: np.array(told["table"][cell.name], np.int8) for cell in cells}
+        return cls(cells, entries, told["bits"], told["proven"])
 
 
 def sets_of(kind: Numbers, start: Numbers) -> Numbers:

@@ -11,21 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.algorithms.executor import CellExecutor
 from augury.classical.graph import refuse_text, unmasked
 from augury.engines.engine import Engine, Mates
 from augury.engines.gpu import CUDA, CUDA_TABLE
 from augury.engines.stepwise import FAST, LOOKUP, PLAIN
 from augury.engines.table import TABLE, match_sparse
-from augury.errors import InputError
+from augury.errors import Choices, InputError
+from augury.models import shipped_table
 
 if TYPE_CHECKING:
     from augury.cells.network import CellNetwork
+    from augury.cells.table import Table
 
 __all__ = ["ENGINES", "as_bytes", "match_dense", "match_sparse"]
 
-ENGINES: dict[str, Engine] = {
-    str(engine.name): engine for engine in (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)
-}
+AUTO = "auto"
+"""The quickest form that any network of its kind has, and that the judge can follow."""
+
+_ALL: tuple[Engine, ...] = (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)
+
+ENGINES = Choices("engines", {str(engine.name): engine for engine in _ALL})
 """The engines by name."""
 
 
@@ -33,7 +39,7 @@ def match_dense(
     adjacency: npt.ArrayLike,
     *,
     engine: str = "table",
-    network: CellNetwork | None = None,
+    network: CellNetwork | Table | None = None,
     threads: int = 1,
 ) -> Mates:
     """Match every graph of a batch of dense adjacency arrays.
@@ -55,11 +61,18 @@ def match_dense(
         )
     if threads < 1:
         raise InputError(f"the graphs are shared by at least one thread, not {threads}")
-    if engine not in ENGINES:
-        raise InputError(f"{engine!r} is none of the engines {', '.join(ENGINES)}")
+    chosen = ENGINES[engine]
+    if network is None:
+        network = _shipped_network() if chosen.reads_weights else shipped_table()
     stacked = as_bytes(given if given.ndim == 3 else given[None])
-    found = ENGINES[engine].match(stacked, network, threads)
+    found = chosen.match(stacked, CellExecutor(network).in_form(engine), threads)
     return found if given.ndim == 3 else Mates(found.mates[0], found.rounds)
+
+
+def _shipped_network() -> CellNetwork:
+    from augury.models.checkpoint import shipped_network
+
+    return shipped_network()
 
 
 def as_bytes(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

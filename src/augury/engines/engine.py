@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.answer import Answer, How
+from augury.cells.table import Table
 from augury.classical.graph import IntArray
 from augury.errors import InputError
 from augury.inputs import Graph
-
-if TYPE_CHECKING:
-    from augury.cells.network import CellNetwork
 
 
 class Mates(NamedTuple):
@@ -41,6 +39,8 @@ class Engine(ABC):
     """What it has a form of; None: whatever is written over cells."""
     needs_proof: bool = False
     """Whether it runs without the judge, and so only networks that are proven."""
+    reads_weights: bool = False
+    """Whether it computes with the network's weights; otherwise the table is enough."""
     takes_stacks: bool = False
     """Whether it takes dense graphs of one shape as they are; see `match`."""
 
@@ -48,7 +48,7 @@ class Engine(ABC):
         """Say why it cannot run this executor, called `name`; "" if it can."""
         if self.algorithms is not None and algorithm.name not in self.algorithms:
             return f"the engine {self.name!r} has no form of {algorithm.name}: 'lookup' has"
-        if self.needs_proof and not is_discrete(executor):
+        if self.needs_proof and not hasattr(getattr(executor, "network", None), "cells"):
             return (
                 f"the engine {self.name!r} runs a discrete network that verifies, and {name!r} is "
                 "none"
@@ -61,14 +61,8 @@ class Engine(ABC):
     ) -> list[Answer]:
         """Solve graphs of any sizes, each as if it were alone."""
 
-    def match(
-        self,
-        adjacency: npt.NDArray[np.uint8],
-        network: CellNetwork | None,
-        threads: int = 1,
-        digest: str = "",
-    ) -> Mates:
-        """Match a stack of dense graphs, bytes of 0 and 1; see `require_proof` for the network."""
+    def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
+        """Match a stack of dense graphs, bytes of 0 and 1."""
         raise InputError(f"the engine {self.name!r} has no form of a discrete network")
 
     def ties(self, graph: Graph) -> Callable[..., Any] | None:
@@ -76,29 +70,16 @@ class Engine(ABC):
         return None
 
 
-def is_discrete(executor: Any) -> bool:
-    """Whether an executor's network is one of cells."""
-    from augury.cells.network import CellNetwork
+def require_proof(executor: Any) -> None:
+    """Raise an InputError unless its network is proven with margins, or is the table of one."""
+    network = executor.network
+    if isinstance(network, Table):
+        is_proven = bool(network.proven)
+    else:
+        from augury.cells import proof
 
-    return isinstance(getattr(executor, "network", None), CellNetwork)
-
-
-def require_proof(network: CellNetwork | None, digest: str = "") -> CellNetwork:
-    """Return the network, by default the shipped one, if it is proven with margins.
-
-    Args:
-        network: what is to run without a judge.
-        digest: of its weights, where they are known; proofs are kept by it.
-
-    Raises:
-        InputError: it is not proven.
-    """
-    from augury.cells.proof import is_proven
-    from augury.models.checkpoint import shipped_network
-
-    own, known = shipped_network() if network is None else (network, digest)
-    if not is_proven(own, known):
+        is_proven = proof.is_proven(network, executor.digest)
+    if not is_proven:
         raise InputError(
             "this network is not proven, so it has no compiled form; `augury verify` shows why"
         )
-    return own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,6 @@ from augury.engines.table import answers_of, report
 from augury.errors import InputError
 from augury.inputs import Graph
 
-if TYPE_CHECKING:
-    from augury.cells.network import CellNetwork
-
 
 class OnGpu(Engine):
     """Matchings of many graphs of at most 64 nodes a side."""
@@ -31,14 +28,14 @@ class OnGpu(Engine):
     takes_stacks = True
 
     @abstractmethod
-    def on_gpu(self, adjacency: Any, network: CellNetwork) -> tuple[Any, Any]:
+    def on_gpu(self, adjacency: Any, network: Any) -> tuple[Any, Any]:
         """(graph, left, right) bytes on the device → mates and rounds there."""
 
     def run(
         self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
     ) -> list[Answer]:
         """One call for the graphs of each shape, as a stack."""
-        require_proof(executor.network, executor.digest)
+        require_proof(executor)
         by_shape: dict[tuple[int, int], list[tuple[int, BipartiteGraph]]] = {}
         for number, graph in enumerate(graphs):
             if not isinstance(graph, BipartiteGraph):
@@ -60,17 +57,12 @@ class OnGpu(Engine):
         report(graphs, answers, how)
         return answers
 
-    def match(
-        self,
-        adjacency: npt.NDArray[np.uint8],
-        network: CellNetwork | None,
-        threads: int = 1,
-        digest: str = "",
-    ) -> Mates:
+    def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """See `Engine`."""
-        return self._match(adjacency, require_proof(network, digest))
+        require_proof(executor)
+        return self._match(adjacency, executor.network)
 
-    def _match(self, adjacency: npt.NDArray[np.uint8], network: CellNetwork) -> Mates:
+    def _match(self, adjacency: npt.NDArray[np.uint8], network: Any) -> Mates:
         """Copy the graphs to the GPU, match them there, and copy the mates back."""
         from augury.engines import cuda
 
@@ -88,7 +80,7 @@ class CudaTable(OnGpu):
     name = "cuda-table"
     what = "the proven network as a hand-written loop on a GPU, at most 64 nodes a side"
 
-    def on_gpu(self, adjacency: Any, network: CellNetwork) -> tuple[Any, Any]:
+    def on_gpu(self, adjacency: Any, network: Any) -> tuple[Any, Any]:
         """See `OnGpu`."""
         from augury.engines.cuda import match_packed, pack
 
@@ -100,8 +92,9 @@ class Cuda(OnGpu):
 
     name = "cuda"
     what = "the network, evaluated on a GPU in every step, at most 64 nodes a side"
+    reads_weights = True
 
-    def on_gpu(self, adjacency: Any, network: CellNetwork) -> tuple[Any, Any]:
+    def on_gpu(self, adjacency: Any, network: Any) -> tuple[Any, Any]:
         """See `OnGpu`."""
         from augury.engines.cuda import evaluate_packed, pack
 

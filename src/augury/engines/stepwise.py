@@ -1,9 +1,9 @@
 """A network decides at every step of the rounds, and the judge looks on.
 
-`plain` evaluates the network at every node in every step; `lookup` reads its table, and
-again only where a case has changed; `fast` is
-a form of the paper's networks alone, a search as one compiled loop. Without a name, this runs
-whatever supplies the subroutines: classical code, or somebody's own.
+`plain` evaluates the network at every node in every step; `lookup` reads its table, again only
+where a case has changed; `fast` is a form of the paper's networks alone, a search as one compiled
+loop. Without a name, this runs whatever supplies the subroutines: classical code, or somebody's
+own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,6 @@ from augury.engines.engine import Engine, Mates
 from augury.engines.ties import turning_weights
 from augury.inputs import Graph
 
-if TYPE_CHECKING:
-    from augury.cells.network import CellNetwork
-
 
 @dataclass(frozen=True)
 class Stepwise(Engine):
@@ -36,6 +33,7 @@ class Stepwise(Engine):
 
     name: str | None
     what: str
+    reads_weights: bool = False
     is_single: bool = False
     """Whether its pieces are so small that PyTorch's threads would only wait for each other."""
 
@@ -60,28 +58,17 @@ class Stepwise(Engine):
 
         return one_thread(True)
 
-    def match(
-        self,
-        adjacency: npt.NDArray[np.uint8],
-        network: CellNetwork | None,
-        threads: int = 1,
-        digest: str = "",
-    ) -> Mates:
+    def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """See `Engine`; with the ties of the compiled forms, so that all can be compared."""
         if self.is_single:
-            return super().match(adjacency, network, threads)
-        from augury.algorithms.executor import CellExecutor
-        from augury.models.checkpoint import shipped_network
-
+            return super().match(adjacency, executor, threads)
         count, num_left, num_right = adjacency.shape
         graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
         batch = Batch.of([FlowNetwork.from_bipartite(graph) for graph in graphs])
-        own = network or shipped_network()[0]
-        executor = CellExecutor(own).in_form(str(self.name)).subroutines()
         mates = np.full((count, num_left), -1, np.int32)
         rounds = np.zeros(count, np.int32)
         settings = Settings(many_paths=True, weights=turning_weights)
-        for round_ in ford_fulkerson(batch, executor, (), settings):
+        for round_ in ford_fulkerson(batch, executor.subroutines(), (), settings):
             batch = round_.batch
             rounds[batch.graphs[np.unique(round_.paths.graph)]] += 1
             # An arc from left to right on a path is the new mate; later rounds overwrite it.
@@ -95,6 +82,6 @@ class Stepwise(Engine):
         return Mates(mates, rounds)
 
 
-PLAIN = Stepwise("plain", "the network, evaluated at every node in every step")
+PLAIN = Stepwise("plain", "the network, evaluated at every node in every step", reads_weights=True)
 LOOKUP = Stepwise("lookup", "the network's table, read wherever a node's case has changed")
 FAST = Stepwise("fast", "the paper's networks, a search as one compiled loop", is_single=True)

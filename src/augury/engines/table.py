@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.answer import Answer, How, Progress
-from augury.algorithms.subroutines import refuse_beyond_range
+from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.batch import Batch, starts
 from augury.classical.graph import BipartiteGraph, IntArray, WideArray
 from augury.classical.network import FlowNetwork
@@ -48,25 +48,19 @@ class Table(Engine):
         self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
     ) -> list[Answer]:
         """See `Engine`."""
-        require_proof(executor.network, executor.digest)
+        require_proof(executor)
         flows = [graph for graph in graphs if isinstance(graph, FlowNetwork)]
         others = [graph for graph in graphs if isinstance(graph, BipartiteGraph)]
-        pushed, matched = iter(_pushed(flows, executor)), iter(_matched(others))
+        pushed, matched = iter(_pushed(flows, executor.network.bits)), iter(_matched(others))
         answers = [next(pushed if isinstance(graph, FlowNetwork) else matched) for graph in graphs]
         report(graphs, answers, how)
         return answers
 
-    def match(
-        self,
-        adjacency: npt.NDArray[np.uint8],
-        network: CellNetwork | None,
-        threads: int = 1,
-        digest: str = "",
-    ) -> Mates:
+    def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """Share the graphs among threads; small ones as words, others as lists."""
         from augury.engines.words import WORD, Words, match_words
 
-        require_proof(network, digest)
+        require_proof(executor)
         count, num_left, num_right = adjacency.shape
         mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
         is_small = max(num_left, num_right) <= WORD
@@ -99,7 +93,8 @@ def match_sparse(
     matrix: scipy.sparse.sparray | scipy.sparse.spmatrix, *, network: CellNetwork | None = None
 ) -> Mates:
     """Match one sparse graph, rows left and columns right; every stored entry is an edge."""
-    require_proof(network)
+    if network is not None:  # else the shipped one, which is proven
+        require_proof(CellExecutor(network))
     rows: Any = matrix.tocsr()  # type: ignore[reportAttributeAccessIssue]
     return match_lists(rows.indptr, rows.indices, *(np.array([0, size]) for size in rows.shape))
 
@@ -123,16 +118,14 @@ def match_lists(
     return Mates(mates, rounds)
 
 
-def push_flows(
-    batch: Batch, *, network: CellNetwork | None = None, digest: str = ""
-) -> tuple[WideArray, IntArray]:
+def push_flows(batch: Batch, bits: int = 63) -> tuple[WideArray, IntArray]:
     """Return the residual of a maximum flow of each flow network, and the rounds taken.
 
-    For network and digest see `require_proof`.
+    `bits` is the width of the integers that the network, which is proven, is made for.
     """
     from augury.engines import flows
 
-    refuse_beyond_range(batch.capacity, require_proof(network, digest).bits)
+    refuse_beyond_range(batch.capacity, bits)
     order, start = batch.by_sender
     nodes = batch.num_nodes
     arcs = flows.Arcs(
@@ -181,11 +174,11 @@ def report(graphs: Sequence[Graph], answers: Sequence[Answer], how: How) -> None
     how.progress(Progress(len(answers), rounds, size))
 
 
-def _pushed(networks: Sequence[FlowNetwork], executor: Any) -> list[Answer]:
+def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
     if not networks:
         return []
     batch = Batch.of(networks)
-    residual, rounds = push_flows(batch, network=executor.network, digest=executor.digest)
+    residual, rounds = push_flows(batch, bits)
     parts = np.split(residual, batch.arc_start[1:-1])
     told = zip(networks, parts, rounds.tolist(), strict=True)
     return [Answer(graph.flow(part), number) for graph, part, number in told]

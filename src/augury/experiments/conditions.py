@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from augury.algorithms import FORD_FULKERSON, algorithm_named
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON
 from augury.classical.ford_fulkerson import Settings
 from augury.classical.generate import sparse, uniform
 from augury.classical.network import FlowNetwork
@@ -39,7 +39,7 @@ class Condition:
     """What is executed."""
 
     def __post_init__(self) -> None:
-        algorithm_named(self.algorithm)  # or it is refused
+        _ = ALGORITHMS[self.algorithm]  # or it is refused
         if self.scale < 1:
             raise InputError(f"the scale is {self.scale}, but must be at least 1")
         is_number = self.termination.isascii() and self.termination.isdigit()

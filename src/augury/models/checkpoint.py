@@ -24,6 +24,7 @@ import augury
 from augury.config import Config, from_dict, to_dict
 from augury.errors import InputError
 from augury.files import atomic_file
+from augury.models import DEFAULT_MODEL, MODELS
 from augury.models.kinds import make_network
 
 FORMAT = "augury-checkpoint"
@@ -138,8 +139,6 @@ def _header(data: bytes) -> dict[str, Any]:
     return header
 
 
-MODELS = Path(__file__).parent
-"""The folder of the shipped checkpoints."""
 DIGESTS = {
     "discrete": "5ae019d18f02dfdbe098ee0c4dc75d7c45e520caab5da2072c1d0a832a2aef3b",
     "paper-mpnn": "e3da8d10b7ae5b14954b178b5c665bcd67db0d71c1eb05f2169d79bfdee02f8f",
@@ -178,10 +177,9 @@ def shipped() -> dict[str, Path]:
 
 
 @cache
-def shipped_network() -> tuple[Any, str]:
-    """Load the discrete network that comes with the package, and the digest of its weights."""
-    loaded = load(find("discrete"))
-    return loaded.network, loaded.digest
+def shipped_network() -> Any:
+    """Load the discrete network that comes with the package."""
+    return load(find(DEFAULT_MODEL)).network
 
 
 def load(path: str | Path) -> Checkpoint:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from augury.algorithms import executor
-from augury.algorithms.executor import Executor
+from augury.algorithms import ALGORITHMS
+from augury.algorithms.executor import CellExecutor, Executor
 from augury.cells.network import CellNetwork
 from augury.config import NetworkConfig
 from augury.neural.layers import draw
@@ -27,7 +27,12 @@ class Kind(NamedTuple):
 
 NETWORKS: dict[str, Kind] = {
     "paper": Kind(PaperNetwork, NeuralExecutor),
-    "discrete": Kind(lambda config, _: executor.make_network(config), executor.CellExecutor),
+    "discrete": Kind(
+        lambda config, _: CellNetwork(
+            ALGORITHMS[config.algorithm].cells, config.hidden, config.bits
+        ),
+        CellExecutor,
+    ),
 }
 
 

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury.algorithms.executor import Executor
-from augury.algorithms.subroutines import FloatArray, beliefs
+from augury.algorithms.executor import Executor, FloatArray, beliefs
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     MAX_WEIGHT,

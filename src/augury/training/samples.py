@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from augury.algorithms.cells import CELLS, FLOOD, LEAST, NEAREST, SUBTRACT
-from augury.algorithms.subroutines import WEIGHT_BITS
+from augury.algorithms.cells import CELLS, FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells import learning
 from augury.cells.cell import Cell
 from augury.cells.learning import Seen

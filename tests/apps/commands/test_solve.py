@@ -99,7 +99,7 @@ def test_who_a_source_reaches_is_printed_with_its_proof(augury: Augury) -> None:
         done = augury(*reach, *arguments)
         assert done.code == 2 and message in done.err
     done = augury("solve", "roads.csv", "--algorithm", "flood")
-    assert done.code == 2 and "'flood' is none of the algorithms ford-fulkerson" in done.err
+    assert done.code == 2 and "'flood' is not one of the algorithms ford-fulkerson" in done.err
 
 
 def test_the_old_names_of_options_work_and_say_so(augury: Augury) -> None:
@@ -178,7 +178,7 @@ def test_an_engine_may_be_chosen(augury: Augury) -> None:
     for options, message in (
         (("--engine", "table", "--model", "paper-mpnn"), "'paper-mpnn' is none"),
         (("--engine", "table", "--model", "classical"), "and classical is none"),
-        (("--engine", "warp"), "'warp' is none of the engines auto"),
+        (("--engine", "warp"), "'warp' is not one of the engines plain"),
     ):
         failed = augury("solve", "jobs.csv", *options)
         assert failed.code == 2 and message in failed.err

@@ -137,12 +137,12 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     ignore_costs: IgnoreCosts = False,
 ) -> None:
     """Find a maximum matching or flow, or who is reached, and prove that it is right."""
-    from augury.algorithms import algorithm_named
+    from augury.algorithms import ALGORITHMS
     from augury.classical.formats import ReadOptions
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError
 
-    row = algorithm_named(algorithm)
+    row = ALGORITHMS[algorithm]
     model, story = _renamed(executor, model, trace, story)
     if device is not None and model in row.classical:
         raise InputError(f"--device is for a network, and {model} is none")

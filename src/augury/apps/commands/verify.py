@@ -40,13 +40,13 @@ def verify(
     Exit code 0 if it is proven, 1 if it is not, 2 if there is no such network.
     """
     from augury import __version__
-    from augury.algorithms import algorithm_named
+    from augury.algorithms import ALGORITHMS
     from augury.cells.network import CellNetwork
     from augury.errors import InputError
     from augury.models.checkpoint import find, load
     from augury.verify import verify as proof_of
 
-    row = algorithm_named(algorithm)
+    row = ALGORITHMS[algorithm]
     path = find(model)
     loaded = load(path)
     if not isinstance(loaded.network, CellNetwork):
@@ -90,6 +90,6 @@ def _write(file: Path, network: CellNetwork, head: dict[str, Any]) -> None:
     from augury.cells.network import compiled
     from augury.files import write_text
 
-    told = head | {"version": __version__, "bits": network.bits, "hidden": network.hidden}
-    told |= {"table": compiled(network).to_dict(), "weights": network.weights_to_dict()}
+    told = compiled(network).to_dict() | head | {"version": __version__, "hidden": network.hidden}
+    told |= {"weights": network.weights_to_dict()}
     write_text(file, json_text.dumps(told) + "\n")

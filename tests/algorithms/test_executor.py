@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 import pytest
@@ -12,8 +11,13 @@ import torch
 from scipy.sparse.csgraph import maximum_flow
 
 from augury.algorithms.cells import CELLS, LEAST
-from augury.algorithms.executor import CellExecutor
-from augury.algorithms.subroutines import OnCells, Reached, beliefs, best_links_into, probability
+from augury.algorithms.executor import (
+    CellExecutor,
+    Reached,
+    beliefs,
+    best_links_into,
+    probability,
+)
 from augury.cells.network import CellNetwork, compiled
 from augury.cells.table import Table
 from augury.classical.batch import Batch
@@ -195,31 +199,13 @@ def damaged(seed: int) -> CellNetwork:
     return network
 
 
-class LookedUp(OnCells):
-    """Any table as an executor."""
-
-    def __init__(self, table: Table, bits: int = 63) -> None:
-        self.table, self.width = table, bits
-
-    @cached_property
-    def decider(self) -> Table:
-        return self.table
-
-    @property
-    def bits(self) -> int:
-        return self.width
-
-    def subroutines(self) -> Subroutines:
-        return Subroutines(self.search, self.bottleneck, self.augment, self.is_done)
-
-
 def keeps_the_largest() -> Subroutines:
     """Return an executor that is wrong about candidates, and has none once all bits are 0."""
     wrong = LEAST.truth.copy()
     for case in LEAST.cases:
         wrong[case.own] = case.own == 0b11
     rules = of_rules()
-    return LookedUp(Table(CELLS, {**rules.entries, "least": wrong})).subroutines()
+    return CellExecutor(Table(CELLS, {**rules.entries, "least": wrong})).subroutines()
 
 
 def test_whatever_the_network_larger_capacities_beside_it_change_nothing() -> None:
@@ -322,7 +308,7 @@ def test_a_search_ends_after_one_step_less_than_there_are_nodes() -> None:
     rules = of_rules()
     flips = np.ones_like(rules.entries["flood"])
     flips[1, :, 0] = 0
-    flipping = LookedUp(Table(CELLS, {**rules.entries, "flood": flips}))
+    flipping = CellExecutor(Table(CELLS, {**rules.entries, "flood": flips}))
     for nodes in (2, 3, 4, 5):
         path = range(nodes - 1)
         network = FlowNetwork.from_arcs(
@@ -348,7 +334,7 @@ def test_subtrees_are_left_by_their_nearest_way_to_the_sink() -> None:
         capacity[arc], capacity[arc ^ 1] = 0, 1
     ones = Settings(many_paths=True, weights=lambda batch, _: np.ones(batch.num_arcs, np.uint8))
     started = replace(batch, capacity=capacity)
-    first = next(ford_fulkerson(started, LookedUp(of_rules()).subroutines(), (), ones))
+    first = next(ford_fulkerson(started, CellExecutor(of_rules()).subroutines(), (), ones))
     assert len(first.paths.arcs) == 3
     assert batch.receiver[first.paths.arcs[1]] == 1 + 3 + 2
 
