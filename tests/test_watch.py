@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from augury import BipartiteGraph, FlowNetwork, InputError, __version__, read_graph, solve
+from augury.algorithms import executor
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import Evaluated
 from augury.classical import generate
