@@ -17,7 +17,7 @@ ELSEWHERE = {
     "__init__.py": "test_state.py",
     "algorithms/algorithm.py": "algorithms/test_reachability.py",
     "algorithms/__init__.py": "algorithms/test_reachability.py",
-    "algorithms/answer.py": "test_solver.py",
+    "classical/answer.py": "test_solver.py",
     "algorithms/ford_fulkerson.py": "test_solver.py",
     "algorithms/ford_fulkerson_story.py": "test_watch.py",
     "algorithms/story.py": "test_watch.py",

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, certify_flow, solve, solver
 from augury.algorithms import FORD_FULKERSON
-from augury.algorithms import ford_fulkerson as algorithm
-from augury.algorithms.answer import Progress
 from augury.algorithms.executor import CellExecutor
+from augury.classical import ford_fulkerson as algorithm
 from augury.classical import generate
+from augury.classical.answer import Progress
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     BREADTH_FIRST,

@@ -71,7 +71,7 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func 
     arcs = _Arcs(R)
     network = arcs.network(s, t, _whole_cutoff(cutoff))
     left = maximum_residual(network)
-    arcs.store(network.flow(left)[::2])
+    arcs.store(network.found(left)[::2])
     R.graph["flow_value"] = arcs.amount(network.value(left))
     R.graph["algorithm"] = "neural_ford_fulkerson"
     cache: dict[str, Any] | None = getattr(R, "__networkx_cache__", None)

@@ -90,7 +90,7 @@ def maximum_flow(
     network = FlowNetwork.from_arcs(
         len(pattern.indptr) - 1, edges.row, edges.col, edges.data, source=source, sink=sink
     )
-    flow = np.append(network.flow(maximum_residual(network)), 0)
+    flow = np.append(network.found(maximum_residual(network)), 0)
     # A self loop is no arc: its −1 finds the 0 at the end.
     arcs = network.arc_index(entries.row.astype(np.int64), entries.col.astype(np.int64))
     pattern.data = flow[arcs].astype(np.int32)

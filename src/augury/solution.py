@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer
+from augury.classical.answer import Answer
 from augury.classical.certificate import Certificate, Cover, certify_pairs
 from augury.classical.covers import Covers
 from augury.classical.graph import Label, WideArray

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
-from augury.algorithms.answer import Answer, How, Progress
 from augury.algorithms.executor import CellExecutor
+from augury.classical.answer import Answer, How, Progress
 from augury.classical.batch import MAX_ARCS
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines

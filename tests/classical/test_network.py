@@ -316,7 +316,7 @@ def test_a_value_beyond_64_bits_is_exact() -> None:
 @pytest.mark.parametrize("net", NETWORKS.values(), ids=NETWORKS)
 def test_the_empty_flow_has_value_zero(net: FlowNetwork) -> None:
     assert net.value(net.capacity) == 0
-    assert list(net.flow_arcs(net.flow(net.capacity))) == []
+    assert net.labelled(net.found(net.capacity)) == []
 
 
 def test_a_network_keeps_no_labels_of_the_graph_it_came_from() -> None:

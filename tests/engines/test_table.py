@@ -16,9 +16,9 @@ from torch_geometric.data import Batch, Data
 
 from augury import BipartiteGraph, FlowNetwork, InputError, certify, solve, solve_batch, solver
 from augury.algorithms import FORD_FULKERSON
-from augury.algorithms.answer import Progress
 from augury.algorithms.executor import CellExecutor
 from augury.apps.commands import solve as solve_command
+from augury.classical.answer import Progress
 from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.generate import flow, sparse, uniform
 from augury.classical.graph import WideArray

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from augury.algorithms.answer import Answer, How
 from augury.algorithms.story import Actor, Telling, Told
 from augury.cells.cell import Cell
+from augury.classical.answer import Answer, How
 from augury.classical.certificate import Certificate
 from augury.classical.ford_fulkerson import Settings, Subroutines
 from augury.classical.graph import WideArray

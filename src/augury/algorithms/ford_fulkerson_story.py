@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from augury.algorithms.answer import Answer
 from augury.algorithms.story import (
     Actor,
     Recorder,
@@ -22,6 +21,7 @@ from augury.algorithms.story import (
     start_of,
     told_step,
 )
+from augury.classical.answer import Answer
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     BREADTH_FIRST,
@@ -75,9 +75,7 @@ def story(graph: Graph, actor: Actor, telling: Telling) -> Told:
     ]
     classical = sum(by in STEPS for by in fruitful)
     residual = np.array(rounds[-1]["after"], np.int64)
-    is_flow = isinstance(graph, FlowNetwork)
-    found = graph.flow(residual) if is_flow else FlowNetwork.matching(graph, residual)
-    answer = Answer(found, len(fruitful) - classical, classical, ending)
+    answer = Answer(graph.found(residual), len(fruitful) - classical, classical, ending)
     return Told(model, rounds, answer)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How, Progress
 from augury.algorithms.cells import FLOOD, NEAREST
 from augury.algorithms.story import (
     Actor,
@@ -25,6 +24,7 @@ from augury.algorithms.story import (
     start_of,
     told_step,
 )
+from augury.classical.answer import Answer, How, Progress
 from augury.classical.batch import Batch, handed_out
 from augury.classical.certificate import Certificate
 from augury.classical.ford_fulkerson import (

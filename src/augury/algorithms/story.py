@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms.answer import Answer
+from augury.classical.answer import Answer
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import Subroutines
 from augury.classical.graph import BipartiteGraph, IntArray, Label, WideArray

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.graph import BoolArray, IntArray, WideArray, frozen
-from augury.classical.network import FlowNetwork
+from augury.classical.network import Graph
 
 Integer = TypeVar("Integer", np.int32, np.int64)
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -62,16 +62,13 @@ class Batch:
     """(node + 1,): where each node's arcs start in `order`."""
 
     @classmethod
-    def of(cls, networks: Sequence[FlowNetwork]) -> Batch:
-        """Lay flow networks side by side."""
+    def of(cls, graphs: Sequence[Graph]) -> Batch:
+        """Lay graphs side by side, each as a flow network."""
+        networks = [graph.as_arcs() for graph in graphs]
         node_start = starts([network.num_nodes for network in networks])
-        arc_start = starts([network.num_arcs for network in networks])
+        arc_start = starts([len(network.sender) for network in networks])
         if len(networks) == 1:  # one large graph is not copied
-            sender, receiver, capacity = (
-                networks[0].sender,
-                networks[0].receiver,
-                networks[0].capacity,
-            )
+            _, sender, receiver, capacity, *_ = networks[0]
         else:
             shift = np.repeat(node_start[:-1], np.diff(arc_start)).astype(np.int32)
             sender = _joined([network.sender for network in networks], np.int32) + shift

@@ -16,8 +16,16 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BipartiteGraph, BoolArray, Label, LabelIndex, Numbers, WideArray
-from augury.classical.network import FlowNetwork
+from augury.classical.graph import (
+    Arcs,
+    BipartiteGraph,
+    BoolArray,
+    Label,
+    LabelIndex,
+    Numbers,
+    WideArray,
+)
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
 
@@ -166,17 +174,30 @@ def certify_pairs(graph: BipartiteGraph, pairs: Numbers) -> Certificate:
     return _covered(graph, len(pairs), in_left, in_right)
 
 
-def certify_all(
-    graphs: Sequence[BipartiteGraph], matchings: Sequence[Numbers]
-) -> list[Certificate]:
+def certify_all(graphs: Sequence[Graph], found: Sequence[Numbers]) -> list[Certificate]:
+    """Check rows of a matching of each bipartite graph, and the net flow of each network."""
+    own = [
+        (graph, pairs)
+        for graph, pairs in zip(graphs, found, strict=True)
+        if isinstance(graph, BipartiteGraph)
+    ]
+    matchings = iter(_certify_matchings(own))
+    return [
+        certify_flow(graph, flow) if isinstance(graph, FlowNetwork) else next(matchings)
+        for graph, flow in zip(graphs, found, strict=True)
+    ]
+
+
+def _certify_matchings(found: Sequence[tuple[BipartiteGraph, Numbers]]) -> list[Certificate]:
     """Check a matching of each graph as `certify_pairs` does, all of them in one search.
 
     Side by side the graphs are one bipartite graph. A minimum cover of it, restricted to one of
     them, covers that one, so it is at least as large as that maximum; since the totals are equal,
     each of them is.
     """
-    if len(graphs) < 2:
-        return [certify_pairs(*one) for one in zip(graphs, matchings, strict=True)]
+    if len(found) < 2:
+        return [certify_pairs(*one) for one in found]
+    graphs, matchings = zip(*found, strict=True)
     shift_left = np.cumsum([0, *(graph.num_left for graph in graphs)])
     shift_right = np.cumsum([0, *(graph.num_right for graph in graphs)])
     union = BipartiteGraph(
@@ -194,7 +215,7 @@ def certify_all(
         for graph, pairs in zip(graphs, rows, strict=True)
     )
     if not within or _matching_fault(union, left, right, edges):  # its own graph says what is wrong
-        return [certify_pairs(*one) for one in zip(graphs, matchings, strict=True)]
+        return [certify_pairs(*one) for one in found]
     in_left, in_right = _minimum_cover(union, left, right, edges)
     return [
         _covered(graph, len(pairs), own_left, own_right)
@@ -217,8 +238,8 @@ def _minimum_cover(
     graph: BipartiteGraph, left: Numbers, right: Numbers, edges: WideArray
 ) -> tuple[BoolArray, BoolArray]:
     """Return which left and right nodes are in a minimum cover, given a matching."""
-    network = FlowNetwork.from_bipartite(graph)
-    flow = np.zeros(network.num_arcs, np.int64)
+    network = graph.as_arcs()
+    flow = np.zeros(len(network.sender), np.int64)
     for pair in (left, graph.num_left + edges, graph.num_left + graph.num_edges + right):
         flow[2 * pair], flow[2 * pair + 1] = 1, -1
     in_cut, maximum = _minimum_cut(network, network.capacity - flow, len(left))
@@ -338,14 +359,16 @@ def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
     return ""
 
 
-def _minimum_cut(network: FlowNetwork, residual: WideArray, value: int) -> tuple[BoolArray, int]:
+def _minimum_cut(
+    network: FlowNetwork | Arcs, residual: WideArray, value: int
+) -> tuple[BoolArray, int]:
     """Return the source's side of a minimum cut, and the maximum flow; `residual` is used up."""
     while np.isfinite((hops := _hops(network, residual))[network.sink]):
         value += _send_blocking_flow(network, residual, hops)
     return np.isfinite(hops), value
 
 
-def _hops(network: FlowNetwork, residual: WideArray) -> npt.NDArray[np.float64]:
+def _hops(network: FlowNetwork | Arcs, residual: WideArray) -> npt.NDArray[np.float64]:
     """Count the hops from the source to each node over arcs with residual, or return infinity."""
     import scipy.sparse
     from scipy.sparse.csgraph import dijkstra
@@ -358,7 +381,7 @@ def _hops(network: FlowNetwork, residual: WideArray) -> npt.NDArray[np.float64]:
 
 
 def _send_blocking_flow(
-    network: FlowNetwork, residual: WideArray, hops: npt.NDArray[np.float64]
+    network: FlowNetwork | Arcs, residual: WideArray, hops: npt.NDArray[np.float64]
 ) -> int:
     """Saturate all shortest paths by a depth-first search that tries no dead arc twice."""
     forward = np.flatnonzero((residual > 0) & (hops[network.receiver] == hops[network.sender] + 1))

@@ -27,15 +27,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.answer import Answer, How, Progress
 from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.graph import BoolArray, IntArray, WideArray
+from augury.classical.network import Graph
 from augury.errors import InputError
 
 MAX_WEIGHT = 15
@@ -474,3 +476,56 @@ BREADTH_FIRST: Subroutines[None] = Subroutines(
     breadth_first_search, smallest_residual, subtract, sink_unreached
 )
 """The classical executor of Edmonds and Karp; faster."""
+
+
+CLASSICAL = {"classical": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
+"""Executors without a network: breadth-first search, and the paper's search by random weights."""
+
+
+def run(graphs: Sequence[Graph], subroutines: Subroutines, how: How) -> list[Answer]:
+    """Run graphs side by side to maximum matchings, (pair, 2), and net flows, (arc,).
+
+    With `exact`, a run that its executor ended early is finished by the classical search.
+    """
+    batch = Batch.of(graphs)
+    # The same seed for each: a graph's answer must not depend on what else is in the batch.
+    rngs = [np.random.default_rng(how.seed) for _ in graphs]
+    residual, rounds, endings = _rounds(batch, subroutines, rngs, how.progress)
+    completed = np.zeros_like(rounds)
+    if how.exact and subroutines is not BREADTH_FIRST:
+        rest = replace(batch, capacity=residual)
+        residual, completed, _ = _rounds(rest, BREADTH_FIRST, rngs, None)
+    if subroutines in CLASSICAL.values():
+        rounds, completed = completed, rounds + completed
+    parts = np.split(residual, batch.arc_start[1:-1])
+    told = zip(graphs, parts, rounds.tolist(), completed.tolist(), endings, strict=True)
+    return [
+        Answer(graph.found(part), own, classical, ending.words)
+        for graph, part, own, classical, ending in told
+    ]
+
+
+def _rounds(
+    batch: Batch,
+    subroutines: Subroutines,
+    rngs: Sequence[np.random.Generator],
+    progress: Callable[[Progress], None] | None,
+) -> tuple[WideArray, WideArray, list[Verdict]]:
+    """Return the last residual of each arc, and the rounds and the ending of each graph."""
+    residual, arc_start = batch.capacity.copy(), batch.arc_start
+    rounds = np.zeros(batch.num_graphs, np.int64)
+    endings = [Verdict.DONE] * batch.num_graphs
+    size = finished = 0
+    for round_ in ford_fulkerson(batch, subroutines, rngs, Settings(many_paths=True)):
+        own = round_.batch.graphs
+        rounds[own[np.unique(round_.paths.graph)]] += 1
+        for graph in np.flatnonzero(round_.verdict != Verdict.GOES_ON).tolist():
+            start, end = round_.batch.arc_start[graph : graph + 2]
+            first = arc_start[own[graph]]
+            residual[first : first + end - start] = round_.after[start:end]
+            endings[own[graph]] = Verdict(round_.verdict[graph])
+            finished += 1
+        size += sum(round_.bottleneck.tolist())
+        if progress is not None:
+            progress(Progress(finished, round_.number + 1, size))
+    return residual, rounds, endings

@@ -11,7 +11,7 @@ from array import array as compact_list
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,17 @@ MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
 
 
+class Arcs(NamedTuple):
+    """A flow network as bare arrays, its arcs in pairs; see `network.FlowNetwork`."""
+
+    num_nodes: int
+    sender: IntArray
+    receiver: IntArray
+    capacity: WideArray
+    source: int
+    sink: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class BipartiteGraph:
     """An undirected graph in which every edge joins a left node to a right node.
@@ -50,6 +61,9 @@ class BipartiteGraph:
     right: Numbers
     left_labels: Sequence[Label] | None = None
     right_labels: Sequence[Label] | None = None
+
+    noun: ClassVar = "matching"
+    """What is found in it."""
 
     def __post_init__(self) -> None:
         for side, count in (("left", self.num_left), ("right", self.num_right)):
@@ -195,6 +209,34 @@ class BipartiteGraph:
     def right_label(self, node: int) -> Label:
         """The user's name for a right node."""
         return node if self.right_labels is None else self.right_labels[node]
+
+    def as_arcs(self) -> Arcs:
+        """Return the unit-capacity network whose integer flows are the matchings.
+
+        Node 0 is the source; left node i is 1 + i; right node j is 1 + num_left + j; the sink is
+        last. Pairs: source to each left node, then the edges in order, then each right node to the
+        sink; even arcs have capacity 1, odd ones 0 (paper, section 1).
+        """
+        num_left, num_right = self.num_left, self.num_right
+        sink = 1 + num_left + num_right
+        ends = np.empty((num_left + len(self.left) + num_right, 2), np.int32)
+        first, edges, last = np.split(ends, [num_left, num_left + len(self.left)])
+        first[:, 0], first[:, 1] = 0, 1 + np.arange(num_left)
+        edges[:, 0], edges[:, 1] = 1 + self.left, 1 + num_left + self.right
+        last[:, 0], last[:, 1] = 1 + num_left + np.arange(num_right), sink
+        capacity = np.zeros(2 * len(ends), np.int64)
+        capacity[::2] = 1
+        return Arcs(sink + 1, ends.reshape(-1), ends[:, ::-1].reshape(-1), capacity, 0, sink)
+
+    def found(self, residual: WideArray) -> WideArray:
+        """Return the (left, right) pairs of the edges whose arc is full; see `as_arcs`."""
+        on_edges = residual[2 * self.num_left : 2 * (self.num_left + len(self.left)) : 2]
+        matched = np.flatnonzero(on_edges == 0)
+        return np.stack([self.left[matched], self.right[matched]], axis=1).astype(np.int64)
+
+    def labelled(self, found: WideArray) -> list[tuple[Label, Label]]:
+        """Return the pairs of a matching with the user's labels."""
+        return [(self.left_label(u), self.right_label(v)) for u, v in found.tolist()]
 
     def edge_index(self, left: Numbers, right: Numbers) -> WideArray:
         """Return the position of each (left, right) pair among the edges, −1 for non-edges."""

@@ -15,13 +15,14 @@ from __future__ import annotations
 from array import array as compact_list
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from augury.classical.graph import (
     MAX_NODES,
+    Arcs,
     BipartiteGraph,
     IntArray,
     Label,
@@ -66,6 +67,9 @@ class FlowNetwork:
     source: int
     sink: int
     labels: Sequence[Label] | None = None
+
+    noun: ClassVar = "flow"
+    """What is found in it."""
 
     def __post_init__(self) -> None:
         for field in ("num_nodes", "source", "sink"):
@@ -133,22 +137,13 @@ class FlowNetwork:
 
     @classmethod
     def from_bipartite(cls, graph: BipartiteGraph) -> FlowNetwork:
-        """Build the unit-capacity network whose integer flows are the matchings of `graph`.
+        """Build the unit-capacity network whose integer flows are the matchings of `graph`."""
+        return cls(*graph.as_arcs())
 
-        Node 0 is the source; left node i is 1 + i; right node j is 1 + num_left + j; the sink is
-        last. Pairs: source to each left node, then the edges in order, then each right node to the
-        sink; even arcs have capacity 1, odd ones 0 (paper, section 1).
-        """
-        num_left, num_right = graph.num_left, graph.num_right
-        sink = 1 + num_left + num_right
-        ends = np.empty((num_left + graph.num_edges + num_right, 2), np.int32)
-        first, edges, last = np.split(ends, [num_left, num_left + graph.num_edges])
-        first[:, 0], first[:, 1] = 0, 1 + np.arange(num_left)
-        edges[:, 0], edges[:, 1] = 1 + graph.left, 1 + num_left + graph.right
-        last[:, 0], last[:, 1] = 1 + num_left + np.arange(num_right), sink
-        capacity = np.zeros(2 * len(ends), np.int64)
-        capacity[::2] = 1
-        return cls(sink + 1, ends.reshape(-1), ends[:, ::-1].reshape(-1), capacity, 0, sink)
+    def as_arcs(self) -> Arcs:
+        """Return the bare arrays."""
+        ends = self.sender, self.receiver
+        return Arcs(self.num_nodes, *ends, self.capacity, self.source, self.sink)
 
     @classmethod
     def from_labelled_arcs(
@@ -264,27 +259,22 @@ class FlowNetwork:
 
     def arcs(self) -> Iterator[tuple[Label, Label, int]]:
         """Yield (tail, head, capacity) with the user's labels for each arc that has capacity."""
-        return self._labelled(np.flatnonzero(self.capacity), self.capacity)
+        return self._with_labels(np.flatnonzero(self.capacity), self.capacity)
 
-    def flow_arcs(self, flow: WideArray) -> Iterator[tuple[Label, Label, int]]:
-        """Yield (tail, head, amount) with the user's labels for each arc that carries flow."""
-        return self._labelled(np.flatnonzero(flow > 0), flow)
+    def labelled(self, found: WideArray) -> list[tuple[Label, Label, int]]:
+        """Return (tail, head, amount) with the user's labels for each arc that carries flow."""
+        return list(self._with_labels(np.flatnonzero(found > 0), found))
 
-    def _labelled(self, arcs: WideArray, amount: WideArray) -> Iterator[tuple[Label, Label, int]]:
+    def _with_labels(
+        self, arcs: WideArray, amount: WideArray
+    ) -> Iterator[tuple[Label, Label, int]]:
         ends = zip(self.sender[arcs].tolist(), self.receiver[arcs].tolist(), strict=True)
         for (tail, head), value in zip(ends, amount[arcs].tolist(), strict=True):
             yield self.label(tail), self.label(head), value
 
-    def flow(self, residual: WideArray) -> WideArray:
+    def found(self, residual: WideArray) -> WideArray:
         """Return the net flow of each arc; `flow[arc] == -flow[arc ^ 1]`."""
         return self.capacity - residual
-
-    @staticmethod
-    def matching(graph: BipartiteGraph, residual: WideArray) -> WideArray:
-        """Return the (left, right) pairs of the edges whose arc is full; see `from_bipartite`."""
-        on_edges = residual[2 * graph.num_left : 2 * (graph.num_left + graph.num_edges) : 2]
-        matched = np.flatnonzero(on_edges == 0)
-        return np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)
 
     def amounts_from(self, arcs: Iterable[tuple[Label, Label, int]]) -> WideArray:
         """Return what each arc carries, given (tail, head, amount) with the user's labels.

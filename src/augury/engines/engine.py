@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How
 from augury.cells.table import Table
+from augury.classical.answer import Answer, How
 from augury.classical.graph import IntArray
 from augury.errors import InputError
 from augury.inputs import Graph

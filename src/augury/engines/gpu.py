@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How
+from augury.classical.answer import Answer, How
 from augury.classical.graph import BipartiteGraph
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof

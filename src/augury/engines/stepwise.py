@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How
+from augury.classical.answer import Answer, How
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import Settings, Subroutines, ford_fulkerson
 from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork
 from augury.engines.engine import Engine, Mates
 from augury.engines.ties import turning_weights
 from augury.inputs import Graph
@@ -64,7 +63,7 @@ class Stepwise(Engine):
             return super().match(adjacency, executor, threads)
         count, num_left, num_right = adjacency.shape
         graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
-        batch = Batch.of([FlowNetwork.from_bipartite(graph) for graph in graphs])
+        batch = Batch.of(graphs)
         mates = np.full((count, num_left), -1, np.int32)
         rounds = np.zeros(count, np.int32)
         settings = Settings(many_paths=True, weights=turning_weights)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
-from augury.algorithms.answer import Answer, How, Progress
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
+from augury.classical.answer import Answer, How, Progress
 from augury.classical.batch import Batch, starts
 from augury.classical.graph import BipartiteGraph, IntArray, WideArray
 from augury.classical.network import FlowNetwork
@@ -181,7 +181,7 @@ def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
     residual, rounds = push_flows(batch, bits)
     parts = np.split(residual, batch.arc_start[1:-1])
     told = zip(networks, parts, rounds.tolist(), strict=True)
-    return [Answer(graph.flow(part), number) for graph, part, number in told]
+    return [Answer(graph.found(part), number) for graph, part, number in told]
 
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:

@@ -57,7 +57,7 @@ def test_a_flow_is_read_as_what_each_arc_carries(tmp_path, text):
     flow = read_answer(path, PIPES)
     assert flow.dtype == np.int64 and flow.shape == (PIPES.num_arcs,)
     carried = {("s", "a", 3), ("a", "s", 1), ("a", "t", 2), ("s", 7, 1)}
-    assert set(PIPES.flow_arcs(flow)) == carried
+    assert set(PIPES.labelled(flow)) == carried
 
 
 BAD_ANSWERS = [

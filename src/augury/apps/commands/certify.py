@@ -14,7 +14,6 @@ from augury.apps.commands.terminal import (
     Json,
     Sink,
     Source,
-    noun,
     read,
     say,
     say_proof,
@@ -67,4 +66,4 @@ def certify(  # noqa: PLR0913  # one parameter for each option
         say(("legal", "bold"), f", size {certificate.size:,}")
         say_proof(certificate)
     if not certificate.is_legal:
-        raise InputError(f"{answer}: this is not a {noun(graph)} of {file}: {certificate.fault}")
+        raise InputError(f"{answer}: this is not a {graph.noun} of {file}: {certificate.fault}")

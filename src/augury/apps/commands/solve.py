@@ -253,7 +253,7 @@ def _outputs(
 
 
 def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any) -> Sequence[Any]:
-    from augury.algorithms.answer import Progress
+    from augury.classical.answer import Progress
     from augury.solver import num_arcs, solve_batch
 
     if sum(map(num_arcs, graphs)) < LARGE or not sys.stderr.isatty():

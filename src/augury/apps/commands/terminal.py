@@ -84,11 +84,6 @@ def read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
     return graph
 
 
-def noun(graph: BipartiteGraph | FlowNetwork) -> str:
-    """Return what is found in such a graph."""
-    return "matching" if hasattr(graph, "num_left") else "flow"
-
-
 def described(graph: BipartiteGraph | FlowNetwork) -> str:
     """Say what a graph is, and its size."""
     from augury.classical.graph import BipartiteGraph
