@@ -91,11 +91,9 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     [('ann', 'cook'), ('bob', 'sing')]
     """
     runner = runner_of(model, device, engine, algorithm)
-    how = How(exact, as_seed(seed), progress)
     read = as_graph(graph, source, sink, needs_sink="sink" in runner.algorithm.ends)
-    [solution] = runner.solutions([read], how)
-    tell = _teller(model, runner, device, how)
-    return replace(solution, retell=tell and partial(tell, read))
+    [solution] = runner.solutions([read], How(exact, as_seed(seed), progress))
+    return solution
 
 
 def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
@@ -132,45 +130,10 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     """
     runner = runner_of(model, device, engine, algorithm)
     how = How(exact, as_seed(seed), progress)
-    tell = _teller(model, runner, device, how)
     stack = as_stack(graphs) if runner.engine.takes_stacks else None
     if stack is not None:
-        return _solved_stack(stack, runner, tell, progress)
-    solutions: list[Solution] = []
-    for chunk in _chunks(as_graphs(graphs)):
-        before, size = len(solutions), sum(solution.size for solution in solutions)
-        report = progress and _shifted(progress, before, size)
-        solutions += [
-            replace(solution, retell=tell and partial(tell, graph))
-            for graph, solution in zip(
-                chunk, runner.solutions(chunk, how._replace(progress=report)), strict=True
-            )
-        ]
-    return solutions
-
-
-def _teller(
-    model: Any, runner: Runner, device: Any, how: How
-) -> Callable[[Graph], dict[str, Any]] | None:
-    """Return what tells a run of `solve` step by step, for models that are known by name."""
-    if not isinstance(model, str | Path | None):
-        return None
-
-    def tell(graph: Graph) -> dict[str, Any]:
-        from augury.watch import watch
-
-        return watch(
-            graph,
-            algorithm=runner.algorithm.name,
-            model=model,
-            engine=runner.engine.name,
-            exact=how.exact,
-            seed=how.seed,
-            device=str(device or "cpu"),
-            many_paths=True,
-        )
-
-    return tell
+        return _solved_stack(stack, runner, how)
+    return runner.solutions(as_graphs(graphs), how)
 
 
 class Runner(NamedTuple):
@@ -182,6 +145,21 @@ class Runner(NamedTuple):
     executor: Any
     """An `Executor`, `Subroutines`, or somebody's own object with a method `subroutines`."""
     engine: Engine
+    told_by: Callable[[Graph, How], dict[str, Any]] | None = None
+    """Runs again, every step told; None for somebody's own executor, which shows none."""
+
+    def solutions(self, graphs: Iterable[Graph], how: How) -> list[Solution]:
+        """Solve graphs side by side, and prove each."""
+        who = self.name, self.engine.name
+        solutions: list[Solution] = []
+        for chunk in _chunks(graphs):
+            answers = self.answers(chunk, _shifted(how, solutions))
+            for graph, solution in zip(
+                chunk, solutions_of(self.algorithm, who, chunk, answers), strict=True
+            ):
+                tell = self.told_by and partial(self.told_by, graph, how)
+                solutions.append(replace(solution, retell=tell))
+        return solutions
 
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
         """Solve graphs side by side; nothing is certified here."""
@@ -189,11 +167,6 @@ class Runner(NamedTuple):
             if not isinstance(graph, self.algorithm.takes):
                 raise self.algorithm.other(graph)
         return self.engine.run(self.algorithm, graphs, self.executor, how)
-
-    def solutions(self, graphs: Sequence[Graph], how: How) -> list[Solution]:
-        """Solve graphs side by side, and prove each."""
-        who = self.name, self.engine.name
-        return solutions_of(self.algorithm, who, graphs, self.answers(graphs, how))
 
 
 WITHOUT_NETWORK = Stepwise(None, "classical code, or somebody's own")
@@ -216,20 +189,48 @@ def runner_of(
     if not (isinstance(model, str | Path | Subroutines | None) or hasattr(model, "subroutines")):
         raise InputError(f"the model is {model!r}, not a name, a path or an executor")
     name, executor = _executor_of(row, model, device, chosen)
-    row.refuse_unable(name, executor)
+    if row.name not in getattr(executor, "executes", (row.name,)):
+        raise row.unable(name, executor)
     if chosen is None:
         form = getattr(executor, "form", None)
-        return Runner(row, name, executor, WITHOUT_NETWORK if form is None else ENGINES[form])
-    if isinstance(executor, Subroutines):
+        chosen = WITHOUT_NETWORK if form is None else ENGINES[form]
+    elif isinstance(executor, Subroutines):
         who = "a tuple of subroutines" if name == OWN else name
         raise InputError(f"the engine {engine!r} is a form of a network, and {who} is none")
-    where = str(device or chosen.device or "").partition(":")[0]
-    if chosen.device not in (None, where):
-        raise InputError(f"the engine {engine!r} runs on {chosen.device!r}, not on {str(device)!r}")
-    refusal = chosen.refusal(row, name, executor)
+    else:
+        _refuse_engine(row, name, executor, chosen, device)
+    is_named = isinstance(model, str | Path | None)
+    tell = partial(_told, row.name, model, chosen.name, str(device or "cpu")) if is_named else None
+    return Runner(row, name, executor, chosen, tell)
+
+
+def _refuse_engine(row: Algorithm, name: str, executor: Any, engine: Engine, device: Any) -> None:
+    """Raise an InputError if this engine cannot run this executor there."""
+    where = str(device or engine.device or "").partition(":")[0]
+    if engine.device not in (None, where):
+        raise InputError(
+            f"the engine {engine.name!r} runs on {engine.device!r}, not on {str(device)!r}"
+        )
+    refusal = engine.refusal(row, name, executor)
     if refusal:
         raise InputError(refusal)
-    return Runner(row, name, executor, chosen)
+
+
+def _told(
+    algorithm: str, model: Any, engine: str | None, device: str, graph: Graph, how: How
+) -> dict[str, Any]:
+    from augury.watch import watch
+
+    return watch(
+        graph,
+        algorithm=algorithm,
+        model=model,
+        engine=engine,
+        exact=how.exact,
+        seed=how.seed,
+        device=device,
+        many_paths=True,
+    )
 
 
 OWN = "own"
@@ -245,10 +246,11 @@ def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None)
         return name, row.classical[name]
     # An engine with a device of its own takes the weights from the host.
     here = "cpu" if engine and engine.device else str(device or "cpu")
-    executor: Any = model
     if name == DEFAULT_MODEL and here == "cpu" and not (engine and engine.reads_weights):
-        executor = CellExecutor(shipped_table())  # needs neither weights nor PyTorch
-    elif isinstance(model, str | Path | None):
+        # Its table is enough: neither weights nor PyTorch are needed.
+        return name, CellExecutor(shipped_table(), engine="lookup")
+    executor: Any = model
+    if isinstance(model, str | Path | None):
         from augury.models.checkpoint import find, load_once
 
         checkpoint = load_once(find(name))
@@ -292,7 +294,7 @@ def _chunks(graphs: Iterable[Graph]) -> Iterator[list[Graph]]:
     chunk: list[Graph] = []
     total = 0
     for graph in graphs:
-        arcs = num_arcs(graph)
+        arcs = graph.num_arcs
         if chunk and total + arcs > MAX_ARCS:
             yield chunk
             chunk, total = [], 0
@@ -302,26 +304,20 @@ def _chunks(graphs: Iterable[Graph]) -> Iterator[list[Graph]]:
         yield chunk
 
 
-def num_arcs(graph: Graph) -> int:
-    """Return the arcs that a graph has as a flow network."""
-    if isinstance(graph, FlowNetwork):
-        return graph.num_arcs
-    return 2 * (graph.num_left + graph.num_edges + graph.num_right)
-
-
-def _shifted(
-    progress: Callable[[Progress], None], finished: int, size: int
-) -> Callable[[Progress], None]:
+def _shifted(how: How, before: Sequence[Solution]) -> How:
     """Report a chunk's progress as that of the whole batch."""
-    return lambda now: progress(Progress(now.finished + finished, now.rounds, now.size + size))
+    report = how.progress
+    if report is None or not before:
+        return how
+    size = sum(solution.size for solution in before)
+    return how._replace(
+        progress=lambda now: report(
+            Progress(now.finished + len(before), now.rounds, now.size + size)
+        )
+    )
 
 
-def _solved_stack(
-    stack: npt.NDArray[Any],
-    runner: Runner,
-    tell: Callable[[Graph], dict[str, Any]] | None,
-    progress: Callable[[Progress], None] | None,
-) -> Solutions:
+def _solved_stack(stack: npt.NDArray[Any], runner: Runner, how: How) -> Solutions:
     """Solve and prove a dense (graph, left, right) array, as many graphs at a time as fit."""
     many = max(1, MAX_CELLS // max(stack.shape[1] * stack.shape[2], 1))
     mates: list[npt.NDArray[np.int32]] = []
@@ -335,9 +331,11 @@ def _solved_stack(
         rounds.append(found.rounds)
         covers.append(covers_of(adjacency, found.mates))
         size += int(covers[-1].sizes.sum())
-        if progress is not None:
+        if how.progress is not None:
             most = int(found.rounds.max(initial=0))
-            progress(Progress(min(first + many, len(stack)), most, size))
+            how.progress(Progress(min(first + many, len(stack)), most, size))
     name, engine = runner.name, str(runner.engine.name)
     arrays = np.concatenate(mates), np.concatenate(rounds)
+    told = runner.told_by
+    tell = told and (lambda graph: told(graph, how))
     return Solutions(name, engine, *arrays, Covers.joined(covers), tell)

@@ -111,7 +111,8 @@ def _actor(row: Algorithm, model: str | Path | None, device: str) -> Actor:
 
     checkpoint = load(find(name))
     executor = executor_of(checkpoint.network.to(device), device)
-    row.refuse_unable(checkpoint.config.name, executor)
+    if row.name not in executor.executes:
+        raise row.unable(checkpoint.config.name, executor)
 
     def observed(listener: Any, owns: tuple[bool, bool, bool]) -> Any:
         return replace(

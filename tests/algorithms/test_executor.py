@@ -15,12 +15,11 @@ from augury.algorithms.executor import (
     CellExecutor,
     Reached,
     beliefs,
-    best_links_into,
     probability,
 )
 from augury.cells.network import CellNetwork, compiled
 from augury.cells.table import Table
-from augury.classical.batch import Batch
+from augury.classical.batch import Batch, Links
 from augury.classical.ford_fulkerson import (
     BREADTH_FIRST,
     Round,
@@ -341,9 +340,9 @@ def test_subtrees_are_left_by_their_nearest_way_to_the_sink() -> None:
 
 def test_the_first_of_equally_good_links_is_the_best() -> None:
     score, start = np.array([1, 5, 5, 2, 2, 7, 0]), np.array([0, 4, 5, 7])
-    assert best_links_into(score, start, np.array([0, 1, 2])).tolist() == [1, 4, 5]
-    assert best_links_into(score, start, np.array([2])).tolist() == [5]
-    assert len(best_links_into(score, start, np.zeros(0, np.int64))) == 0
+    assert Links(score, score, start, score).best(score, np.array([0, 1, 2])).tolist() == [1, 4, 5]
+    assert Links(score, score, start, score).best(score, np.array([2])).tolist() == [5]
+    assert len(Links(score, score, start, score).best(score, np.zeros(0, np.int64))) == 0
 
 
 def test_beliefs_are_shares_of_each_nodes_links() -> None:

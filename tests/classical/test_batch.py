@@ -27,7 +27,7 @@ def check(batch: Batch, alone: list[FlowNetwork]) -> None:
         assert np.array_equal(batch.capacity[own], network.capacity)
         assert batch.source[graph] - shift == network.source
         assert batch.sink[graph] - shift == network.sink
-        assert (batch.arc_graph[own] == graph).all()
+        assert (batch.node_graph[batch.sender[own]] == graph).all()
         assert (batch.node_graph[shift : batch.node_start[graph + 1]] == graph).all()
 
 

@@ -163,7 +163,7 @@ def test_thousands_of_small_graphs_are_matched_as_the_network_does() -> None:
         ):
             batch = round_.batch
             full = np.flatnonzero((round_.after == 0) & (batch.capacity > 0))
-            graph = batch.arc_graph[full]
+            graph = batch.node_graph[batch.sender[full]]
             row = batch.sender[full] - batch.node_start[graph] - 1
             column = batch.receiver[full] - batch.node_start[graph] - 1 - n
             inner = (row >= 0) & (row < n) & (column >= 0) & (column < n)
@@ -313,7 +313,7 @@ def test_a_column_prefers_the_rows_from_its_offset_on() -> None:
     for number in range(4):
         weights = turning_weights(batch, number)
         for arc in range(batch.num_arcs):
-            graph = batch.arc_graph[arc]
+            graph = batch.node_graph[batch.sender[arc]]
             rows = (5, 2)[graph]
             u, v = (
                 int(end[arc] - batch.node_start[graph]) - 1

@@ -7,5 +7,11 @@ from augury.errors import Choices
 
 __all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm"]
 
-ALGORITHMS = Choices("algorithms", {row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
-"""The algorithms by name."""
+
+class Algorithms(Choices[Algorithm]):
+    """The algorithms by name."""
+
+    noun = "algorithms"
+
+
+ALGORITHMS = Algorithms({row.name: row for row in (FORD_FULKERSON, REACHABILITY)})

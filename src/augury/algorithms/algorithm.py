@@ -69,8 +69,6 @@ class Algorithm:
         kinds = " or ".join(kind.__name__ for kind in self.takes)
         return InputError(f"{self.name} takes a {kinds}, not a {type(graph).__name__}")
 
-    def refuse_unable(self, name: str, executor: Any) -> None:
-        """Raise an InputError if this executor, called `name`, says that it has not learnt it."""
-        executes = getattr(executor, "executes", (self.name,))
-        if self.name not in executes:
-            raise InputError(f"{name} executes {' and '.join(executes)}, not {self.name}")
+    def unable(self, name: str, executor: Any) -> InputError:
+        """Return the error for an executor, called `name`, that has not learnt it."""
+        return InputError(f"{name} executes {' and '.join(executor.executes)}, not {self.name}")

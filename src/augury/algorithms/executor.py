@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -20,20 +20,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import ALGORITHMS, FORD_FULKERSON
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells.table import Decider, Said, Table, sets_of
-from augury.classical.batch import Batch, Links
+from augury.classical.answer import Answer, How
+from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     Paths,
     Subroutines,
     Tree,
     WeightArray,
-    ranges,
     smallest_residual,
     subtract,
 )
 from augury.classical.graph import BoolArray, IntArray, Numbers, WideArray
+from augury.classical.network import Graph
 from augury.errors import InputError
 
 if TYPE_CHECKING:
@@ -144,6 +145,14 @@ class Executor(ABC):
         """Say what each arc of the paths keeps."""
 
 
+def stepwise(
+    algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
+) -> list[Answer]:
+    """Run an algorithm; every decision is asked of the executor, or of a tuple of subroutines."""
+    parts = executor if isinstance(executor, Subroutines) else executor.subroutines()
+    return algorithm.run(graphs, parts, how)
+
+
 @dataclass(frozen=True)
 class CellExecutor(Executor):
     """Cells as the subroutines of Ford-Fulkerson, decided by a network or by its table alone.
@@ -202,7 +211,7 @@ class CellExecutor(Executor):
         if isinstance(decider, Table) and self.observer is None and loop:
             arc, is_reached, steps = loop(batch, is_usable, weights, decider)
             return arc, Reached(is_reached, steps)
-        links = batch.links
+        links, graph = batch.links, batch.node_graph
         usable, weight = (np.append(own, 0)[links.arc] for own in (is_usable, weights))
         usable, weight = usable.astype(np.int64), weight.astype(np.int64)
         scores = decider.scores(NEAREST)
@@ -215,20 +224,20 @@ class CellExecutor(Executor):
             kind = 2 * own[links.sender] + usable
             said = decider.sets(FLOOD, own, sets_of(kind, links.start))
             now, changed = (said > 0).T
-            running = runs[batch.node_graph]
+            running = runs[graph]
             score = scores[kind << WEIGHT_BITS | weight]
             new = np.flatnonzero(now & ~is_reached & running)
-            link[new] = best_links_into(score, links.start, new)
+            link[new] = links.best(score, new)
             is_reached = np.where(running, now, is_reached)
             steps += 1
             says_changed = np.zeros(batch.num_graphs, np.bool_)
-            says_changed[batch.node_graph[changed]] = True
+            says_changed[graph[changed]] = True
             runs &= says_changed & (steps < limit)
             if self.observer is not None:
-                arc, goes_on = arcs_of(links, link, batch.source), probability(said[:, 1].max())
+                arc, goes_on = links.arcs(link, batch.source), probability(said[:, 1].max())
                 belief = beliefs(score, links.start, links.arc)
                 self.observer.searched(is_reached, arc, belief, float(goes_on))
-        return arcs_of(links, link, batch.source), Reached(is_reached, steps)
+        return links.arcs(link, batch.source), Reached(is_reached, steps)
 
     def is_done(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[Reached], /
@@ -304,25 +313,6 @@ def refuse_beyond_range(residual: WideArray, bits: int) -> None:
         raise InputError(
             f"a capacity of {most} is beyond this network's range of {bits} bits, 0..{2**bits - 1}"
         )
-
-
-def best_links_into(score: Said, start: WideArray, nodes: WideArray) -> WideArray:
-    """Return the link of the highest score into each of these nodes, the first among equals."""
-    links = ranges(start[nodes], start[nodes + 1])
-    if not len(links):
-        return links
-    lengths = start[nodes + 1] - start[nodes]
-    first = np.cumsum(lengths) - lengths
-    own = score[links]
-    best = np.flatnonzero(own == np.repeat(np.maximum.reduceat(own, first), lengths))
-    return links[best[np.searchsorted(best, first)]]
-
-
-def arcs_of(links: Links, link: WideArray, source: WideArray) -> npt.NDArray[np.int32]:
-    """(node,) links, −1 for none → arcs, −1 also for a self loop and for the sources."""
-    arc = np.where(link >= 0, links.arc[link], -1).astype(np.int32)
-    arc[source] = -1
-    return arc
 
 
 def probability(logit: Any) -> Any:

@@ -25,7 +25,7 @@ from augury.algorithms.story import (
     told_step,
 )
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.batch import Batch, handed_out
+from augury.classical.batch import Batch, handed_out, ranges
 from augury.classical.certificate import Certificate
 from augury.classical.ford_fulkerson import (
     Settings,
@@ -34,7 +34,6 @@ from augury.classical.ford_fulkerson import (
     Verdict,
     WeightArray,
     draw_weights,
-    ranges,
     sink_unreached,
     smallest_residual,
     subtract,

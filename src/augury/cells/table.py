@@ -7,8 +7,12 @@ in which messages join (`network.Evaluated`), so whatever runs on cells runs on 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +20,7 @@ import numpy.typing as npt
 
 from augury.cells.cell import Cell, Entries
 from augury.classical.graph import Numbers
+from augury.errors import InputError
 
 Said = npt.NDArray[Any]
 """Numbers of which only the sign matters (positive is 1), or the order."""
@@ -78,8 +83,17 @@ class Table:
         return {"proven": self.proven, "bits": self.bits, "table": entries}
 
     @classmethod
-    def from_dict(cls, cells: tuple[Cell, ...], told: Mapping[str, Any]) -> Table:
-        """Return the table of some cells that `to_dict` has told."""
+    @lru_cache(maxsize=8)
+    def read(cls, path: Path, digest: str, cells: tuple[Cell, ...]) -> Table:
+        """Read the table of some cells from a file, once.
+
+        Raises:
+            InputError: the digest, a SHA-256, is not that of the file.
+        """
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise InputError(f"{path}: this is not the table that came with Augury")
+        told = json.loads(data)
         entries = {cell.name: np.array(told["table"][cell.name], np.int8) for cell in cells}
         return cls(cells, entries, told["bits"], told["proven"])
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BoolArray, IntArray, WideArray, frozen
-from augury.classical.network import Graph
+from augury.classical.graph import Arcs, BoolArray, IntArray, WideArray, frozen
+from augury.classical.network import FlowNetwork
 
 Integer = TypeVar("Integer", np.int32, np.int64)
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -34,6 +34,23 @@ class Links(NamedTuple):
     start: WideArray
     arc: WideArray
     """(link,): −1 for a self loop."""
+
+    def best(self, score: npt.NDArray[Any], nodes: WideArray) -> WideArray:
+        """Return the link of the highest score into each of these nodes, the first among equals."""
+        links = ranges(self.start[nodes], self.start[nodes + 1])
+        if not len(links):
+            return links
+        lengths = self.start[nodes + 1] - self.start[nodes]
+        first = np.cumsum(lengths) - lengths
+        own = score[links]
+        best = np.flatnonzero(own == np.repeat(np.maximum.reduceat(own, first), lengths))
+        return links[best[np.searchsorted(best, first)]]
+
+    def arcs(self, link: WideArray, source: WideArray) -> IntArray:
+        """(node,) links, −1 for none → arcs, −1 also for a self loop and for the sources."""
+        arc = np.where(link >= 0, self.arc[link], -1).astype(np.int32)
+        arc[source] = -1
+        return arc
 
 
 MAX_ARCS = 1_500_000
@@ -62,13 +79,13 @@ class Batch:
     """(node + 1,): where each node's arcs start in `order`."""
 
     @classmethod
-    def of(cls, graphs: Sequence[Graph]) -> Batch:
-        """Lay graphs side by side, each as a flow network."""
-        networks = [graph.as_arcs() for graph in graphs]
+    def of(cls, networks: Sequence[FlowNetwork | Arcs]) -> Batch:
+        """Lay flow networks side by side."""
         node_start = starts([network.num_nodes for network in networks])
         arc_start = starts([len(network.sender) for network in networks])
         if len(networks) == 1:  # one large graph is not copied
-            _, sender, receiver, capacity, *_ = networks[0]
+            only = networks[0]
+            sender, receiver, capacity = only.sender, only.receiver, only.capacity
         else:
             shift = np.repeat(node_start[:-1], np.diff(arc_start)).astype(np.int32)
             sender = _joined([network.sender for network in networks], np.int32) + shift
@@ -91,7 +108,7 @@ class Batch:
         """Drop all other graphs; also return which arcs stay."""
         num_nodes, num_arcs = np.diff(self.node_start)[keep], np.diff(self.arc_start)[keep]
         node_start, arc_start = starts(num_nodes), starts(num_arcs)
-        arcs = keep[self.arc_graph]
+        arcs = np.repeat(keep, np.diff(self.arc_start))
         moved = node_start[:-1] - self.node_start[:-1][keep]
         shift = np.repeat(moved, num_arcs).astype(np.int32)
         sender = self.sender[arcs] + shift
@@ -137,11 +154,6 @@ class Batch:
         """The graph of each node."""
         return np.repeat(np.arange(self.num_graphs), np.diff(self.node_start))
 
-    @cached_property
-    def arc_graph(self) -> WideArray:
-        """The graph of each arc."""
-        return np.repeat(np.arange(self.num_graphs), np.diff(self.arc_start))
-
     @property
     def by_sender(self) -> tuple[IntArray, WideArray]:
         """`order` and `order_start`; the reverses, `order ^ 1`, are sorted by receiver likewise."""
@@ -174,3 +186,10 @@ def starts(counts: Sequence[int] | WideArray) -> WideArray:
 
 def _joined(arrays: Sequence[npt.NDArray[Integer]], dtype: type[Integer]) -> npt.NDArray[Integer]:
     return np.concatenate([np.zeros(0, dtype), *arrays])
+
+
+def ranges(start: WideArray, end: WideArray) -> WideArray:
+    """Return the numbers of the ranges start[k] : end[k], concatenated."""
+    lengths = end - start
+    offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
+    return np.arange(len(offsets)) + offsets

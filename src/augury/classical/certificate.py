@@ -240,7 +240,7 @@ def _minimum_cover(
     """Return which left and right nodes are in a minimum cover, given a matching."""
     network = graph.as_arcs()
     flow = np.zeros(len(network.sender), np.int64)
-    for pair in (left, graph.num_left + edges, graph.num_left + graph.num_edges + right):
+    for pair in (left, graph.num_left + edges, graph.num_left + len(graph.left) + right):
         flow[2 * pair], flow[2 * pair + 1] = 1, -1
     in_cut, maximum = _minimum_cut(network, network.capacity - flow, len(left))
     beyond_left, in_right = np.split(in_cut[1:-1], [graph.num_left])

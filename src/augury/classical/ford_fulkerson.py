@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.batch import Batch, handed_out, starts
+from augury.classical.batch import Batch, handed_out, ranges, starts
 from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import Graph
 from augury.errors import InputError
@@ -191,7 +191,7 @@ def ford_fulkerson(
         is_done = subroutines.is_done(own, shown, drawn, tree)
         pointers = _pointers(batch, tree)
         entries = _entries(batch, residual, pointers, settings.many_paths)
-        tried = follow(batch, pointers, entries[~is_done[batch.arc_graph[entries]]])
+        tried = follow(batch, pointers, entries[~is_done[batch.node_graph[batch.sender[entries]]]])
         if settings.many_paths:
             tried = _shortest(batch, tried)
         verdict = np.where(is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
@@ -231,6 +231,8 @@ def ford_fulkerson(
         number += 1
         running = verdict == Verdict.GOES_ON
         residual = after
+        if not running.any():
+            return
         if not running.all():
             batch, arcs = batch.select(running)
             residual, failures = residual[arcs], failures[running]
@@ -328,7 +330,7 @@ def _roots(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
 
 def follow(batch: Batch, pointers: IntArray, entries: IntArray) -> Paths:
     """Follow the predecessors back from each entry; drop walks that never meet the source."""
-    graph = batch.arc_graph[entries]
+    graph = batch.node_graph[batch.sender[entries]]
     limit = np.diff(batch.node_start)[graph]
     walks, arcs = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
     complete = np.zeros(len(entries), np.bool_)
@@ -424,13 +426,6 @@ def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray
     return Tree(arc)
 
 
-def ranges(start: WideArray, end: WideArray) -> WideArray:
-    """Return the numbers of the ranges start[k] : end[k], concatenated."""
-    lengths = end - start
-    offsets = np.repeat(start - (np.cumsum(lengths) - lengths), lengths)
-    return np.arange(len(offsets)) + offsets
-
-
 def reachable(batch: Batch, residual: WideArray) -> BoolArray:
     """Run synchronous breadth-first search; return the reached bit of each (step, node)."""
     arcs = np.flatnonzero(residual > 0)
@@ -482,12 +477,12 @@ CLASSICAL = {"classical": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
 """Executors without a network: breadth-first search, and the paper's search by random weights."""
 
 
-def run(graphs: Sequence[Graph], subroutines: Subroutines, how: How) -> list[Answer]:
+def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> list[Answer]:
     """Run graphs side by side to maximum matchings, (pair, 2), and net flows, (arc,).
 
     With `exact`, a run that its executor ended early is finished by the classical search.
     """
-    batch = Batch.of(graphs)
+    batch = Batch.of([graph.as_arcs() for graph in graphs])
     # The same seed for each: a graph's answer must not depend on what else is in the batch.
     rngs = [np.random.default_rng(how.seed) for _ in graphs]
     residual, rounds, endings = _rounds(batch, subroutines, rngs, how.progress)
@@ -500,21 +495,20 @@ def run(graphs: Sequence[Graph], subroutines: Subroutines, how: How) -> list[Ans
     parts = np.split(residual, batch.arc_start[1:-1])
     told = zip(graphs, parts, rounds.tolist(), completed.tolist(), endings, strict=True)
     return [
-        Answer(graph.found(part), own, classical, ending.words)
+        Answer(graph.found(part), own, classical, ending)
         for graph, part, own, classical, ending in told
     ]
 
 
 def _rounds(
     batch: Batch,
-    subroutines: Subroutines,
+    subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
     progress: Callable[[Progress], None] | None,
-) -> tuple[WideArray, WideArray, list[Verdict]]:
+) -> tuple[WideArray, WideArray, list[str]]:
     """Return the last residual of each arc, and the rounds and the ending of each graph."""
     residual, arc_start = batch.capacity.copy(), batch.arc_start
-    rounds = np.zeros(batch.num_graphs, np.int64)
-    endings = [Verdict.DONE] * batch.num_graphs
+    rounds, endings = np.zeros(len(rngs), np.int64), [Verdict.DONE.words] * len(rngs)
     size = finished = 0
     for round_ in ford_fulkerson(batch, subroutines, rngs, Settings(many_paths=True)):
         own = round_.batch.graphs
@@ -523,7 +517,7 @@ def _rounds(
             start, end = round_.batch.arc_start[graph : graph + 2]
             first = arc_start[own[graph]]
             residual[first : first + end - start] = round_.after[start:end]
-            endings[own[graph]] = Verdict(round_.verdict[graph])
+            endings[own[graph]] = Verdict(round_.verdict[graph]).words
             finished += 1
         size += sum(round_.bottleneck.tolist())
         if progress is not None:

@@ -194,6 +194,17 @@ class BipartiteGraph:
         """The number of distinct edges."""
         return len(self.left)
 
+    @property
+    def words(self) -> str:
+        """What it is, and its size."""
+        sides = f"{self.num_left:,} + {self.num_right:,} nodes"
+        return f"a bipartite graph of {sides} and {self.num_edges:,} edges"
+
+    @property
+    def num_arcs(self) -> int:
+        """The number of arcs that it has as a flow network; see `as_arcs`."""
+        return 2 * (self.num_left + len(self.left) + self.num_right)
+
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield every edge as a pair of node numbers."""
         return zip(self.left.tolist(), self.right.tolist(), strict=True)

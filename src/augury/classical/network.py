@@ -249,6 +249,11 @@ class FlowNetwork:
         return graph
 
     @property
+    def words(self) -> str:
+        """What it is, and its size."""
+        return f"a network of {self.num_nodes:,} nodes and {self.num_arcs // 2:,} arc pairs"
+
+    @property
     def num_arcs(self) -> int:
         """The number of arcs, reverse arcs included: always even."""
         return len(self.sender)

@@ -29,10 +29,16 @@ __all__ = ["ENGINES", "as_bytes", "match_dense", "match_sparse"]
 AUTO = "auto"
 """The quickest form that any network of its kind has, and that the judge can follow."""
 
-_ALL: tuple[Engine, ...] = (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)
 
-ENGINES = Choices("engines", {str(engine.name): engine for engine in _ALL})
-"""The engines by name."""
+class Engines(Choices[Engine]):
+    """The engines by name."""
+
+    noun = "engines"
+
+
+ENGINES = Engines(
+    {str(engine.name): engine for engine in (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)}
+)
 
 
 def match_dense(

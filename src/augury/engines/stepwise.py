@@ -9,7 +9,6 @@ own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
+from augury.algorithms.executor import stepwise
 from augury.classical.answer import Answer, How
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import Settings, Subroutines, ford_fulkerson
+from augury.classical.ford_fulkerson import Settings, ford_fulkerson
 from augury.classical.graph import BipartiteGraph
 from augury.engines.engine import Engine, Mates
 from augury.engines.ties import turning_weights
@@ -33,8 +33,8 @@ class Stepwise(Engine):
     name: str | None
     what: str
     reads_weights: bool = False
-    is_single: bool = False
-    """Whether its pieces are so small that PyTorch's threads would only wait for each other."""
+
+    run = staticmethod(stepwise)  # type: ignore[reportAssignmentType]  # it needs no self
 
     def refusal(self, algorithm: Algorithm, name: str, executor: Any) -> str:
         """See `Engine`."""
@@ -42,28 +42,11 @@ class Stepwise(Engine):
             return super().refusal(algorithm, name, executor)
         return f"the engine {self.name!r} has no form of {name}: leave the choice to 'auto'"
 
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
-        """See `Engine`."""
-        is_own = isinstance(executor, Subroutines)
-        with self._threads():
-            return algorithm.run(graphs, executor if is_own else executor.subroutines(), how)
-
-    def _threads(self) -> AbstractContextManager[None]:
-        if not self.is_single:
-            return nullcontext()  # PyTorch need not be there
-        from augury.neural.isolation import one_thread
-
-        return one_thread(True)
-
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """See `Engine`; with the ties of the compiled forms, so that all can be compared."""
-        if self.is_single:
-            return super().match(adjacency, executor, threads)
         count, num_left, num_right = adjacency.shape
         graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
-        batch = Batch.of(graphs)
+        batch = Batch.of([graph.as_arcs() for graph in graphs])
         mates = np.full((count, num_left), -1, np.int32)
         rounds = np.zeros(count, np.int32)
         settings = Settings(many_paths=True, weights=turning_weights)
@@ -72,7 +55,7 @@ class Stepwise(Engine):
             rounds[batch.graphs[np.unique(round_.paths.graph)]] += 1
             # An arc from left to right on a path is the new mate; later rounds overwrite it.
             arcs = round_.paths.arcs
-            graph = batch.arc_graph[arcs]
+            graph = batch.node_graph[batch.sender[arcs]]
             row = batch.sender[arcs] - batch.node_start[graph] - 1
             column = batch.receiver[arcs] - batch.node_start[graph] - 1 - num_left
             is_edge = (batch.capacity[arcs] > 0) & (row >= 0) & (column >= 0)
@@ -81,6 +64,23 @@ class Stepwise(Engine):
         return Mates(mates, rounds)
 
 
+class Fast(Stepwise):
+    """Pieces so small that PyTorch's threads would only wait for each other."""
+
+    def run(
+        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
+    ) -> list[Answer]:
+        """See `Engine`."""
+        from augury.neural.isolation import one_thread
+
+        with one_thread(True):
+            return stepwise(algorithm, graphs, executor, how)
+
+    def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
+        """See `Engine`: there is no such form."""
+        return Engine.match(self, adjacency, executor, threads)
+
+
 PLAIN = Stepwise("plain", "the network, evaluated at every node in every step", reads_weights=True)
 LOOKUP = Stepwise("lookup", "the network's table, read wherever a node's case has changed")
-FAST = Stepwise("fast", "the paper's networks, a search as one compiled loop", is_single=True)
+FAST = Fast("fast", "the paper's networks, a search as one compiled loop")

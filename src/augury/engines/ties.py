@@ -57,5 +57,5 @@ def mixed(number: int, arc: WideArray) -> WideArray:
 
 def mixed_weights(batch: Batch, number: int) -> WeightArray:
     """Return the weights of a round for any networks."""
-    arc = np.arange(batch.num_arcs) - batch.arc_start[batch.arc_graph]
+    arc = np.arange(batch.num_arcs) - np.repeat(batch.arc_start[:-1], np.diff(batch.arc_start))
     return mixed(number, arc).astype(np.uint8)

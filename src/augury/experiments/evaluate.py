@@ -43,7 +43,8 @@ class Model:
         if isinstance(self.executor, Subroutines):
             is_paper = algorithm is FORD_FULKERSON
             return self.executor if is_paper else algorithm.classical["classical"]
-        algorithm.refuse_unable(self.name, self.executor)
+        if algorithm.name not in self.executor.executes:
+            raise algorithm.unable(self.name, self.executor)
         return replace(
             self.executor,
             asks_reachability=condition.termination == "bfs",

@@ -186,7 +186,7 @@ CELLS = ["--scales", "1,2", "--graphs", "1", "--runs", "1"]
 COMMANDS = {
     "solve": (
         ["solve", "graphs", "--output", "answers"],
-        "augury.solver.solve_batch",
+        "augury.solver.Runner.solutions",
         "interrupted",
         {"answers": []},
     ),

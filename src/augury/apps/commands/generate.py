@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from augury.apps.commands.terminal import Seed, described, say
+from augury.apps.commands.terminal import Seed, say
 
 EXAMPLES = (
     "Examples:  augury generate uniform --n 8 --p 1/4 --output graph.csv  ·  "
@@ -76,7 +76,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
         graph = make(family, rng, **given)
         with _folder_of(name):
             write_graph(graph, name)
-        say(f"{name}: {described(graph)}")
+        say(f"{name}: {graph.words}")
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from augury.apps.commands.terminal import (
     Source,
     chosen_device,
     counted,
-    described,
     print_table,
     raise_lost,
     read,
@@ -33,9 +32,10 @@ from augury.apps.commands.terminal import (
 )
 
 if TYPE_CHECKING:
-    from augury.classical.graph import BipartiteGraph
-    from augury.classical.network import FlowNetwork
+    from augury.classical.answer import How, Progress
+    from augury.classical.network import Graph
     from augury.solution import Solution
+    from augury.solver import Runner
 
 MAX_ROWS_SHOWN = 20
 """A terminal shows this many pairs; --format and --output give all of them."""
@@ -138,9 +138,11 @@ def solve(  # noqa: PLR0913  # one parameter for each option
 ) -> None:
     """Find a maximum matching or flow, or who is reached, and prove that it is right."""
     from augury.algorithms import ALGORITHMS
+    from augury.classical.answer import How
     from augury.classical.formats import ReadOptions
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError
+    from augury.solver import Runner, runner_of
 
     row = ALGORITHMS[algorithm]
     model, story = _renamed(executor, model, trace, story)
@@ -162,18 +164,22 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     is_flow = flow or BipartiteGraph not in row.takes
     options = ReadOptions(is_flow, header, source, sink, ignore_costs, "sink" in row.ends)
     graphs = [read(name, options) for name in names]
-    how = {"model": model, "engine": engine, "device": device and chosen_device(device)}
-    solutions = _solved_with_progress(graphs, algorithm=algorithm, exact=exact, seed=seed, **how)
+    shows_progress = sum(graph.num_arcs for graph in graphs) >= LARGE and sys.stderr.isatty()
+    runner = runner_of(model, device and chosen_device(device), engine, algorithm)
+    solved = _solved_with_progress if shows_progress else Runner.solutions
+    solutions = solved(runner, graphs, How(exact, seed))
     raise_lost()  # before anything is written
-    answers = [
+    answers = (
         solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
         for name, solution in zip(names, solutions, strict=True)
-    ]
-    _write_story(solutions[0], story, html)
+    )
+    if story is not None or html is not None:
+        _write_story(solutions[0], story, html)
     if output is not None:
+        answers = list(answers)
         _write_answers(outputs, answers, format, output if several else None)
     if json or (format is not None and output is None):
-        _print_answers(answers, several, AnswerFormat.JSON if json else format)
+        _print_answers(list(answers), several, AnswerFormat.JSON if json else format)
     elif several:
         _print_solutions(solutions, names, output)
     else:
@@ -252,12 +258,7 @@ def _outputs(
     return paths
 
 
-def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any) -> Sequence[Any]:
-    from augury.classical.answer import Progress
-    from augury.solver import num_arcs, solve_batch
-
-    if sum(map(num_arcs, graphs)) < LARGE or not sys.stderr.isatty():
-        return solve_batch(graphs, **how)
+def _solved_with_progress(runner: Runner, graphs: list[Graph], how: How) -> list[Solution]:
     from rich.console import Console
 
     with Console(stderr=True).status("searching") as status:
@@ -266,7 +267,7 @@ def _solved_with_progress(graphs: list[BipartiteGraph | FlowNetwork], **how: Any
             done = f"{now.finished:,} of {len(graphs):,} graphs, " if len(graphs) > 1 else ""
             status.update(f"{done}round {now.rounds}, size {now.size:,}")
 
-        return solve_batch(graphs, **how, progress=progress)
+        return runner.solutions(graphs, how._replace(progress=progress))
 
 
 def _write_story(solution: Solution, file: Path | None, html: Path | None) -> None:
@@ -275,8 +276,6 @@ def _write_story(solution: Solution, file: Path | None, html: Path | None) -> No
 
     from augury.files import write_text
 
-    if file is None and html is None:
-        return
     story = solution.story()
     if file is not None:
         write_text(file, json.dumps(story) + "\n")
@@ -328,16 +327,14 @@ def _print_solutions(solutions: Sequence[Solution], names: list[str], output: Pa
         say(f"written to {output}")
 
 
-def _print_solution(
-    graph: BipartiteGraph | FlowNetwork, solution: Solution, written: list[Path]
-) -> None:
-    from augury.classical.formats import answer_text
+def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> None:
+    from augury.classical.formats.answers import COLUMNS
     from augury.solution import is_classical
 
-    noun = solution.noun
-    found = f"{counted(solution.size, 'node')} reached" if noun == "reached" else ""
-    say((found or f"{noun} of {solution.size:,}", "bold"), f" in {described(graph)}")
-    rounds = counted(solution.rounds, "round")
+    noun, size, rounds = solution.noun, solution.size, solution.rounds
+    found = f"{counted(size, 'node')} reached" if noun == "reached" else f"{noun} of {size:,}"
+    say((found, "bold"), f" in {graph.words}")
+    rounds = counted(rounds, "round")
     if solution.classical_rounds and not is_classical(solution.executor):
         rounds += f" ({solution.neural_rounds:,} neural, {solution.classical_rounds:,} classical)"
     form = f" ({solution.engine} engine)" if solution.engine else ""
@@ -349,7 +346,10 @@ def _print_solution(
         return
     rows = getattr(solution, noun)
     print()
-    print(answer_text({noun: rows[:MAX_ROWS_SHOWN]}, "table"), end="")
+    print_table(
+        COLUMNS[noun],
+        [["" if x is None else str(x) for x in row] for row in rows[:MAX_ROWS_SHOWN]],
+    )
     if len(rows) > MAX_ROWS_SHOWN:
         print(f"… and {len(rows) - MAX_ROWS_SHOWN:,} more: --format csv or --output FILE gives all")
 

@@ -84,18 +84,6 @@ def read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
     return graph
 
 
-def described(graph: BipartiteGraph | FlowNetwork) -> str:
-    """Say what a graph is, and its size."""
-    from augury.classical.graph import BipartiteGraph
-
-    if isinstance(graph, BipartiteGraph):
-        return (
-            f"a bipartite graph of {graph.num_left:,} + {graph.num_right:,} nodes "
-            f"and {graph.num_edges:,} edges"
-        )
-    return f"a network of {graph.num_nodes:,} nodes and {graph.num_arcs // 2:,} arc pairs"
-
-
 def say_proof(certificate: Certificate) -> None:
     """Say that an answer is certified and why, or how far it falls short."""
     if certificate.is_maximum and certificate.proof is not None:
@@ -114,10 +102,8 @@ def say(*parts: str | tuple[str, str]) -> None:
 
     Control characters, as in a label or a file name, are shown rather than obeyed.
     """
-    from augury.errors import visible
-
     styled = [(part, "") if isinstance(part, str) else part for part in parts]
-    styled = [(visible(text), style) for text, style in styled]
+    styled = [(_shown(text), style) for text, style in styled]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.text import Text
@@ -129,9 +115,7 @@ def say(*parts: str | tuple[str, str]) -> None:
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns: a Rich table on a terminal, plain text into a pipe."""
-    from augury.errors import visible
-
-    rows = [[visible(cell) for cell in row] for row in rows]
+    rows = [[_shown(" ".join(cell.splitlines())) for cell in row] for row in rows]
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -144,6 +128,14 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         print("  ".join(map(str.ljust, row, widths)).rstrip())
+
+
+def _shown(text: str) -> str:
+    if text.isprintable():
+        return text
+    from augury.errors import visible
+
+    return visible(text)
 
 
 def refuse_missing_folders(paths: Iterable[Path | None]) -> None:

@@ -37,10 +37,10 @@ from augury.classical.formats.matrix import (
     write_matrix_market,
     write_npz,
 )
-from augury.classical.formats.text import LONGEST_LINE, ReadOptions, start_of
+from augury.classical.formats.text import LONGEST_LINE, ReadOptions
 from augury.classical.network import Graph
 from augury.errors import InputError
-from augury.files import atomic_file, named, open_input, os_fault, write_text
+from augury.files import BYTE_ORDER_MARK, atomic_file, named, open_input, os_fault, write_text
 
 __all__ = [
     "WRITERS",
@@ -88,7 +88,7 @@ WRITERS: dict[str, Writer] = {
 AS_FOUND = ReadOptions()
 
 LOOKED_AT = 4096
-"""Bytes read to detect a foreign format."""
+"""Bytes read to detect the format."""
 
 
 def read_graph(path: str | Path, options: ReadOptions = AS_FOUND) -> Graph:
@@ -140,12 +140,15 @@ def write_graph(graph: Graph, path: str | Path) -> None:
 
 
 def _reader(file: IO[bytes], ending: str) -> Reader:
-    start = start_of(file).lower()
+    file.seek(0)
+    begun = file.read(LOOKED_AT)
+    start = begun.removeprefix(BYTE_ORDER_MARK).lstrip().lower()
+    if not start:
+        raise InputError("the file is empty")
     for magic, reader in READERS_BY_START.items():
         if start.startswith(magic):
             return reader
-    file.seek(0)
-    _refuse_foreign(file.read(LOOKED_AT))
+    _refuse_foreign(begun)
     return read_dimacs if _is_dimacs(file) else READERS_BY_ENDING.get(ending, read_edge_list)
 
 

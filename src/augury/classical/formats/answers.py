@@ -16,11 +16,11 @@ from typing import IO, Any, Literal, cast
 import numpy as np
 
 from augury.classical.formats.edge_list import csv_cell
-from augury.classical.formats.text import LabelFinder, Lines, amount_of, parse_json, rows, start_of
+from augury.classical.formats.text import LabelFinder, Lines, amount_of, parse_json, rows
 from augury.classical.graph import BipartiteGraph, WideArray
 from augury.classical.network import FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError, visible
-from augury.files import LineError, named, open_input
+from augury.files import BYTE_ORDER_MARK, LineError, named, open_input
 
 COLUMNS = {
     "matching": ("left", "right"),
@@ -52,7 +52,10 @@ def read_answer(path: str | Path, graph: Graph) -> WideArray:
         return InputError(f"{key} entry {position}: {text}")
 
     with named(path), open_input(path) as file:
-        if start_of(file)[:1] in (b"{", b"["):
+        start = file.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
+        if not start:
+            raise InputError("the file is empty")
+        if start.startswith((b"{", b"[")):
             entries, fault = _json_entries(parse_json(file), key, entry_fault), entry_fault
         else:
             entries, fault = _csv_entries(file, key), LineError

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import reprlib
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from typing import IO, cast
 
 import numpy as np
@@ -22,7 +23,6 @@ from augury.classical.formats.labelled_matrix import look_at, read_labelled_matr
 from augury.classical.formats.text import (
     INTEGER,
     Lines,
-    Numbering,
     ReadOptions,
     amount_of,
     ascending,
@@ -67,7 +67,8 @@ HEADER_WORDS = CAPACITY_WORDS | frozenset(
 
 def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t;") -> Graph:
     """Read an edge list or a labelled matrix; see the module's docstring."""
-    if is_matrix(rows(Lines(file, "#%"), separators), options):
+    table = rows(Lines(file, "#%"), separators)
+    if is_matrix(next(table, list[str]()), table, options):
         return read_labelled_matrix(file, options, separators)
     lines = Lines(file, "#%")
     table = rows(lines, separators)
@@ -99,13 +100,12 @@ def is_cost(name: str) -> bool:
     return not COST_WORDS.isdisjoint(re.split(r"[\W_]+", name.casefold()))
 
 
-def is_matrix(table: Iterator[list[str]], options: ReadOptions) -> bool:
-    """Tell a labelled matrix from a list of edges.
+def is_matrix(first: list[str], table: Iterator[list[str]], options: ReadOptions) -> bool:
+    """Tell a labelled matrix from a list of edges, by its first row and the others.
 
     Raises:
         InputError: it could be either, with different answers.
     """
-    first = next(table, list[str]())
     if len(first) > 1 and not first[0]:
         return options.header is not False
     words = [word.casefold() for word in first]
@@ -206,8 +206,9 @@ class _Edges:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.tail, self.head, self.capacity = array("i"), array("i"), array("q")
-        self.left = Numbering()
-        self.right = self.left if columns.is_flow else Numbering()
+        # Nodes are numbered as they first appear.
+        self.left = defaultdict[Label, int](count().__next__)
+        self.right = self.left if columns.is_flow else defaultdict[Label, int](count().__next__)
         self._rows_skipped = self._labels_skipped = 0
 
     def read(self, table: Iterable[list[str]], lines: Lines) -> None:
@@ -251,7 +252,7 @@ class _Edges:
         """Drop the first row, whose labels appear in no other row."""
         self._rows_skipped, self._labels_skipped = 1, self._num_top_labels()
 
-    def labels(self, index: Numbering) -> list[Label]:
+    def labels(self, index: dict[Label, int]) -> list[Label]:
         """Return the labels of a side, as integers if all of them are written as integers."""
         labels = list(index)[self._labels_skipped :]
         index.clear()  # do not keep the texts beside the integers

@@ -36,15 +36,6 @@ LONGEST_LINE = 2**24
 """Most bytes of a line: without a limit, a file of zeros would be one line."""
 
 
-def start_of(file: IO[bytes]) -> bytes:
-    """Return the file's start, without byte order mark and white space; refuse an empty one."""
-    file.seek(0)
-    start = file.read(4096).removeprefix(BYTE_ORDER_MARK).lstrip()
-    if not start:
-        raise InputError("the file is empty")
-    return start
-
-
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
     """Return the remaining lines, after checking that each of them ends.
 
