@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,16 @@ def test_the_layout_names_every_module_of_the_core() -> None:
     for part in ("classical", "neural", "experiments"):
         for path in (ROOT / "src" / "augury" / part).glob("[!_]*.py"):
             assert f"    {path.name} " in layout, path
+
+
+def test_the_walk_through_the_code_is_as_short_as_it_says() -> None:
+    """If this fails, `python benchmarks/walk.py` says what docs/architecture.md should."""
+    walk = [sys.executable, ROOT / "benchmarks" / "walk.py"]
+    told = subprocess.run(walk, capture_output=True, text=True, check=True).stdout.splitlines()
+    files = [line.partition(".py: ")[0] for line in told if ".py: " in line]
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text[text.index("### The walk") : text.index("## Cells")]
+    assert re.findall(r"^\| `(\S+)\.py`", table, re.MULTILINE) == list(dict.fromkeys(files))
+    functions, number, returns = re.findall(r"\d+", told[-1])
+    sentence = f"{functions} functions in these {number} files, with {returns} returns"
+    assert sentence in " ".join(table.split())
