@@ -8,6 +8,7 @@ along arcs that can be used; with `exact`, what falls short of the truth is repl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,14 @@ from augury.algorithms.story import (
     told_step,
 )
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.batch import Batch, handed_out, ranges
+from augury.classical.batch import Batch, handed_out
 from augury.classical.certificate import Certificate
 from augury.classical.ford_fulkerson import (
     Settings,
     Subroutines,
-    Tree,
     Verdict,
     WeightArray,
+    breadth_first_search,
     draw_weights,
     sink_unreached,
     smallest_residual,
@@ -45,32 +46,6 @@ from augury.classical.simulate import DECISIONS, Run
 
 WRONG = "wrong search"
 """How a run ends whose executor missed a node or took a detour."""
-
-
-def steps_to(batch: Batch) -> WideArray:
-    """Return the steps from the source to each node, −1 where no path leads."""
-    order, start = batch.by_sender
-    steps = np.full(batch.num_nodes, -1)
-    frontier = batch.source
-    steps[frontier] = 0
-    while len(frontier):
-        arcs = order[ranges(start[frontier], start[frontier + 1])]
-        reached = batch.receiver[arcs[batch.capacity[arcs] > 0]]
-        nearer = steps[frontier[0]]
-        frontier = np.unique(reached[steps[reached] < 0]).astype(np.int64)
-        steps[frontier] = nearer + 1
-    return steps
-
-
-def breadth_first(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
-    """Each node takes the lightest arc from a node one step nearer, the lowest among equals."""
-    steps = steps_to(batch)
-    is_tree = (residual > 0) & (steps[batch.sender] >= 0)
-    arcs = np.flatnonzero(is_tree & (steps[batch.receiver] == steps[batch.sender] + 1))
-    arcs = arcs[np.lexsort((arcs, weights[arcs]))[::-1]]
-    arc = np.full(batch.num_nodes, -1, np.int32)
-    arc[batch.receiver[arcs]] = arcs  # where an index stands twice, the last counts: the best
-    return Tree(arc)
 
 
 def searched(batch: Batch, subroutines: Subroutines, weights: WeightArray) -> WideArray:
@@ -97,14 +72,13 @@ def run(graphs: Sequence[Any], subroutines: Subroutines, how: How) -> list[Answe
     """Run graphs side by side; an answer is (node, 2): steps and predecessor, −1 for none."""
     batch = Batch.of(graphs)
     weights = draw_weights(batch, [np.random.default_rng(how.seed) for _ in graphs])
-    found, truth = searched(batch, subroutines, weights), steps_to(batch)
-    is_whole = np.array_equal(found[:, 0], truth) or not how.exact
-    classical = found if is_whole else searched(batch, BREADTH_FIRST, weights)
+    found = searched(batch, subroutines, weights)
+    truth = searched(batch, BREADTH_FIRST, weights)
     answers: list[Answer] = []
     for start, end in zip(batch.node_start[:-1], batch.node_start[1:], strict=True):
-        is_right = np.array_equal(found[start:end, 0], truth[start:end])
+        is_right = np.array_equal(found[start:end, 0], truth[start:end, 0])
         is_own = is_right and subroutines is not BREADTH_FIRST
-        answer = (found if is_right else classical)[start:end].copy()
+        answer = (found if is_right or not how.exact else truth)[start:end].copy()
         rounds = int(is_own), int(not is_own and (is_right or how.exact))
         answers.append(Answer(answer, *rounds, "done" if is_right else WRONG))
     if how.progress is not None:
@@ -122,7 +96,8 @@ def judge(
 ) -> list[Run]:
     """Run networks once; count the nodes whose steps are wrong, and those wrongly (un)reached."""
     batch = Batch.of(networks)
-    steps, truth = searched(batch, subroutines, draw_weights(batch, rngs))[:, 0], steps_to(batch)
+    weights = draw_weights(batch, rngs)
+    steps, truth = (searched(batch, who, weights)[:, 0] for who in (subroutines, BREADTH_FIRST))
     runs: list[Run] = []
     for start, end in zip(batch.node_start[:-1], batch.node_start[1:], strict=True):
         own, true = steps[start:end], truth[start:end]
@@ -156,9 +131,8 @@ def story(graph: Any, actor: Actor, telling: Telling) -> Told:
     weights = draw_weights(batch, [np.random.default_rng(telling.seed)])
     subroutines = actor.observed(recorder, (True, True, True))
     [answer] = run([graph], subroutines, How(telling.exact, telling.seed))
-    truth = steps_to(batch)
     if actor.kind == "classical":
-        arc = breadth_first(batch, batch.capacity, weights).arc
+        arc, truth = subroutines.search(batch, batch.capacity, weights).arc, answer.found[:, 0]
         levels = [(truth >= 0) & (truth <= k) for k in range(int(truth.max()) + 1)]
         told = [(level.astype(np.int64), np.where(level, arc, -1)) for level in levels]
         steps = list(certain(batch, told, recorder))
@@ -182,7 +156,10 @@ def story(graph: Any, actor: Actor, telling: Telling) -> Told:
     return Told({"state": "reached", "infinity": None}, [round_], answer)
 
 
-BREADTH_FIRST = Subroutines(breadth_first, smallest_residual, subtract, sink_unreached)
+BREADTH_FIRST: Subroutines[None] = Subroutines(
+    partial(breadth_first_search, stops_at_sink=False), smallest_residual, subtract, sink_unreached
+)
+"""The truth; only the search is ever asked."""
 
 REACHABILITY = Algorithm(
     name="reachability",

@@ -399,7 +399,9 @@ def bellman_ford_search(
     return Tree(arc)
 
 
-def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[None]:
+def breadth_first_search(
+    batch: Batch, residual: WideArray, weights: WeightArray, /, *, stops_at_sink: bool = True
+) -> Tree[None]:
     """Search breadth-first; a node takes the arc of least weight that reaches it.
 
     A graph's search stops at the level of its sink, so all paths of the tree to the sink are
@@ -421,7 +423,7 @@ def breadth_first_search(batch: Batch, residual: WideArray, weights: WeightArray
         frontier = receiver[chosen].astype(np.int64)
         arc[frontier] = arcs[chosen]
         seen[frontier] = True
-        if seen[batch.sink].any():
+        if stops_at_sink and seen[batch.sink].any():
             frontier = frontier[~seen[batch.sink[batch.node_graph[frontier]]]]
     return Tree(arc)
 
