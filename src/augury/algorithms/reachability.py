@@ -13,32 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from augury.algorithms import story as stories
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.cells import FLOOD, NEAREST
-from augury.algorithms.story import (
-    Actor,
-    Recorder,
-    Telling,
-    Told,
-    certain,
-    latched,
-    start_of,
-    told_step,
-)
+from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.batch import Batch, handed_out
-from augury.classical.certificate import Certificate
-from augury.classical.ford_fulkerson import (
-    Settings,
-    Subroutines,
-    Verdict,
-    WeightArray,
-    breadth_first_search,
-    draw_weights,
-    sink_unreached,
-    smallest_residual,
-    subtract,
-)
 from augury.classical.graph import WideArray
 from augury.classical.levels import certify_levels
 from augury.classical.network import FlowNetwork
@@ -48,17 +28,19 @@ WRONG = "wrong search"
 """How a run ends whose executor missed a node or took a detour."""
 
 
-def searched(batch: Batch, subroutines: Subroutines, weights: WeightArray) -> WideArray:
+def searched(
+    batch: Batch, subroutines: classical.Subroutines, weights: classical.WeightArray
+) -> WideArray:
     """Let the executor search; (node, 2): steps and predecessor, −1 where its pointers fail."""
-    own, drawn = batch.handed_out(), handed_out(weights)
-    arc = np.array(subroutines.search(own, handed_out(batch.capacity), drawn).arc, np.int64)
+    own, shown = batch.handed_out(), (handed_out(batch.capacity), handed_out(weights))
+    arc = classical.pointers_of(batch, subroutines.search(own, *shown))
     nodes = np.arange(batch.num_nodes)
     arc[batch.source] = -1
-    is_arc = (arc >= 0) & (arc < batch.num_arcs)
-    arc = np.where(is_arc, arc, 0)
-    if batch.num_arcs:
-        is_arc &= (batch.receiver[arc] == nodes) & (batch.capacity[arc] > 0)
-    came = np.where(is_arc, batch.sender[arc] if batch.num_arcs else 0, nodes).astype(np.int64)
+    led = np.flatnonzero(arc >= 0)
+    led = led[batch.capacity[arc[led]] > 0]
+    came = nodes.copy()
+    came[led] = batch.sender[arc[led]]
+    is_arc = came != nodes
     # Pointer jumping: after k rounds every node points 2^k steps back; a circle never gets there.
     above, steps = came, is_arc.astype(np.int64)
     for _ in range(batch.num_nodes.bit_length()):
@@ -68,10 +50,10 @@ def searched(batch: Batch, subroutines: Subroutines, weights: WeightArray) -> Wi
     return np.stack([np.where(is_reached, steps, -1), came], axis=1)
 
 
-def run(graphs: Sequence[Any], subroutines: Subroutines, how: How) -> list[Answer]:
+def run(graphs: Sequence[Any], subroutines: classical.Subroutines, how: How) -> list[Answer]:
     """Run graphs side by side; an answer is (node, 2): steps and predecessor, −1 for none."""
     batch = Batch.of(graphs)
-    weights = draw_weights(batch, [np.random.default_rng(how.seed) for _ in graphs])
+    weights = classical.draw_weights(batch, [np.random.default_rng(how.seed) for _ in graphs])
     found = searched(batch, subroutines, weights)
     truth = searched(batch, BREADTH_FIRST, weights)
     answers: list[Answer] = []
@@ -88,15 +70,13 @@ def run(graphs: Sequence[Any], subroutines: Subroutines, how: How) -> list[Answe
 
 def judge(
     networks: Sequence[FlowNetwork],
-    subroutines: Subroutines,
+    subroutines: classical.Subroutines,
     rngs: Sequence[np.random.Generator],
-    settings: Settings | None = None,
-    maxima: Sequence[int] | None = None,
-    /,
+    *_: Any,
 ) -> list[Run]:
     """Run networks once; count the nodes whose steps are wrong, and those wrongly (un)reached."""
     batch = Batch.of(networks)
-    weights = draw_weights(batch, rngs)
+    weights = classical.draw_weights(batch, rngs)
     steps, truth = (searched(batch, who, weights)[:, 0] for who in (subroutines, BREADTH_FIRST))
     runs: list[Run] = []
     for start, end in zip(batch.node_start[:-1], batch.node_start[1:], strict=True):
@@ -106,13 +86,8 @@ def judge(
         wrong = {"search": asked["search"] - right, "reach": int(((own < 0) != (true < 0)).sum())}
         none = dict.fromkeys(DECISIONS, 0)
         counts = {"asked": none | asked, "wrong": none | wrong}
-        runs.append(Run(right, asked["search"], Verdict.DONE, 1, **counts))
+        runs.append(Run(right, asked["search"], classical.Verdict.DONE, 1, **counts))
     return runs
-
-
-def certify(graphs: Sequence[Any], found: Sequence[WideArray]) -> list[Certificate]:
-    """Prove each answer."""
-    return [certify_levels(graph, own) for graph, own in zip(graphs, found, strict=True)]
 
 
 def labelled(graph: Any, found: WideArray) -> tuple[str, list[tuple[Any, ...]]]:
@@ -125,26 +100,26 @@ def labelled(graph: Any, found: WideArray) -> tuple[str, list[tuple[Any, ...]]]:
     ]
 
 
-def story(graph: Any, actor: Actor, telling: Telling) -> Told:
+def story(graph: Any, actor: stories.Actor, telling: stories.Telling) -> stories.Told:
     """Run an actor and tell every step of its search."""
-    batch, recorder = Batch.of([graph]), Recorder(graph, telling.max_steps)
-    weights = draw_weights(batch, [np.random.default_rng(telling.seed)])
+    batch, recorder = Batch.of([graph]), stories.Recorder(graph, telling.max_steps)
+    weights = classical.draw_weights(batch, [np.random.default_rng(telling.seed)])
     subroutines = actor.observed(recorder, (True, True, True))
     [answer] = run([graph], subroutines, How(telling.exact, telling.seed))
     if actor.kind == "classical":
         arc, truth = subroutines.search(batch, batch.capacity, weights).arc, answer.found[:, 0]
         levels = [(truth >= 0) & (truth <= k) for k in range(int(truth.max()) + 1)]
         told = [(level.astype(np.int64), np.where(level, arc, -1)) for level in levels]
-        steps = list(certain(batch, told, recorder))
+        steps = list(stories.certain(batch, told, recorder))
     else:
-        steps = [start_of(batch, 1, 0), *latched(batch, recorder.searches)]
+        steps = [stories.start_of(batch, 1, 0), *stories.latched(batch, recorder.searches)]
     round_ = {
         "number": 0,
         "by": actor.name,
         "state": "reached",
         "weights": weights.tolist(),
         "residual": batch.capacity.tolist(),
-        "steps": [told_step(step, batch, None) for step in steps],
+        "steps": [stories.told_step(step, batch, None) for step in steps],
         "reach": None,
         "says_done": True,
         "truth": {"reachable": answer.ending == WRONG},
@@ -153,11 +128,11 @@ def story(graph: Any, actor: Actor, telling: Telling) -> Told:
         "value": int((answer.found[:, 0] >= 0).sum()),
         "verdict": answer.ending,
     }
-    return Told({"state": "reached", "infinity": None}, [round_], answer)
+    return stories.Told({"state": "reached", "infinity": None}, [round_], answer)
 
 
-BREADTH_FIRST: Subroutines[None] = Subroutines(
-    partial(breadth_first_search, stops_at_sink=False), smallest_residual, subtract, sink_unreached
+BREADTH_FIRST = classical.BREADTH_FIRST._replace(
+    search=partial(classical.breadth_first_search, stops_at_sink=False)
 )
 """The truth; only the search is ever asked."""
 
@@ -170,7 +145,7 @@ REACHABILITY = Algorithm(
     classical={"classical": BREADTH_FIRST},
     run=run,
     judge=judge,
-    certify=certify,
+    certify=lambda graphs, found: list(map(certify_levels, graphs, found)),
     labelled=labelled,
     story=story,
     theorem=(

@@ -189,7 +189,7 @@ def ford_fulkerson(
         shown, drawn = handed_out(residual), handed_out(weights)
         tree = subroutines.search(own, shown, drawn)
         is_done = subroutines.is_done(own, shown, drawn, tree)
-        pointers = _pointers(batch, tree)
+        pointers = pointers_of(batch, tree)
         entries = _entries(batch, residual, pointers, settings.many_paths)
         tried = follow(batch, pointers, entries[~is_done[batch.node_graph[batch.sender[entries]]]])
         if settings.many_paths:
@@ -264,7 +264,7 @@ def _applied(residual: WideArray, paths: Paths, bottleneck: WideArray) -> WideAr
     return after
 
 
-def _pointers(batch: Batch, tree: Tree[object]) -> IntArray:
+def pointers_of(batch: Batch, tree: Tree[object]) -> IntArray:
     """Return the tree's arcs, with −1 for any that does not lead to its own node."""
     arcs = np.flatnonzero((tree.arc >= 0) & (tree.arc < batch.num_arcs))
     arcs = arcs[batch.receiver[tree.arc[arcs]] == arcs]

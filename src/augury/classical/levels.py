@@ -38,7 +38,7 @@ class Closed:
         return f"no arc leaves the {self.num_nodes:,} {noun} reached, and no path is shorter"
 
 
-def certify_levels(network: FlowNetwork, found: WideArray) -> Certificate:
+def certify_levels(network: Any, found: WideArray) -> Certificate:
     """Check (node, 2): the steps to each node, −1 if it is unreached, and its predecessor or −1.
 
     An answer is legal if its paths exist and are shortest among the nodes that it reaches, and
