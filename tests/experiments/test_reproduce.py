@@ -26,7 +26,6 @@ from augury.experiments.records import Part, read_records
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
 from command import Augury, runner
-from older import old_lines
 from tiny import tiny_config
 
 TINY = [
@@ -180,21 +179,6 @@ def test_evaluate_reads_the_published_records(
     done = runner(monkeypatch, capfd, "evaluate")("--from", str(path))
     assert (done.code, done.err) == (0, "")
     assert re.search(r"^discrete, test seed 0 +8x +1/4 +bfs +100\.00 ± 0\.00 ", done.out, re.M)
-
-
-def test_a_folder_with_records_in_the_older_format_is_gone_on_with(
-    whole: Path, augury: Augury
-) -> None:
-    folder = Path("older")
-    shutil.copytree(whole, folder)
-    parts = read_records(whole / "records.jsonl").parts
-    one = [item for item in parts.items() if item[0].extent == next(iter(parts)).extent]
-    (folder / "records.jsonl").write_text("".join(old_lines(*one)))
-    (folder / "report.md").unlink()
-    assert augury(*ASKED, *TINY, "--out", str(folder)).code == 0
-    assert (folder / "report.md").read_bytes() == (whole / "report.md").read_bytes()
-    again = read_records(folder / "records.jsonl")
-    assert again.is_current and set(parts) < set(again.parts)
 
 
 def test_processes_side_by_side_give_the_same_report_though_one_is_killed(

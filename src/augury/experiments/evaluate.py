@@ -174,28 +174,23 @@ def evaluate_all(
         file = None if out is None else RecordsFile(out)
         known = file.parts if file else {}
         _refuse_others(out, known, models, extent)
-        done = {_key(part): runs for part, runs in known.items()}
+        done = dict(known)
         work = {
             Part(model.name, model.seed, model.epoch, condition, extent): model
             for model in models
             for condition in conditions
         }
-        missing = [part for part in work if _key(part) not in done]
+        missing = [part for part in work if part not in done]
         total, spent = sum(part.cost for part in missing), 0.0
         for part in missing:
             model = work[part]
             progress(spent / total, f"{model.name}, seed {model.seed}, {part.condition.scale}x")
-            done[_key(part)] = runs = evaluate(model, part.condition, extent)
+            done[part] = runs = evaluate(model, part.condition, extent)
             if file is not None:
                 file.add(part, runs)
             spent += part.cost
         progress(1.0, "")
-        return {part: done[_key(part)] for part in work}
-
-
-def _key(part: Part) -> Part:
-    """Return a part without its epoch, which older files do not record."""
-    return replace(part, epoch=NO_EPOCH)
+        return {part: done[part] for part in work}
 
 
 def _refuse_others(
