@@ -32,7 +32,7 @@ def reach_batch() -> ReachBatch:
 class Oracle:
     """A stand-in for a network that reads the targets and is as sure of them as it is told."""
 
-    bits, hidden = 8, 1
+    bits, hidden, processor = 8, 1, None
 
     def __init__(self, batch: Any, confidence: float) -> None:
         self.batch, self.confidence, self.step = batch, confidence, -1

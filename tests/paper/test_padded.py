@@ -11,7 +11,7 @@ from augury.classical.trace import record
 from augury.config import DataConfig
 from augury.neural.batch import Samples
 from augury.neural.layers import stack
-from augury.paper import unroll
+from augury.paper import fast
 from augury.paper.losses import Tally
 from augury.paper.networks import PaperNetwork
 from augury.paper.padded import Padding, Shape, padded_reach, padded_search, with_rows
@@ -63,7 +63,7 @@ def test_a_filled_batch_has_the_losses_and_gradients_of_the_batch(
 ) -> None:
     network = neural(name, hidden=16)
     if not is_compiled:
-        monkeypatch.setattr(unroll, "is_compiled", lambda network, wiring: False)
+        monkeypatch.setattr(fast, "is_available", lambda network, device: False)
     for first, count, extra in ((0, 9, 0), (3, 9, 3), (6, 4, 1), (0, 1, 2)):
         chosen = list(range(first, first + count))
         check_same(learnt(network, chosen, None), learnt(network, chosen, extra))
