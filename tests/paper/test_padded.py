@@ -11,10 +11,11 @@ from augury.classical.trace import record
 from augury.config import DataConfig
 from augury.neural.batch import Samples
 from augury.neural.layers import stack
+from augury.neural.wiring import with_tensors
 from augury.paper import fast
 from augury.paper.losses import Tally
 from augury.paper.networks import PaperNetwork
-from augury.paper.padded import Padding, Shape, padded_reach, padded_search, with_rows
+from augury.paper.padded import PaddedBatch, Padding, Shape, padded_reach, padded_search, with_rows
 from augury.training.samples import learn
 from tiny import UNEQUAL, bipartite, neural
 
@@ -114,5 +115,12 @@ def test_a_batch_is_the_same_after_a_journey_through_one_array() -> None:
     batch = padding.batch([0, 3, 5, 1], [0, 1], np.random.default_rng(0))
     again = batch.unpacked(batch.packed())
     assert again.extra is not None
-    for one, other in zip(batch._tensors(), again._tensors(), strict=True):
+    for one, other in zip(tensors_in(batch), tensors_in(again), strict=True):
         assert one.dtype == other.dtype and torch.equal(one, other)
+
+
+def tensors_in(batch: PaddedBatch) -> list[Tensor]:
+    found: list[Tensor] = []
+    with_tensors(batch, lambda tensor: found.append(tensor) or tensor)
+    assert len(found) > 60
+    return found

@@ -9,9 +9,9 @@ the graphs that still run are a prefix of the batch (see `Wiring.first`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, TracedRound, record
 from augury.config import DataConfig
-from augury.neural.wiring import Walks, Wiring
+from augury.neural.wiring import Walks, Wiring, with_tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +64,6 @@ class Rows:
             torch.from_numpy(last),
             torch.from_numpy(np.concatenate(goes_on)),
             tuple(wiring.offsets[counts, 1].tolist()),
-        )
-
-    def to(self, device: torch.device | str) -> Rows:
-        """Return the same on another device."""
-        if torch.device(device) == self.place.device:
-            return self
-        return replace(
-            self,
-            wiring=self.wiring.with_tables().to(device),
-            place=self.place.to(device),
-            last=self.last.to(device),
-            goes_on=self.goes_on.to(device),
         )
 
     def of_links(self, values: Tensor) -> Tensor:
@@ -262,16 +250,11 @@ AnyBatch = TypeVar("AnyBatch", SearchBatch, ReachBatch)
 
 
 def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
-    """Return the batch on another device."""
-
-    def move(value: Any) -> Any:
-        if isinstance(value, Tensor | Wiring | Rows):
-            return value.to(device)
-        return (
-            Walks(*(tensor.to(device) for tensor in value)) if isinstance(value, Walks) else value
-        )
-
-    return type(batch)(*(move(getattr(batch, field.name)) for field in fields(batch)))
+    """Return the batch on another device; tables are made here, where no GPU is waited for."""
+    if torch.device(device) == batch.wiring.sender.device:
+        return batch
+    rows = replace(batch.rows, wiring=batch.rows.wiring.with_tables())
+    return with_tensors(replace(batch, rows=rows), lambda tensor: tensor.to(device))
 
 
 def _links(network: FlowNetwork) -> NetworkLinks:

@@ -8,10 +8,10 @@ everything: a search drops its finished graphs by slicing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -78,9 +78,7 @@ class Wiring:
         """Return the same on another device."""
         if torch.device(device) == self.sender.device:
             return self
-        made = self.made and Tables(*(table.to(device) for table in self.made))
-        tensors = (tensor.to(device) for tensor in self.tensors())
-        return Wiring(*tensors, offsets=self.offsets, made=made)
+        return with_tensors(self, lambda tensor: tensor.to(device))
 
     def with_tables(self, width: int | None = None) -> Wiring:
         """Return the same with its tables, made here and now, where a GPU need not be waited for.
@@ -228,6 +226,19 @@ class Wiring:
         total = nodes.new_zeros(*nodes.shape[:-2], self.num_graphs, nodes.shape[-1])
         total = total.index_add(-2, self.node_graph, nodes)
         return total / self.node_start.diff().unsqueeze(-1)
+
+
+def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a tensor, tuple or dataclass with every tensor in it changed, always in one order."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple):
+        parts = [with_tensors(part, change) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if is_dataclass(value):
+        names = [field.name for field in fields(value)]
+        return type(value)(*(with_tensors(getattr(value, name), change) for name in names))
+    return value
 
 
 class Walks(NamedTuple):
