@@ -67,6 +67,7 @@ class Pool:
         Raises:
             OSError: a process cannot be started.
         """
+        self.slots = size
         self.children = [
             Child((perform, prepare, devices[k % len(devices)] if devices else None))
             for k in range(size)

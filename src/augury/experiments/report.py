@@ -26,7 +26,7 @@ from augury.experiments.paper import (
     papers_figure,
 )
 from augury.experiments.plan import EXAM_SEED, NETWORKS, Column, Plan, Row, Section, want_of
-from augury.experiments.records import CONDITION_FIELDS, Runs
+from augury.experiments.records import Runs
 from augury.experiments.run_folder import Results, write_whole
 from augury.experiments.summary import over_seeds
 
@@ -100,8 +100,7 @@ def papers_mean(figure: str) -> float:
 def entry(results: Results, row: Row, column: Column) -> Entry:
     """Collect an entry of a table."""
     want = want_of(row, column)
-    own = (getattr(want.condition, name) for name in CONDITION_FIELDS)
-    figure = papers_figure(results.config(row.network).name, *own)
+    figure = papers_figure(results.config(row.network).name, want.condition)
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
     return Entry(row, column, figure, by_seed, results.best(row.network, row.rule).seed)
 

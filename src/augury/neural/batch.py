@@ -137,6 +137,12 @@ class NetworkLinks:
     source: int
     sink: int
 
+    @classmethod
+    def of(cls, network: FlowNetwork) -> NetworkLinks:
+        """Take the links of a network."""
+        links = Batch.of([network]).links
+        return cls(*links, network.num_nodes, network.source, network.sink)
+
 
 class Samples:
     """All rounds of some traces, to be combined into batches."""
@@ -146,7 +152,7 @@ class Samples:
         self.samples = [
             _sample(links, traced)
             for trace in traces
-            for links in [_links(trace.network)]
+            for links in [NetworkLinks.of(trace.network)]
             for traced in trace.rounds
         ]
 
@@ -255,19 +261,6 @@ def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
         return batch
     rows = replace(batch.rows, wiring=batch.rows.wiring.with_tables())
     return with_tensors(replace(batch, rows=rows), lambda tensor: tensor.to(device))
-
-
-def _links(network: FlowNetwork) -> NetworkLinks:
-    wiring = Wiring.of(Batch.of([network]))
-    return NetworkLinks(
-        wiring.sender.numpy(),
-        wiring.receiver.numpy(),
-        wiring.start.numpy(),
-        wiring.arc.numpy(),
-        network.num_nodes,
-        network.source,
-        network.sink,
-    )
 
 
 def _sample(links: NetworkLinks, traced: TracedRound) -> Sample:

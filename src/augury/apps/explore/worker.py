@@ -52,10 +52,6 @@ STATUS = struct.Struct("<HI")
 INTERRUPT = getattr(signal, "SIGUSR1", None)
 """What the server stops a run with, where there are such signals."""
 
-SETTINGS = (
-    "exact", "seed", "many_paths", "termination", "neural_bottleneck", "neural_augmentation",
-)  # fmt: skip
-
 
 class TooLarge(InputError):
     """Input beyond a limit."""
@@ -80,11 +76,10 @@ def trace(body: bytes, limits: Limits) -> dict[str, Any]:
     from augury.watch import watch
 
     task = read(TraceRequest, body)
-    graph = graph_of(task["graph"], limits)
+    graph, model, other = graph_of(task.pop("graph"), limits), task.pop("model"), task.pop("other")
     refuse_large(graph, limits.trace_nodes, limits.trace_edges, " to trace")
-    models = [task["model"], *([task["other"]] if task["other"] else [])]
-    settings = {name: task[name] for name in SETTINGS}
-    return shown([watch(graph, model=model, **settings) for model in models])
+    models = [model, other] if other else [model]
+    return shown([watch(graph, model=model, **task) for model in models])
 
 
 def make(body: bytes, limits: Limits) -> dict[str, Any]:
