@@ -244,10 +244,8 @@ def _child(
 def received(read: Callable[[], bytes]) -> Iterator[bytes]:
     """Make this process a child: ignore Ctrl-C, and yield what the parent sends until it is gone.
 
-    Then the process exits, even in the middle of a task.
-
-    Args:
-        read: returns the next message; raises an error when the pipe has ended.
+    Then `read`, which returns the next message, raises an error, and the process exits, even in the
+    middle of a task.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     messages: SimpleQueue[bytes] = SimpleQueue()

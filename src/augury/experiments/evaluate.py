@@ -156,15 +156,8 @@ def evaluate_all(
 ) -> dict[Part, Runs]:
     """Run every model in every condition; with a file, only what is not yet in it.
 
-    Args:
-        models: networks of different names or seeds.
-        conditions: run in order for each model.
-        extent: graphs and runs of each.
-        out: the file that each part is appended to when it is done.
-        progress: is told the share of the work that is done, and what is next.
-
-    Returns:
-        The parts of these models and conditions, and nothing else that the file holds.
+    Each part is appended to the file when it is done, and what else the file holds is not returned.
+    `progress` is told the share of the work that is done, and what is next.
 
     Raises:
         InputError: the file is of another extent, knows other weights by the same name, or another

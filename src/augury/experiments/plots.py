@@ -189,10 +189,7 @@ def plot_scales(
 ) -> None:
     """Draw accuracy over size: a panel for each density, a line for each network.
 
-    Args:
-        lines: by density and by network: its label and its accuracy at each scale.
-        folder: where the files go.
-        name: of the files.
+    `lines` holds by density and by network its label and its accuracy at each scale.
     """
     size = 1.0 + 3.6 * len(lines), 3.9
     shape: dict[str, Any] = {"figsize": size, "sharey": True, "squeeze": False}

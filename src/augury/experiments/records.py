@@ -2,17 +2,16 @@
 
 A *part* is what one epoch of one network did under one condition: graphs × runs records. A file of
 records is JSON lines: a header, then a line for each part, written in one go. A line that a killed
-process left half written has no newline and is ignored; the next process that writes drops it. So
+process left half written has no newline and is ignored; the next that writes cuts it off. So
 no part is ever counted that is not complete, and one that occurs twice counts once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -109,14 +108,11 @@ class Runs:
         return float((self.maximum - self.value).mean())
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(NamedTuple):
     """What a file of records holds."""
 
     header: dict[str, Any]
     parts: dict[Part, Runs]
-    is_current: bool
-    """Whether lines can be appended to the file as it is."""
 
 
 def read_records(path: Path) -> Records:
@@ -127,7 +123,7 @@ def read_records(path: Path) -> Records:
     """
     with named(path), open_input(path) as file:
         text = file.read().decode(errors="replace")
-        *lines, torn = text.split("\n")
+        *lines, _ = text.split("\n")
         rows = [_row(line, number) for number, line in enumerate(lines, 1)]
         head = rows[0] if rows else {}
         if (head.get("kind"), head.get("format")) != (KIND, FORMAT):
@@ -138,7 +134,7 @@ def read_records(path: Path) -> Records:
                 parts.setdefault(*_read_part(row))
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise _no_record(number) from None
-    return Records(head, parts, not torn)
+    return Records(head, parts)
 
 
 def _no_record(number: int) -> InputError:
@@ -219,13 +215,13 @@ def line_of(part: Part, runs: Runs) -> str:
     return json.dumps(told, separators=(",", ":")) + "\n"
 
 
-def _header(old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the first line of a file; the version is that of the first records in it."""
+def _header() -> str:
+    """Return the first line of a file."""
     import augury
     from augury.provenance import commit
 
-    told = {"version": augury.__version__, "commit": commit()} | dict(old)
-    return {"kind": KIND, "format": FORMAT, "version": told["version"], "commit": told["commit"]}
+    told = {"kind": KIND, "format": FORMAT, "version": augury.__version__, "commit": commit()}
+    return json.dumps(told) + "\n"
 
 
 class RecordsFile:
@@ -238,26 +234,23 @@ class RecordsFile:
             InputError: it is another kind of file, or compressed.
         """
         self.path = path
-        self.header: dict[str, Any] = {}
-        self.parts: dict[Part, Runs] = {}
-        self.is_current = False
         if not path.exists():
-            self._rewrite()
-            return
-        found = read_records(path)
-        with named(path), path.open("rb") as file:
-            if file.read(len(GZIP_START)) == GZIP_START:
+            write_text(path, _header())
+        self.header, self.parts = read_records(path)
+        with named(path):
+            data = path.read_bytes()
+            if data.startswith(GZIP_START):
                 raise InputError("a compressed file cannot be continued; decompress it first")
-        self.header, self.parts, self.is_current = found.header, found.parts, found.is_current
+        self._end = data.rfind(b"\n") + 1
 
     def add(self, part: Part, runs: Runs) -> None:
         """Append a part, unless it is there."""
         if part in self.parts:
             return
-        if not self.is_current:
-            self._rewrite()
-        with named(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write(line_of(part, runs))
+        with named(self.path), self.path.open("r+b") as file:
+            file.truncate(self._end)
+            file.seek(self._end)
+            self._end += file.write(line_of(part, runs).encode())
         self.parts[part] = runs
 
     def put_in_order(self) -> None:
@@ -265,14 +258,13 @@ class RecordsFile:
         ordered = sorted(self.parts.items(), key=lambda item: item[0].place)
         self.parts.clear()
         self.parts.update(ordered)
-        self._rewrite()
+        lines = (line_of(part, runs) for part, runs in ordered)
+        write_whole(self.path, "".join([json.dumps(self.header) + "\n", *lines]))
+        self._end = self.path.stat().st_size
 
-    def _rewrite(self) -> None:
-        """Write the whole file, unless it already is what it should be."""
-        if not self.is_current:
-            self.header = _header(self.header)
-        lines = (line_of(part, runs) for part, runs in self.parts.items())
-        text = "".join([json.dumps(self.header) + "\n", *lines])
-        if not self.is_current or self.path.read_text(encoding="utf-8") != text:
-            write_text(self.path, text)
-        self.is_current = True
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, unless it already has that content."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)

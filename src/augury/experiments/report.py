@@ -26,8 +26,8 @@ from augury.experiments.paper import (
     papers_figure,
 )
 from augury.experiments.plan import EXAM_SEED, NETWORKS, Column, Plan, Row, Section, want_of
-from augury.experiments.records import Runs
-from augury.experiments.run_folder import Results, write_whole
+from augury.experiments.records import Runs, write_whole
+from augury.experiments.run_folder import Results
 from augury.experiments.summary import over_seeds
 
 WIDTH = 120
@@ -506,9 +506,7 @@ def _first(accuracy: Any) -> int | None:
 def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str:
     """Return the page that says on what machines and how long everything ran.
 
-    Args:
-        times: the lines of times.jsonl.
-        names: what to call a network, where not by the name of its folder.
+    `names` says what to call a network, where not by the name of its folder.
     """
     machines: dict[tuple[Any, ...], int] = {}
     sums: dict[tuple[bool, str, str, int], list[float]] = {}

@@ -244,16 +244,9 @@ def run_plan(
     options: Options,
     progress: Callable[[Status], None],
 ) -> bool:
-    """Do what a folder lacks of its plan, and write the report once nothing is missing.
+    """Do what a folder lacks of its plan, then write the report; returns whether all is done.
 
-    Args:
-        folder: where the results go.
-        workers: makes the workers, given the folder for their temporary files.
-        options: how it is run.
-        progress: is told how far it is.
-
-    Returns:
-        Whether all is done.
+    `workers` makes the workers, given the folder for their temporary files.
 
     Raises:
         InputError: a task cannot be done, or the folder does not fit the plan.

@@ -30,7 +30,7 @@ from augury.config import Config, to_dict
 from augury.errors import InputError
 from augury.experiments.plan import Plan, Rule, Want
 from augury.experiments.records import Part, RecordsFile, Runs
-from augury.files import atomic_file, locked, named, write_text
+from augury.files import atomic_file, locked, named
 
 SCRATCH = "scratch"
 """The folder of running tasks."""
@@ -338,10 +338,3 @@ def _difference(there: Config, wanted: Config) -> str:
             if theirs[part][name] != value:
                 return f"{part}.{name} is {theirs[part][name]}, not {value}"
     return f"the preset is {there.preset}, not {wanted.preset}"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file, unless it already has that content."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)

@@ -83,11 +83,9 @@ class Wiring:
     def with_tables(self, width: int | None = None) -> Wiring:
         """Return the same with its tables, made here and now, where a GPU need not be waited for.
 
-        Args:
-            width: of the tables, if they are to be wider than the largest degree.
+        They can be wider than the largest degree.
         """
-        made = self.tables if width is None else self._tables(width)
-        return replace(self, made=made)
+        return replace(self, made=self.tables if width is None else self._tables(width))
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the fields that are tensors, in order."""
