@@ -76,7 +76,7 @@ def row(what: str, fast: float, slow: float, authors: float | None) -> None:
 def measure_training(name: str, num_batches: int) -> None:
     """Train on some batches of an epoch and validate, both ways; scale up to a whole epoch."""
     config = preset(name)
-    data = training_data(config.data, (), 0)
+    data = training_data(config.data)
     epoch = Epoch(data, config, 0)
     module = Ensemble(config, [0], data)
     optimizer = module.configure_optimizers()

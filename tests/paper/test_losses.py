@@ -66,8 +66,8 @@ class Oracle:
         return self.confidence * (2 * to_bits(target, 8) - 1)
 
     def predecessor_scores(self, state: State, terms: object, wiring: Wiring) -> Tensor:
-        scores = torch.zeros(wiring.incoming.shape)
-        scores[wiring.incoming == wiring.num_links] = -torch.inf
+        scores = torch.zeros(wiring.tables.incoming.shape)
+        scores[wiring.tables.incoming == wiring.num_links] = -torch.inf
         column = self.of_rows(self.batch.column, state).clamp(min=0)
         return scores.scatter_add(1, column[:, None], torch.full((len(column), 1), self.confidence))
 

@@ -126,7 +126,7 @@ def test_senders_are_gathered_and_their_gradients_summed() -> None:
 def test_a_table_is_filled_up_and_the_filling_has_no_gradient() -> None:
     _, along = inputs()
     padded = pad_incoming(along.requires_grad_(), WIRING, -3.0)
-    assert (padded[WIRING.incoming == WIRING.num_links] == -3).all()
+    assert (padded[WIRING.tables.incoming == WIRING.num_links] == -3).all()
     padded.sum().backward()
     assert along.grad is not None and (along.grad == 1).all()
 

@@ -125,5 +125,5 @@ def test_repeated_wirings_have_the_tables_of_any_wiring() -> None:
     rows = Rows.of(wiring, [3, 3, 1]).wiring
     expected = Wiring(*rows.tensors(), offsets=rows.offsets)
     assert rows.num_graphs == 7
-    assert torch.equal(rows.incoming, expected.incoming)
+    assert torch.equal(rows.tables.incoming, expected.tables.incoming)
     assert torch.equal(rows.sender[rows.start[:-1]], expected.sender[expected.start[:-1]])

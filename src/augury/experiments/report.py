@@ -7,6 +7,7 @@ is made of blocks, each a paragraph, list, table or command, with an empty line 
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,26 +76,22 @@ class Entry:
         )
 
     @property
-    def difference(self) -> float | None:
-        """Ours less the paper's, in points; none where the paper has no figure."""
-        if self.paper == "–":
-            return None
-        return 100 * self.best.accuracy - papers_mean(self.paper)
+    def papers_mean(self) -> float | None:
+        """The paper's figure for the same network, such as the 95.6 of "95.6 ± 2.65"."""
+        is_same = self.paper != "–" and self.row.network != "discrete"
+        return float(self.paper.partition(" ")[0]) if is_same else None
 
-    @property
-    def noise(self) -> float:
-        """How far two sets of test graphs differ by chance, at 95 %, in points.
+    def difference(self, papers_mean: float) -> float:
+        """Return ours less the paper's, in points; 0 within what is noise at 95 %.
 
-        Runs on one graph are alike, so a graph counts as one trial however often it is run.
+        Noise is how far two sets of test graphs differ by chance. Runs on one graph are alike, so a
+        graph counts as one trial however often it is run.
         """
-        share = (self.best.accuracy + papers_mean(self.paper) / 100) / 2
+        share = (self.best.accuracy + papers_mean / 100) / 2
         trials = 1 / GRAPHS + 1 / self.column.extent.graphs
-        return 196 * float(np.sqrt(share * (1 - share) * trials))
-
-
-def papers_mean(figure: str) -> float:
-    """Return the mean of a figure such as "95.6 ± 2.65"."""
-    return float(figure.partition(" ")[0])
+        noise = 196 * float(np.sqrt(share * (1 - share) * trials))
+        found = 100 * self.best.accuracy - papers_mean
+        return found if abs(found) > noise else 0.0
 
 
 def entry(results: Results, row: Row, column: Column) -> Entry:
@@ -175,37 +172,24 @@ class Report:
             networks += " " + _told("variants", changes=", ".join(changed))
         return _told("start", networks=networks, command=self.plan.command())
 
-    def _compared(self) -> list[tuple[Section, Entry]]:
-        """Return the entries for which the paper has a figure of the same network."""
-        return [
-            (section, entry)
-            for section in self.plan.sections
-            if section.name.startswith("table")
-            for row in self.entries[section.name]
-            for entry in row
-            if entry.paper != "–" and entry.row.network != "discrete"
-        ]
-
     def _summary(self) -> list[str]:
-        compared: dict[tuple[Row, int, str], tuple[Section, Entry]] = {}
-        for section, entry in self._compared():
-            key = (entry.row, entry.column.scale, entry.column.p)
-            compared.setdefault(key, (section, entry))
+        compared: dict[tuple[Row, int, str], tuple[str, float]] = {}
+        for section in self.plan.sections:
+            for entry in itertools.chain(*self.entries.get(section.name, [])):
+                key = (entry.row, entry.column.scale, entry.column.p)
+                is_table = section.name.startswith("table")
+                if is_table and entry.papers_mean is not None and key not in compared:
+                    text = (
+                        f"- {section.title.partition(':')[0]}, {self._row_label(entry.row)} at "
+                        f"{entry.column.label}, p = {entry.column.p}: paper {entry.paper}, "
+                        f"ours {entry.ours}"
+                    )
+                    compared[key] = text, entry.difference(entry.papers_mean)
         if not compared:
             return []
-        below, above, same = [], [], 0
-        for section, entry in compared.values():
-            difference = entry.difference
-            assert difference is not None
-            if abs(difference) <= entry.noise:
-                same += 1
-                continue
-            name = section.title.partition(":")[0]
-            text = (
-                f"- {name}, {self._row_label(entry.row)} at {entry.column.label}, "
-                f"p = {entry.column.p}: paper {entry.paper}, ours {entry.ours}"
-            )
-            (below if difference < 0 else above).append(text)
+        below = [text for text, difference in compared.values() if difference < 0]
+        above = [text for text, difference in compared.values() if difference > 0]
+        same = len(compared) - len(below) - len(above)
         numbers = {"compared": len(compared), "same": same}
         numbers |= {"below": len(below), "above": len(above)}
         blocks = [_told("differences", **numbers)]
@@ -367,28 +351,21 @@ class Report:
             for entry in row:
                 accuracy = np.array([runs.accuracy for runs in entry.by_seed.values()])
                 best = list(entry.by_seed).index(entry.best_seed)
-                is_paper = entry.paper != "–" and entry.row.network != "discrete"
-                paper = papers_mean(entry.paper) if is_paper else None
-                label = self._label(entry.row.network)
-                spread = plots.Spread(entry.row.network, label, accuracy, best, paper)
+                network, label = entry.row.network, self._label(entry.row.network)
+                spread = plots.Spread(network, label, accuracy, best, entry.papers_mean)
                 spreads.setdefault(entry.column.scale, []).append(spread)
         plots.plot_seeds(spreads, self.folder / PLOTS, "seeds")
         return [_told("seeds"), self._image("seeds", "Accuracy of every seed")]
 
     def _sizes(self) -> list[str]:
-        lines: dict[str, dict[str, tuple[str, dict[int, float]]]] = {}
-        shown = [*self._at_table_sizes()]
-        if not {"large", "sparse"} & set(self.entries):
+        beyond = [row for name in ("large", "sparse") for row in self.entries.get(name, [])]
+        if not beyond:
             return []
-        shown += [row for name in ("large", "sparse") for row in self.entries.get(name, [])]
-        wanted = {row[0].row.network for name in ("large", "sparse")
-                  for row in self.entries.get(name, [])}  # fmt: skip
-        for row in shown:
-            network = row[0].row.network
-            if network not in wanted:
-                continue
-            label = self._label(network)
-            for entry in row:
+        networks = {row[0].row.network for row in beyond}
+        lines: dict[str, dict[str, tuple[str, dict[int, float]]]] = {}
+        for entry in itertools.chain(*self._at_table_sizes(), *beyond):
+            network, label = entry.row.network, self._label(entry.row.network)
+            if network in networks:
                 _, points = lines.setdefault(entry.column.p, {}).setdefault(network, (label, {}))
                 points[entry.column.scale] = entry.best.accuracy
         plots.plot_scales(lines, self.folder / PLOTS, "sizes")

@@ -201,20 +201,16 @@ class Samples:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a network is trained on, and the graphs by which an epoch is chosen."""
+    """What a network is trained on, and validated on step by step."""
 
     train: Samples
     extra: Samples | None
     """Partly matched states, for reachability alone."""
     validation: Samples
-    execution: dict[int, list[FlowNetwork]]
-    """Validation graphs for whole executions, by scale."""
 
 
 @cache
-def training_data(
-    config: DataConfig, execution_scales: tuple[int, ...], execution_graphs: int, bits: int = 8
-) -> TrainingData:
+def training_data(config: DataConfig, bits: int = 8) -> TrainingData:
     """Make all data from the seed; training, validation and execution have separate graphs."""
     rngs = _streams(config)
 
@@ -228,14 +224,13 @@ def training_data(
         train=traced(rngs[0], train),
         extra=traced(rngs[1], states) if states else None,
         validation=traced(rngs[2], validation),
-        execution=execution_data(config, execution_scales, execution_graphs),
     )
 
 
 def execution_data(
     config: DataConfig, scales: tuple[int, ...], count: int
 ) -> dict[int, list[FlowNetwork]]:
-    """Make only the validation graphs that are executed."""
+    """Make the validation graphs for whole executions, by scale: they choose an epoch."""
     rng = _streams(config)[3]
     return {scale: _graphs(config, rng, count, scale) for scale in scales}
 

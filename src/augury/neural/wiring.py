@@ -101,7 +101,7 @@ class Wiring:
         parts = (tensor[:end] for tensor, end in zip(self.tensors(), ends, strict=True))
         # The padding is the number of links, which is smaller now.
         incoming, outgoing = (table[:nodes].clamp(max=links) for table in self.tables[:2])
-        made = Tables(incoming, outgoing, self.slot[:links], self.degree[:nodes])
+        made = Tables(incoming, outgoing, self.tables.slot[:links], self.degree[:nodes])
         return Wiring(*parts, offsets=self.offsets[: num_graphs + 1], made=made)
 
     def repeated(self, counts: Sequence[int]) -> Wiring:
@@ -184,21 +184,6 @@ class Wiring:
         padding = torch.full_like(place, len(links))
         inside = links[place] if len(links) else padding
         return torch.where(column < self._degree[:, None], inside, padding)
-
-    @property
-    def incoming(self) -> Tensor:
-        """See `Tables`."""
-        return self.tables.incoming
-
-    @property
-    def outgoing(self) -> Tensor:
-        """See `Tables`."""
-        return self.tables.outgoing
-
-    @property
-    def slot(self) -> Tensor:
-        """See `Tables`."""
-        return self.tables.slot
 
     @property
     def degree(self) -> Tensor:

@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.classical.graph import WideArray
 from augury.neural.wiring import Wiring
-from augury.paper.networks import PaperNetwork, State
+from augury.paper.networks import LinkTerms, PaperNetwork, State
 from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor
 
 
@@ -146,6 +147,16 @@ def compiled_best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring
     arrays = sent.numpy()[:, 0], along.numpy()[:, 0], row.numpy()
     choose_best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
     return best
+
+
+def distinct_terms(
+    network: PaperNetwork, weights: WideArray, capacities: WideArray, device: torch.device | str
+) -> tuple[LinkTerms, Tensor]:
+    """Encode each distinct pair of weight and capacity once; return the row of each pair given."""
+    pair, row = distinct(capacities * (MAX_WEIGHT + 1) + weights)
+    capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
+    table = network.search_terms(weight.to(device), capacity.to(device))
+    return table, torch.from_numpy(row).to(device)
 
 
 def distinct(values: WideArray) -> tuple[WideArray, WideArray]:

@@ -209,9 +209,9 @@ def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
         shifted(wiring.source, nodes),
         np.zeros((1, 2), np.int64),  # unused: rows have no prefixes
         Tables(
-            table(wiring.incoming),
-            table(wiring.outgoing),
-            shifted(wiring.slot, nodes * wiring.incoming.shape[1]),
+            table(wiring.tables.incoming),
+            table(wiring.tables.outgoing),
+            shifted(wiring.tables.slot, nodes * wiring.tables.incoming.shape[1]),
             shifted(wiring.degree, 0),
         ),
     )

@@ -110,7 +110,7 @@ class _GatherSenders(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return _rows(grads[0], ctx.wiring.outgoing, 0.0).sum(-2), None
+        return _rows(grads[0], ctx.wiring.tables.outgoing, 0.0).sum(-2), None
 
 
 class _GatherNodes(torch.autograd.Function):
@@ -133,11 +133,11 @@ class _PadIncoming(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, links: Tensor, wiring: Wiring, fill: float) -> Tensor:
         ctx.wiring = wiring
-        return _rows(links, wiring.incoming, fill)
+        return _rows(links, wiring.tables.incoming, fill)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return grads[0].flatten(-3, -2).index_select(-2, ctx.wiring.slot), None, None
+        return grads[0].flatten(-3, -2).index_select(-2, ctx.wiring.tables.slot), None, None
 
 
 def _rows(links: Tensor, table: Tensor, fill: float) -> Tensor:

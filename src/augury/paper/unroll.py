@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.wiring import Wiring
 from augury.paper import fast, recurrence
@@ -33,11 +32,8 @@ def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Ten
     distance = torch.full((wiring.num_nodes,), 2**network.bits - 1, device=wiring.sender.device)
     distance = distance.index_fill(0, wiring.source, 0)
     if fast.is_available(network, wiring.sender.device):
-        # Each different pair of weight and capacity is encoded once.
-        width = MAX_WEIGHT + 1
-        pair, kind = fast.distinct((batch.capacities * width + batch.weights).numpy())
-        capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, width))
-        table, row = network.search_terms(weight, capacity), torch.from_numpy(kind)
+        pairs = batch.weights.numpy(), batch.capacities.numpy()
+        table, row = fast.distinct_terms(network, *pairs, "cpu")
         links = Links(table.prepared, row, wiring, batch.running)
         state = _compiled(fast.search_recipe(network), distance, links)
         return state, links._replace(prepared=table.score)
