@@ -122,7 +122,11 @@ def predecessor_losses(
         own, sent = network.predecessor_parts(state)
         return _Choice.apply(own[:, 0], sent[:, 0], along.prepared[:, 0], along, target)
     terms = LinkTerms(along, rows.of_links(along))
-    scores = network.predecessor_scores(state, terms, rows.wiring)
+    return class_losses(network.predecessor_scores(state, terms, rows.wiring), target)
+
+
+def class_losses(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """(…, row, class), (row,) → (…, row): the losses of choosing the targets, and the choices."""
     chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
     return -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1), scores.argmax(-1)
 
