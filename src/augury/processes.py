@@ -42,7 +42,7 @@ class Died(WorkerError):
 
 
 class Pool:
-    """Child processes that perform tasks; close it, or use it as a context manager.
+    """Child processes that perform tasks; close it in the end, as by `contextlib.closing`.
 
     A child that dies or runs out of memory is replaced, and its task is run again. A thread here
     waits for each task that runs, so submitting never blocks and no child waits for the next.
@@ -83,12 +83,6 @@ class Pool:
         except OSError:
             self.close()
             raise
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def submit(self, task: Any) -> Future[Any]:
         """Queue a task; one that cannot be done raises a `WorkerError`, or `Died`."""

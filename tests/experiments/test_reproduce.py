@@ -337,12 +337,12 @@ def test_the_clock_goes_by_what_similar_tasks_took() -> None:
 def test_a_training_in_slices_ends_as_one_in_one_piece() -> None:
     """Slices of one epoch each; every slice knows nothing but the file that the last one left."""
     config = tiny_config("paper-mpnn")
-    once = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 1e9), Path("nowhere"))
+    once = tasks.perform(tasks.Training(1, config, "cpu", 1e9), Path("nowhere"))
     assert isinstance(once.made, dict)
     assert sum(name.startswith("epoch-") for name in once.made) == 3
     state = None
     for epoch in range(3):
-        piece = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 0.0, state))
+        piece = tasks.perform(tasks.Training(1, config, "cpu", 0.0, state))
         assert isinstance(piece.made, dict)
         assert sum(name.startswith("epoch-") for name in piece.made) == 1
         name = f"epoch-{epoch:03d}.safetensors"

@@ -198,7 +198,7 @@ class Driver:
         resume = seed.folder / "resume.safetensors"
         state = resume.read_bytes() if resume.exists() else None
         seconds = min(SLICE_SECONDS, self.seconds_left)
-        return Training(seed.network, seed.seed, seed.config, device, seconds, state)
+        return Training(seed.seed, seed.config, device, seconds, state)
 
     def _keep(self, key: Any, result: Result) -> None:
         """Write a result into the folder."""

@@ -31,7 +31,6 @@ from augury.experiments.records import Part, Runs
 class Training:
     """Some epochs of one seed: from where an earlier slice ended, for about `seconds`."""
 
-    network: str
     seed: int
     config: Config
     device: str

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 from typing import TypeVar
 
 import numpy as np
@@ -165,10 +166,13 @@ class Samples:
         logs = [np.log(np.diff(sample.links.start) + 1.0) for sample in self.samples]
         return float(np.concatenate(logs).mean())
 
+    def longest_first(self, chosen: Sequence[int], steps: str) -> list[Sample]:
+        """Return the chosen rounds, sorted by one of their numbers of steps."""
+        return sorted((self.samples[i] for i in chosen), key=attrgetter(steps), reverse=True)
+
     def search_batch(self, chosen: Sequence[int], rng: np.random.Generator) -> SearchBatch:
         """Combine the chosen rounds, and draw a random walk for each."""
-        samples = [self.samples[i] for i in chosen]
-        samples.sort(key=lambda sample: -sample.search_steps)
+        samples = self.longest_first(chosen, "search_steps")
         steps = [sample.search_steps for sample in samples]
         wiring = joined_wiring([sample.links for sample in samples])
         weights = np.concatenate([sample.weights for sample in samples])
@@ -185,8 +189,7 @@ class Samples:
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
         """Combine the chosen rounds."""
-        samples = [self.samples[i] for i in chosen]
-        samples.sort(key=lambda sample: -sample.reach_steps)
+        samples = self.longest_first(chosen, "reach_steps")
         steps = [sample.reach_steps for sample in samples]
         wiring = joined_wiring([sample.links for sample in samples])
         return ReachBatch(

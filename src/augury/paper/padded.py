@@ -112,7 +112,7 @@ def padded_search(
 
     The batch has no rows yet: `with_rows` adds them, on the device if need be.
     """
-    own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.search_steps)
+    own = samples.longest_first(chosen, "search_steps")
     filled = Filled.of(own, shape)
     rounds = filled.samples
     wiring = joined_wiring(filled.links, shape.width)
@@ -140,7 +140,7 @@ def padded_reach(
     samples: Samples, chosen: Sequence[int], shape: Shape, num_steps: int
 ) -> tuple[ReachBatch, torch.Tensor]:
     """Combine rounds as `Samples.reach_batch` does, in this shape; also return each one's steps."""
-    own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.reach_steps)
+    own = samples.longest_first(chosen, "reach_steps")
     filled = Filled.of(own, shape)
     rounds = filled.samples
     wiring = joined_wiring(filled.links, shape.width)

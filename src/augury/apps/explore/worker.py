@@ -130,13 +130,8 @@ def written(graph: Graph) -> dict[str, Any]:
 
 def graph_of(given: dict[str, Any], limits: Limits) -> Graph:
     """Read a graph from the text, the bytes or the object of a request."""
-    options = ReadOptions(
-        flow=bool(given.get("flow")),
-        header=given.get("header"),
-        source=given.get("source"),
-        sink=given.get("sink"),
-        ignore_costs=bool(given.get("ignore_costs")),
-    )
+    own = ("flow", "header", "source", "sink", "ignore_costs")
+    options = ReadOptions(**{key: given[key] for key in own if key in given})
     if given.get("text") is not None:
         data = given["text"].encode(errors="surrogatepass")
     elif given.get("data") is not None:
