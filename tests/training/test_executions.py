@@ -146,6 +146,7 @@ import multiprocessing, signal, time
 from augury import processes
 from augury.config import preset, with_settings
 from augury.models import checkpoint
+from contextlib import closing
 from augury.training.executions import Executions, Validation
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
