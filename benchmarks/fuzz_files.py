@@ -460,14 +460,6 @@ DEEP_CONFIGS = {"100,000 lists": b"[", "100,000 tables": b"{a=", "100,000 names"
 # ------------------------------------------------------------------ records of evaluations
 
 DECISIONS = ("search", "reach", "bottleneck", "empty_path", "augmentation")
-RECORD = {
-    "model": "m", "model_seed": 0, "weights": "w", "scale": 1, "p": "1/4", "termination": "bfs",
-    "neural_bottleneck": True, "neural_augmentation": True, "run": 0, "graph": 0, "value": 7,
-    "maximum": 8, "ending": "done", "asked": dict.fromkeys(DECISIONS, 3),
-    "wrong": dict.fromkeys(DECISIONS, 1),
-}  # fmt: skip
-
-
 PART: dict[str, Any] = {
     "network": "m", "seed": 0, "epoch": 3, "name": "m", "weights": "w",
     "cell": {"scale": 1, "p": "1/4", "termination": "bfs",
@@ -475,17 +467,14 @@ PART: dict[str, Any] = {
     "extent": {"graphs": 2, "runs": 2, "seed": 0},
     "value": [[7, 8], [8, 8]], "maximum": [8, 8], "rounds": [[9, 9], [9, 9]],
     "ending": ["done"] * 4,
-    **{part: RECORD[part] for part in ("asked", "wrong")},
+    "asked": dict.fromkeys(DECISIONS, 3), "wrong": dict.fromkeys(DECISIONS, 1),
 }  # fmt: skip
 
 
 def make_records(rng: Rng) -> Case:
-    """Return a damaged file of records, in the format of today or the older one."""
-    old = {"kind": "augury-records", "version": "0", "graphs": 1, "runs": 2, "seed": 0}
-    new = {"kind": "augury-parts", "format": 1, "version": "0", "commit": ""}
-    is_old = rng.random() < 0.5
-    lines = (old, RECORD, RECORD | {"run": 1}) if is_old else (new, PART, PART | {"seed": 1})
-    rows = [json.dumps(row) for row in lines]
+    """Return a damaged file of records."""
+    head = {"kind": "augury-parts", "format": 1, "version": "0", "commit": ""}
+    rows = [json.dumps(row) for row in (head, PART, PART | {"seed": 1})]
     return Case({"some.jsonl": damaged(rng, ("\n".join(rows) + "\n").encode())})
 
 

@@ -26,7 +26,7 @@ from augury.config import preset
 from augury.experiments.evaluate import Condition, load_models
 from augury.models.checkpoint import MODELS
 from augury.neural.batch import training_data
-from augury.paper import fast, reduce
+from augury.paper import fast
 from augury.paper.processors import Processor
 from augury.training.ensemble import Ensemble, Epoch
 from augury.training.trainer import memory_kept
@@ -42,7 +42,7 @@ def plain() -> Generator[None]:
     """Switch every processor to its plain form, and turn the compiled loops off."""
     kinds = [Processor, *Processor.__subclasses__()]
     no_engine = patch.object(fast, "is_available", lambda network, device: False)
-    with no_engine, patch.object(reduce, "_kernels", lambda: None), _patched(kinds):
+    with no_engine, _patched(kinds):
         yield
 
 
@@ -76,7 +76,7 @@ def row(what: str, fast: float, slow: float, authors: float | None) -> None:
 def measure_training(name: str, num_batches: int) -> None:
     """Train on some batches of an epoch and validate, both ways; scale up to a whole epoch."""
     config = preset(name)
-    data = training_data(config.data, (), 0)
+    data = training_data(config.data)
     epoch = Epoch(data, config, 0)
     module = Ensemble(config, [0], data)
     optimizer = module.configure_optimizers()

@@ -97,7 +97,7 @@ def test_rounds_are_those_of_the_trace(root: Path, settings: dict[str, Any]) -> 
 
 def test_our_own_training_learns_from_the_same_rounds(root: Path) -> None:
     config = DataConfig(train_graphs=4, validation_graphs=3, extra_graphs=2, seed=5)
-    ours = training_data(config, (), 0)
+    ours = training_data(config)
     assert ours.extra is not None
     same: list[tuple[Samples, dict[str, Any]]] = [
         (ours.train, {"num_graphs": 4}),

@@ -23,7 +23,6 @@ from augury.classical.formats import read_graph
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.errors import LONGEST_MESSAGE, InputError
-from augury.experiments.records import read_records
 from augury.models.checkpoint import MODELS, find, load
 
 ROOT = Path(__file__).parents[1]
@@ -201,33 +200,3 @@ def test_a_sparse_matrix_with_wrong_indices_is_refused() -> None:
     matrix.indices[0] = 2**30
     with pytest.raises(InputError, match="the sparse matrix is damaged"):
         BipartiteGraph.from_scipy(matrix)
-
-
-RECORD: dict[str, Any] = {
-    "model": "m", "model_seed": 0, "weights": "w", "scale": 1, "p": "1/4", "termination": "bfs",
-    "neural_bottleneck": True, "neural_augmentation": True, "run": 0, "graph": 0, "value": 7,
-    "maximum": 8, "ending": "done",
-    **{part: dict.fromkeys(("search", "reach", "bottleneck", "empty_path", "augmentation"), 0)
-       for part in ("asked", "wrong")},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"scale": None}, {"value": "7"}, {"maximum": 2.5}, {"asked": {}}, {"model": []}, {"run": -1}],
-    ids=str,
-)
-def test_a_record_of_wrong_types_is_refused_by_line(tmp_path: Path, change: dict[str, Any]) -> None:
-    path = tmp_path / "records.jsonl"
-    head = {"kind": "augury-records", "graphs": 1, "runs": 2}
-    rows = [head, RECORD, RECORD | {"run": 1} | change]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(InputError, match=r"records\.jsonl: line 3 is not one of Augury's records"):
-        read_records(path)
-
-
-def test_a_header_without_numbers_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    path.write_text('{"kind": "augury-records", "graphs": "1", "runs": 2}\n')
-    with pytest.raises(InputError, match="not a file of Augury's records"):
-        read_records(path)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import closing
 
 import pytest
 
@@ -24,7 +25,7 @@ from doing import evaluate
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Pool]:
-    with Pool(evaluate, 2) as pool:
+    with closing(Pool(evaluate, 2)) as pool:
         yield pool
 
 

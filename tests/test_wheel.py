@@ -113,7 +113,7 @@ def test_the_wheel_holds_models_and_types_and_no_tests(built: Path) -> None:
     [wheel] = built.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert {"augury/py.typed", "augury/models/discrete.safetensors"} <= set(names)
-    assert "augury/models/paper-mpnn.safetensors" in names
+    assert {"augury/models/paper-mpnn.safetensors", "augury/experiments/report.md"} <= set(names)
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"augury"}
     source = {
         str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "augury").rglob("*.py")

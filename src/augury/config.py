@@ -180,14 +180,7 @@ def with_settings(config: Config, settings: Iterable[str]) -> Config:
 def with_file(config: Config, path: Path) -> Config:
     """Apply the settings of a TOML file with the tables data, network and training."""
     try:
-        for part, values in _tables(path).items():
-            if not isinstance(values, dict):
-                raise ConfigError(
-                    f"{part[:40]} must be one of the tables [data], [network], [training]"
-                )
-            for name, value in values.items():
-                config = _with_value(config, f"{part}.{name}", value)
-        return _coherent(config)
+        return _with_tables(config, _tables(path))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
@@ -209,6 +202,17 @@ def _tables(path: Path) -> dict[str, Any]:
     except ValueError:
         raise ConfigError("this TOML holds a number of thousands of digits") from None
     raise ConfigError(f"more than {MAX_BYTES:,} bytes are no configuration")
+
+
+def _with_tables(config: Config, tables: Mapping[str, Any]) -> Config:
+    for part, values in tables.items():
+        if not isinstance(values, dict):
+            raise ConfigError(
+                f"{part[:40]} must be one of the tables [data], [network], [training]"
+            )
+        for name, value in values.items():
+            config = _with_value(config, f"{part}.{name}", value)
+    return _coherent(config)
 
 
 def _with_value(config: Config, key: str, value: object) -> Config:
@@ -326,9 +330,5 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 def from_dict(tables: Mapping[str, Any]) -> Config:
     """Return the configuration that `to_dict` turned into tables; refuse unknown settings."""
-    config = Config(preset=str(tables.get("preset", "")))
-    for part, values in tables.items():
-        if part != "preset":
-            for name, value in dict(values).items():
-                config = _with_value(config, f"{part}.{name}", value)
-    return _coherent(config)
+    parts = {part: values for part, values in tables.items() if part != "preset"}
+    return _with_tables(Config(preset=str(tables.get("preset", ""))), parts)

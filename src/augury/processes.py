@@ -42,7 +42,7 @@ class Died(WorkerError):
 
 
 class Pool:
-    """Child processes that perform tasks; close it, or use it as a context manager.
+    """Child processes that perform tasks; close it in the end, as by `contextlib.closing`.
 
     A child that dies or runs out of memory is replaced, and its task is run again. A thread here
     waits for each task that runs, so submitting never blocks and no child waits for the next.
@@ -67,6 +67,7 @@ class Pool:
         Raises:
             OSError: a process cannot be started.
         """
+        self.slots = size
         self.children = [
             Child((perform, prepare, devices[k % len(devices)] if devices else None))
             for k in range(size)
@@ -82,12 +83,6 @@ class Pool:
         except OSError:
             self.close()
             raise
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def submit(self, task: Any) -> Future[Any]:
         """Queue a task; one that cannot be done raises a `WorkerError`, or `Died`."""
@@ -243,10 +238,8 @@ def _child(
 def received(read: Callable[[], bytes]) -> Iterator[bytes]:
     """Make this process a child: ignore Ctrl-C, and yield what the parent sends until it is gone.
 
-    Then the process exits, even in the middle of a task.
-
-    Args:
-        read: returns the next message; raises an error when the pipe has ended.
+    Then `read`, which returns the next message, raises an error, and the process exits, even in the
+    middle of a task.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     messages: SimpleQueue[bytes] = SimpleQueue()

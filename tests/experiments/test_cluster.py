@@ -42,23 +42,19 @@ def test_a_task_whose_process_dies_is_done_again_and_counted_once(
     kinds = ["fine", "die once", "fine", "fine"]
     tasks = [(kind, str(tmp_path / str(k))) for k, kind in enumerate(kinds)]
     found = all_results(two, tasks)
-    assert sorted(result for _, result in found) == sorted(
-        f"{kind} {k}" for k, kind in enumerate(kinds)
-    )
+    assert found == [f"{kind} {k}" for k, kind in enumerate(kinds)]
     tries = [(tmp_path / str(k)).read_text().count("\n") for k in range(4)]
     assert tries == [1, 2, 1, 1]
 
 
 def test_a_process_killed_from_outside_is_replaced(two: RayWorkers, tmp_path: Path) -> None:
     path = tmp_path / "mark"
-    two.submit(("wait once", str(path)))
+    future = two.submit(("wait once", str(path)))
     while not (path.exists() and path.read_text().endswith("\n")):
         time.sleep(0.01)
     os.kill(int(path.read_text()), signal.SIGKILL)
-    while not (done := two.wait(60)):
-        pass
-    assert done == [(("wait once", str(path)), "wait once mark")]
-    assert two.tasks == {}
+    assert future.result(60) == "wait once mark"
+    assert not two._under_way
     assert len(set(path.read_text().split())) == 2
 
 
@@ -103,11 +99,11 @@ def test_what_ray_gives_up_is_told_as_what_it_was(error: str, told: str) -> None
         raise getattr(ray.exceptions, error)
 
     workers = object.__new__(RayWorkers)  # without a cluster
-    wait = lambda places, **_: (places, [])  # noqa: E731
-    workers.ray = SimpleNamespace(wait=wait, get=fail, exceptions=ray.exceptions)
-    workers.tasks = {"place": "task"}
+    workers.ray = SimpleNamespace(get=fail, exceptions=ray.exceptions)
+    workers.perform, workers._under_way = do, set()
+    workers.remote = SimpleNamespace(remote=lambda perform, task: "place")
     with pytest.raises(WorkerError) as raised:
-        workers.wait(None)
+        workers._result("task")
     assert str(raised.value).startswith(told)
 
 

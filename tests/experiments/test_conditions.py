@@ -10,7 +10,7 @@ from augury.classical.network import FlowNetwork
 from augury.config import DataConfig
 from augury.errors import InputError
 from augury.experiments.conditions import TEST_STREAM, Condition
-from augury.neural.batch import training_data
+from augury.neural.batch import execution_data
 
 
 def arcs(graphs: list[FlowNetwork]) -> list[list[tuple[int, int]]]:
@@ -37,8 +37,8 @@ def test_equal_probabilities_are_one_condition() -> None:
 
 def test_test_graphs_are_none_of_the_training_graphs() -> None:
     for seed in (0, TEST_STREAM):
-        data = training_data(DataConfig(seed=seed, train_graphs=20), (1, 2), 20)
-        known = arcs(data.execution[1] + data.execution[2])
+        executed = execution_data(DataConfig(seed=seed), (1, 2), 20)
+        known = arcs(executed[1] + executed[2])
         rng = np.random.default_rng(seed).spawn(4)[0]
         known += arcs([FlowNetwork.from_bipartite(uniform(rng, 8, p=0.25)) for _ in range(20)])
         for scale in (1, 2):

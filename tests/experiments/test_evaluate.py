@@ -25,11 +25,10 @@ from augury.config import Config, NetworkConfig
 from augury.experiments import evaluate as module
 from augury.experiments.conditions import Condition, Extent
 from augury.experiments.evaluate import Model, evaluate, evaluate_all, load_models
-from augury.experiments.records import read_records
+from augury.experiments.records import Runs, read_records
 from augury.models.checkpoint import save
 from augury.models.kinds import make_network
 from command import Augury, runner
-from older import old_lines, told
 
 SMALL = ["--scales", "1,2", "--graphs", "3", "--runs", "2"]
 EXTENT = Extent(graphs=3, runs=2)
@@ -125,29 +124,6 @@ def test_a_stopped_evaluation_does_only_what_is_missing(
     assert len(done) == missing
     augury("run", "--scales", "1,2,3", *SMALL[2:], "--out", "records.jsonl")
     assert len(done) == missing + 2
-
-
-def test_an_older_file_is_read_and_continued(
-    augury: Augury, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = augury("run", *SMALL, "--out", "new.jsonl")
-    lines = old_lines(*read_records(Path("new.jsonl")).parts.items())
-    Path("old.jsonl").write_text("".join(lines))
-    assert augury("--from", "old.jsonl") == whole
-    Path("old.jsonl").write_text("".join(lines[:10]) + lines[10][:5])
-    code, out, err = augury("--from", "old.jsonl")
-    assert (code, len(out.splitlines())) == (0, 2)
-    assert err == "augury: old.jsonl: 3 records of unfinished parts are left out\n"
-    done: list[Any] = []
-
-    def counted(*arguments: Any) -> Any:
-        done.append(arguments)
-        return evaluate(*arguments)
-
-    monkeypatch.setattr(module, "evaluate", counted)
-    assert augury("run", *SMALL, "--out", "old.jsonl") == whole
-    assert len(done) == 3  # of the four parts one was there
-    assert augury("--from", "old.jsonl") == whole
 
 
 def test_an_interrupt_keeps_the_finished_parts(
@@ -271,6 +247,12 @@ def test_a_threshold_leaves_only_the_search_to_the_network(augury: Augury) -> No
     assert neural(Condition(termination="3")) == ["search"]
     assert Condition(termination="3").settings.max_failures == 3
     assert Condition().settings.max_failures == 10
+
+
+def told(runs: Runs) -> dict[str, Any]:
+    """Return runs as something that can be compared."""
+    arrays = {name: getattr(runs, name).tolist() for name in ("value", "maximum", "rounds")}
+    return vars(runs) | arrays
 
 
 def test_the_same_seed_gives_the_same_records(augury: Augury) -> None:

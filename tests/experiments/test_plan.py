@@ -27,12 +27,7 @@ def conditions(name: str) -> dict[tuple[str, str], str]:
     section = KNOWN[name]
     return {
         (row.label(), f"{column.label} {column.p}"): paper.papers_figure(
-            NETWORKS[row.network].config().name,
-            column.scale,
-            column.p,
-            row.termination,
-            want_of(row, column).condition.neural_bottleneck,
-            want_of(row, column).condition.neural_augmentation,
+            NETWORKS[row.network].config().name, want_of(row, column).condition
         )
         for row in section.rows
         for column in section.columns

@@ -1,9 +1,8 @@
-"""Files of records: whole lines only, each part once, and older files are read too."""
+"""Files of records: whole lines only, each part once."""
 
 from __future__ import annotations
 
 import gzip
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ import pytest
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
 from augury.experiments.conditions import Condition, Extent
-from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs, line_of, read_records
-from older import old_lines, told
+from augury.experiments.records import Part, RecordsFile, Runs, line_of, read_records
 
 
 def a_part(seed: int = 0, **more: Any) -> Part:
@@ -154,53 +152,6 @@ def test_a_part_without_a_name_is_called_by_its_network(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"name":"paper-mpnn",', ""))
     [runs] = RecordsFile(path).parts.values()
     assert (runs.name, runs.digest) == ("paper-mpnn", "abc")
-
-
-def test_an_older_file_is_read_and_rewritten_when_it_is_continued(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    lines = old_lines((a_part(0), the_runs()), (a_part(1), the_runs(3)))
-    path.write_text("".join(lines))
-    found = read_records(path)
-    assert list(found.parts) == [a_part(0, epoch=NO_EPOCH), a_part(1, epoch=NO_EPOCH)]
-    assert [told(runs) for runs in found.parts.values()] == [told(the_runs()), told(the_runs(3))]
-    assert (found.num_dropped, found.is_current) == (0, False)
-    assert path.read_text() == "".join(lines)  # which reading leaves alone
-    file = RecordsFile(path)
-    file.add(a_part(2), the_runs())
-    again = read_records(path)
-    assert again.is_current and list(again.parts) == [*found.parts, a_part(2)]
-    assert [told(runs) for runs in again.parts.values()][:2] == [
-        told(runs) for runs in found.parts.values()
-    ]
-    assert (again.header["version"], again.header["commit"]) == ("0.0", "c")
-
-
-def test_a_part_of_an_older_file_that_lacks_a_record_is_dropped(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    head, *lines = old_lines((a_part(0), the_runs()), (a_part(1), the_runs()))
-    assert len(lines) == 12
-    for kept, dropped in (
-        (lines[:10], 4),
-        ([*lines[1:6], lines[5], *lines[6:]], 6),  # one twice, one not at all
-        ([*lines[:6], lines[5]], 7),  # more than all of them
-    ):
-        path.write_text("".join([head, *kept]) + lines[0][:20])
-        found = read_records(path)
-        assert found.num_dropped == dropped
-        assert len(found.parts) == (12 - dropped) // 6 if dropped < 7 else not found.parts
-
-
-@pytest.mark.parametrize("change", [{"seed": []}, {"graphs": 2**53}, {"runs": "2"}, {"graphs": 0}])
-def test_a_damaged_header_of_an_older_file_costs_no_memory(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
-    path = tmp_path / "records.jsonl"
-    head, *lines = old_lines((a_part(0), the_runs()))
-    path.write_text("".join([json.dumps(json.loads(head) | change) + "\n", *lines]))
-    try:
-        assert not read_records(path).parts
-    except InputError as error:
-        assert str(error) == f"{path}: this is not a file of Augury's records"
 
 
 def test_a_compressed_file_is_read_but_not_continued(tmp_path: Path) -> None:

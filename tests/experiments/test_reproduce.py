@@ -26,7 +26,6 @@ from augury.experiments.records import Part, read_records
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
 from command import Augury, runner
-from older import old_lines
 from tiny import tiny_config
 
 TINY = [
@@ -180,21 +179,6 @@ def test_evaluate_reads_the_published_records(
     done = runner(monkeypatch, capfd, "evaluate")("--from", str(path))
     assert (done.code, done.err) == (0, "")
     assert re.search(r"^discrete, test seed 0 +8x +1/4 +bfs +100\.00 ± 0\.00 ", done.out, re.M)
-
-
-def test_a_folder_with_records_in_the_older_format_is_gone_on_with(
-    whole: Path, augury: Augury
-) -> None:
-    folder = Path("older")
-    shutil.copytree(whole, folder)
-    parts = read_records(whole / "records.jsonl").parts
-    one = [item for item in parts.items() if item[0].extent == next(iter(parts)).extent]
-    (folder / "records.jsonl").write_text("".join(old_lines(*one)))
-    (folder / "report.md").unlink()
-    assert augury(*ASKED, *TINY, "--out", str(folder)).code == 0
-    assert (folder / "report.md").read_bytes() == (whole / "report.md").read_bytes()
-    again = read_records(folder / "records.jsonl")
-    assert again.is_current and set(parts) < set(again.parts)
 
 
 def test_processes_side_by_side_give_the_same_report_though_one_is_killed(
@@ -353,15 +337,15 @@ def test_the_clock_goes_by_what_similar_tasks_took() -> None:
 def test_a_training_in_slices_ends_as_one_in_one_piece() -> None:
     """Slices of one epoch each; every slice knows nothing but the file that the last one left."""
     config = tiny_config("paper-mpnn")
-    once = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 1e9), Path("nowhere"))
-    assert isinstance(once, tasks.Trained)
-    assert once.num_epochs == 3
+    once = tasks.perform(tasks.Training(1, config, "cpu", 1e9), Path("nowhere"))
+    assert isinstance(once.made, dict)
+    assert sum(name.startswith("epoch-") for name in once.made) == 3
     state = None
     for epoch in range(3):
-        piece = tasks.perform(tasks.Training("paper-mpnn", 1, config, "cpu", 0.0, state))
-        assert isinstance(piece, tasks.Trained)
-        assert piece.num_epochs == 1
+        piece = tasks.perform(tasks.Training(1, config, "cpu", 0.0, state))
+        assert isinstance(piece.made, dict)
+        assert sum(name.startswith("epoch-") for name in piece.made) == 1
         name = f"epoch-{epoch:03d}.safetensors"
-        one, other = (load(files[name]) for files in (piece.files, once.files))
+        one, other = (load(files[name]) for files in (piece.made, once.made))
         assert all(bool((one[key] == other[key]).all()) for key in other)
-        state = piece.files["resume.safetensors"]
+        state = piece.made["resume.safetensors"]

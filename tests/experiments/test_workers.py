@@ -8,95 +8,89 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from augury.experiments.workers import InOrder, Processes, Workers
-from augury.processes import MAX_RETRIES, WorkerError
+from augury.experiments.tasks import InOrder, Workers
+from augury.processes import MAX_RETRIES, Pool, WorkerError
 from doing import do
 
 
-def all_results(workers: Workers, tasks: list[Any]) -> list[tuple[Any, Any]]:
-    """Hand out tasks as there is room, as the driver does."""
-    waiting, found, under_way = list(tasks), [], 0
-    while waiting or under_way:
-        while waiting and under_way < workers.slots:
-            workers.submit(waiting.pop(0))
-            under_way += 1
-        done = workers.wait(60)
-        under_way -= len(done)
-        found += done
-    return found
+def all_results(workers: Workers, tasks: list[Any]) -> list[Any]:
+    """Hand out tasks as there is room, as the driver does; return their results in their order."""
+    futures: list[Future[Any]] = []
+    for task in tasks:
+        while sum(not future.done() for future in futures) >= workers.slots:
+            wait(futures, 60, FIRST_COMPLETED)
+            time.sleep(0.01)
+        futures.append(workers.submit(task))
+    return [future.result(60) for future in futures]
 
 
 @pytest.fixture
-def two() -> Iterator[Processes]:
-    workers = Processes(do, 2)
+def two() -> Iterator[Pool]:
+    workers = Pool(do, 2)
     yield workers
     workers.close()
 
 
-def pids(workers: Processes) -> set[int | None]:
-    return {child.process.pid for child in workers.pool.children if child.process}
+def pids(workers: Pool) -> set[int | None]:
+    return {child.process.pid for child in workers.children if child.process}
 
 
 def test_in_order_is_in_order(tmp_path: Path) -> None:
     tasks = [("fine", str(tmp_path / name)) for name in "abc"]
     found = all_results(InOrder(do), tasks)
-    assert found == [(task, f"fine {task[1][-1]}") for task in tasks]
+    assert found == ["fine a", "fine b", "fine c"]
 
 
 def test_a_task_whose_process_dies_is_done_again_and_counted_once(
-    two: Processes, tmp_path: Path
+    two: Pool, tmp_path: Path
 ) -> None:
     kinds = ["fine", "die once", "fine", "die once", "fine"]
     tasks = [(kind, str(tmp_path / str(k))) for k, kind in enumerate(kinds)]
     found = all_results(two, tasks)
-    assert sorted(result for _, result in found) == sorted(
-        f"{kind} {k}" for k, kind in enumerate(kinds)
-    )
+    assert found == [f"{kind} {k}" for k, kind in enumerate(kinds)]
     tries = [(tmp_path / str(k)).read_text().count("\n") for k in range(5)]
     assert tries == [1, 2, 1, 2, 1]
 
 
-def test_a_process_killed_from_outside_is_replaced(two: Processes, tmp_path: Path) -> None:
+def test_a_process_killed_from_outside_is_replaced(two: Pool, tmp_path: Path) -> None:
     path = tmp_path / "mark"
-    two.submit(("wait once", str(path)))
+    future = two.submit(("wait once", str(path)))
     while not (path.exists() and path.read_text().endswith("\n")):
         time.sleep(0.01)
     os.kill(int(path.read_text()), signal.SIGKILL)
-    while not (done := two.wait(60)):
-        pass
-    assert done == [(("wait once", str(path)), "wait once mark")]
+    assert future.result(60) == "wait once mark"
     assert len(set(path.read_text().split())) == 2
-    assert two.wait(0) == []
 
 
-def test_a_task_that_always_kills_its_process_is_given_up(two: Processes, tmp_path: Path) -> None:
+def test_a_task_that_always_kills_its_process_is_given_up(two: Pool, tmp_path: Path) -> None:
     with pytest.raises(WorkerError, match=f"ended its process {MAX_RETRIES + 1} times"):
         all_results(two, [("die", str(tmp_path / "mark"))])
     assert (tmp_path / "mark").read_text().count("\n") == MAX_RETRIES + 1
 
 
 def test_a_process_that_ran_out_of_memory_is_retired_and_its_task_done_by_another(
-    two: Processes, tmp_path: Path
+    two: Pool, tmp_path: Path
 ) -> None:
     before = pids(two)
     found = all_results(two, [("run short once", str(tmp_path / "mark"))])
-    assert [result for _, result in found] == ["run short once mark"]
+    assert found == ["run short once mark"]
     first, second = map(int, (tmp_path / "mark").read_text().split())
     assert first in before and first not in pids(two) and second in pids(two)
 
 
-def test_a_task_that_never_fits_in_memory_is_given_up(two: Processes, tmp_path: Path) -> None:
+def test_a_task_that_never_fits_in_memory_is_given_up(two: Pool, tmp_path: Path) -> None:
     with pytest.raises(WorkerError, match=f"ran out of memory {MAX_RETRIES + 1} times"):
         all_results(two, [("run short", str(tmp_path / "mark"))])
     assert (tmp_path / "mark").read_text().count("\n") == MAX_RETRIES + 1
 
 
-def test_the_error_of_a_task_is_told(two: Processes, tmp_path: Path) -> None:
+def test_the_error_of_a_task_is_told(two: Pool, tmp_path: Path) -> None:
     with pytest.raises(WorkerError, match="ValueError: no such luck"):
         all_results(two, [("raise", str(tmp_path / "mark"))])
 
@@ -125,11 +119,10 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
         "from doing import do\n"
-        "from augury.experiments.workers import Processes\n"
+        "from augury.processes import Pool\n"
         "if __name__ == '__main__':\n"
-        "    workers = Processes(do, 1)\n"
-        f"    workers.submit(('wait once', {str(mark)!r}))\n"
-        "    workers.wait(None)\n"
+        "    workers = Pool(do, 1)\n"
+        f"    workers.submit(('wait once', {str(mark)!r})).result()\n"
     )
     script = tmp_path / "script.py"
     script.write_text(code)
@@ -150,20 +143,16 @@ STARTS = """
 import os, signal, sys
 sys.path.insert(0, {here!r})
 from doing import do
-from augury.experiments.workers import Processes
+from augury.processes import Pool
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
-    workers = Processes(do, 2)
-    pids = [child.process.pid for child in workers.pool.children]
+    workers = Pool(do, 2)
+    pids = [child.process.pid for child in workers.children]
     for pid in pids:  # long before they have imported anything
         os.kill(pid, signal.SIGINT)
-    for number in range(2):
-        workers.submit(("fine", {folder!r} + f"/{{number}}"))
-    found = []
-    while len(found) < 2:
-        found += workers.wait(None)
-    print(sorted(result for _, result in found))
-    print([child.process.pid for child in workers.pool.children] == pids)
+    tasks = [("fine", {folder!r} + f"/{{number}}") for number in range(2)]
+    print([future.result() for future in [workers.submit(task) for task in tasks]])
+    print([child.process.pid for child in workers.children] == pids)
     workers.close()
     os.kill(os.getpid(), signal.SIGINT)  # which reaches this one as ever
 """

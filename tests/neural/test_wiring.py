@@ -23,13 +23,13 @@ def check(one: Wiring, other: Wiring) -> None:
         assert torch.equal(getattr(one, name), getattr(other, name)), name
     assert np.array_equal(one.offsets, other.offsets)
     for name in ("incoming", "outgoing"):
-        table, expected = getattr(one, name), getattr(other, name)
+        table, expected = getattr(one.tables, name), getattr(other.tables, name)
         width = expected.shape[1]
         assert torch.equal(table[:, :width], expected), name
         assert (table[:, width:] == one.num_links).all()
-    table = torch.full_like(one.incoming, one.num_links).reshape(-1)
-    table[one.slot] = torch.arange(one.num_links)
-    assert torch.equal(table.reshape(one.incoming.shape), one.incoming)
+    table = torch.full_like(one.tables.incoming, one.num_links).reshape(-1)
+    table[one.tables.slot] = torch.arange(one.num_links)
+    assert torch.equal(table.reshape(one.tables.incoming.shape), one.tables.incoming)
 
 
 @given(st.lists(networks(), min_size=1, max_size=4))
@@ -54,7 +54,10 @@ def test_links_are_the_arcs_by_receiver_and_each_nodes_self_loop_last(
 def test_tables_hold_each_nodes_links_in_and_out(alone: list[FlowNetwork]) -> None:
     wiring = Wiring.of(Batch.of(alone))
     for node in range(wiring.num_nodes):
-        for table, end in ((wiring.incoming, wiring.receiver), (wiring.outgoing, wiring.sender)):
+        for table, end in (
+            (wiring.tables.incoming, wiring.receiver),
+            (wiring.tables.outgoing, wiring.sender),
+        ):
             row = [link for link in table[node].tolist() if link < wiring.num_links]
             assert row == torch.nonzero(end == node)[:, 0].tolist()
 

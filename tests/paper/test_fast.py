@@ -14,7 +14,7 @@ from augury.classical.generate import flow
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import simulate
 from augury.neural.wiring import Wiring
-from augury.paper import fast
+from augury.paper import fast, loops
 from augury.paper.executor import NeuralExecutor
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PROCESSORS
@@ -100,17 +100,7 @@ def test_a_processor_without_a_compiled_form_runs_in_the_plain_one() -> None:
     assert not fast.is_available(neural().double(), "cpu")
 
 
-def test_without_numba_the_plain_form_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = bold("mpnn", 0)
-    expected = both(network, Batch.of(GRAPHS), 0)[0][0]
-    monkeypatch.setattr(fast, "_loops", lambda: None)
-    assert not fast.is_available(network, "cpu")
-    found = both(network, Batch.of(GRAPHS), 0)[1][0]
-    assert torch.equal(expected.memory.latent, found.memory.latent)
-
-
 def test_the_compiled_exponential_is_right_to_the_last_digits() -> None:
-    loops = fast._loops()
     x = np.linspace(-86, 87, 20001, dtype=np.float32)
     found = np.array([loops.exp(value) for value in x], np.float64)
     np.testing.assert_allclose(found, np.exp(x.astype(np.float64)), rtol=2e-6)

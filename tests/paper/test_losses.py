@@ -32,7 +32,7 @@ def reach_batch() -> ReachBatch:
 class Oracle:
     """A stand-in for a network that reads the targets and is as sure of them as it is told."""
 
-    bits, hidden = 8, 1
+    bits, hidden, processor = 8, 1, None
 
     def __init__(self, batch: Any, confidence: float) -> None:
         self.batch, self.confidence, self.step = batch, confidence, -1
@@ -66,8 +66,8 @@ class Oracle:
         return self.confidence * (2 * to_bits(target, 8) - 1)
 
     def predecessor_scores(self, state: State, terms: object, wiring: Wiring) -> Tensor:
-        scores = torch.zeros(wiring.incoming.shape)
-        scores[wiring.incoming == wiring.num_links] = -torch.inf
+        scores = torch.zeros(wiring.tables.incoming.shape)
+        scores[wiring.tables.incoming == wiring.num_links] = -torch.inf
         column = self.of_rows(self.batch.column, state).clamp(min=0)
         return scores.scatter_add(1, column[:, None], torch.full((len(column), 1), self.confidence))
 

@@ -59,9 +59,9 @@ def test_predecessor_scores_are_the_papers_formula() -> None:
     inputs = torch.cat([both[WIRING.receiver], both[WIRING.sender], links], dim=-1)
     expected = torch.nn.functional.leaky_relu(network.predecessor(inputs))[:, 0]
     scores = network.predecessor_scores(state, terms, WIRING)
-    torch.testing.assert_close(scores.reshape(-1)[WIRING.slot], expected)
+    torch.testing.assert_close(scores.reshape(-1)[WIRING.tables.slot], expected)
     torch.testing.assert_close(network.link_scores(state, terms, WIRING), expected)
-    assert (scores[WIRING.incoming == WIRING.num_links] == -torch.inf).all()
+    assert (scores[WIRING.tables.incoming == WIRING.num_links] == -torch.inf).all()
 
 
 @torch.no_grad()

@@ -11,10 +11,11 @@ from augury.classical.trace import record
 from augury.config import DataConfig
 from augury.neural.batch import Samples
 from augury.neural.layers import stack
-from augury.paper import unroll
+from augury.neural.wiring import with_tensors
+from augury.paper import fast
 from augury.paper.losses import Tally
 from augury.paper.networks import PaperNetwork
-from augury.paper.padded import Padding, Shape, padded_reach, padded_search, with_rows
+from augury.paper.padded import PaddedBatch, Padding, Shape, padded_reach, padded_search, with_rows
 from augury.training.samples import learn
 from tiny import UNEQUAL, bipartite, neural
 
@@ -63,7 +64,7 @@ def test_a_filled_batch_has_the_losses_and_gradients_of_the_batch(
 ) -> None:
     network = neural(name, hidden=16)
     if not is_compiled:
-        monkeypatch.setattr(unroll, "is_compiled", lambda network, wiring: False)
+        monkeypatch.setattr(fast, "is_available", lambda network, device: False)
     for first, count, extra in ((0, 9, 0), (3, 9, 3), (6, 4, 1), (0, 1, 2)):
         chosen = list(range(first, first + count))
         check_same(learnt(network, chosen, None), learnt(network, chosen, extra))
@@ -83,13 +84,17 @@ def test_every_choice_of_rounds_has_the_same_shape() -> None:
         chosen = rng.choice(len(SAMPLES), count).tolist()
         batch, steps = padded_search(SAMPLES, chosen, rng, SHAPE, 20)
         rows = with_rows(batch, steps).rows
-        tables = batch.wiring.incoming.shape, batch.wiring.outgoing.shape, rows.wiring.slot.shape
+        tables = (
+            batch.wiring.tables.incoming.shape,
+            batch.wiring.tables.outgoing.shape,
+            rows.wiring.tables.slot.shape,
+        )
         shapes.add((batch.weights.shape, batch.distance.shape, steps.shape, *tables))
     assert len(shapes) == 1
     small = np.argsort([len(sample.links.sender) for sample in SAMPLES.samples])
     for extreme in ([int(small[0])] * 9, [int(small[-1])] * 9):
         batch, _ = padded_search(SAMPLES, extreme, rng, SHAPE, 20)
-        assert batch.wiring.incoming.shape == (SHAPE.nodes, SHAPE.width)
+        assert batch.wiring.tables.incoming.shape == (SHAPE.nodes, SHAPE.width)
         assert int(batch.wiring.degree.max()) <= SHAPE.width
         assert int(batch.wiring.degree.min()) >= 1
 
@@ -100,19 +105,26 @@ def test_rows_made_on_a_device_are_those_of_repeated_wirings() -> None:
     expected = batch.wiring.repeated((batch.wiring.num_graphs,) * 7).with_tables(SHAPE.width)
     for name in ("sender", "receiver", "start", "node_graph", "node_start", "source", "degree"):
         assert torch.equal(getattr(made, name), getattr(expected, name)), name
-    assert torch.equal(made.incoming, expected.incoming)
-    assert torch.equal(made.slot, expected.slot)
+    assert torch.equal(made.tables.incoming, expected.tables.incoming)
+    assert torch.equal(made.tables.slot, expected.tables.slot)
     # The links out of a node may stand in another order; they are summed.
-    assert torch.equal(made.outgoing.sort().values, expected.outgoing.sort().values)
+    assert torch.equal(made.tables.outgoing.sort().values, expected.tables.outgoing.sort().values)
 
 
 def test_a_batch_is_the_same_after_a_journey_through_one_array() -> None:
     from augury.neural.batch import training_data
 
     config = DataConfig(train_graphs=6, validation_graphs=1, extra_graphs=4, side=5)
-    padding = Padding(training_data(config, (), 0), 8, 4)
+    padding = Padding(training_data(config), 8, 4)
     batch = padding.batch([0, 3, 5, 1], [0, 1], np.random.default_rng(0))
     again = batch.unpacked(batch.packed())
     assert again.extra is not None
-    for one, other in zip(batch._tensors(), again._tensors(), strict=True):
+    for one, other in zip(tensors_in(batch), tensors_in(again), strict=True):
         assert one.dtype == other.dtype and torch.equal(one, other)
+
+
+def tensors_in(batch: PaddedBatch) -> list[Tensor]:
+    found: list[Tensor] = []
+    with_tensors(batch, lambda tensor: found.append(tensor) or tensor)
+    assert len(found) > 60
+    return found

@@ -11,7 +11,7 @@ from augury.classical.trace import record
 from augury.config import DataConfig
 from augury.neural.batch import ReachBatch, Rows, Samples, SearchBatch
 from augury.neural.wiring import Wiring
-from augury.paper import unroll
+from augury.paper import fast, unroll
 from augury.paper.features import from_bits
 from augury.paper.losses import Tally, reach_losses, search_losses
 from augury.paper.networks import PaperNetwork
@@ -50,9 +50,9 @@ def test_compiled_steps_have_the_losses_and_gradients_of_plain_ones(
     name: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network = neural(name, seed, hidden=16)
-    assert unroll.is_compiled(network, batches()[0].wiring)
+    assert fast.is_available(network, "cpu")
     compiled, gradients = learnt(network)
-    monkeypatch.setattr(unroll, "is_compiled", lambda network, wiring: False)
+    monkeypatch.setattr(fast, "is_available", lambda network, device: False)
     plain, expected = learnt(network)
     for kind in ("loss", "right", "count"):
         for part, value in getattr(plain, kind).items():
@@ -80,7 +80,7 @@ def test_every_row_is_the_networks_own_step(
 ) -> None:
     network, (batch, _) = neural(hidden=16), batches()
     if not is_compiled:
-        monkeypatch.setattr(unroll, "is_compiled", lambda network, wiring: False)
+        monkeypatch.setattr(fast, "is_available", lambda network, device: False)
     state, _ = unroll.unroll_search(network, batch)
     wiring = batch.wiring
     terms = network.search_terms(batch.weights, batch.capacities)
@@ -125,5 +125,5 @@ def test_repeated_wirings_have_the_tables_of_any_wiring() -> None:
     rows = Rows.of(wiring, [3, 3, 1]).wiring
     expected = Wiring(*rows.tensors(), offsets=rows.offsets)
     assert rows.num_graphs == 7
-    assert torch.equal(rows.incoming, expected.incoming)
+    assert torch.equal(rows.tables.incoming, expected.tables.incoming)
     assert torch.equal(rows.sender[rows.start[:-1]], expected.sender[expected.start[:-1]])

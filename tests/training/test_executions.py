@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,12 +51,12 @@ def networks() -> list[dict[str, Tensor]]:
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Executions]:
-    with Executions(validation(), 2, silent) as made:
+    with closing(Executions(validation(), 2, silent)) as made:
         yield made
 
 
 def test_processes_find_what_this_one_finds(two: Executions) -> None:
-    with Executions(validation(), 0) as here:
+    with closing(Executions(validation(), 0)) as here:
         expected = [here.result(here.submit(weights)) for weights in networks()]
     under_way = [two.submit(weights) for weights in networks()]
     assert all(execution.future is not None for execution in under_way)
@@ -68,13 +69,13 @@ def test_all_processes_start_without_waiting_for_one_another() -> None:
     before = set(multiprocessing.active_children())
     whole = Validation(preset("paper-mpnn"), 1.0)
     assert whole.graphs  # which are more than a pipe holds
-    with Executions(whole, 3, silent):
+    with closing(Executions(whole, 3, silent)):
         assert len(set(multiprocessing.active_children()) - before) == 3
 
 
 def test_randomness_of_the_caller_is_left_alone() -> None:
     weights, before = networks()[0], torch.get_rng_state()
-    with Executions(validation(), 0) as here:
+    with closing(Executions(validation(), 0)) as here:
         here.result(here.submit(weights))
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -88,7 +89,7 @@ def test_an_error_of_an_execution_is_an_error_here(two: Executions) -> None:
 def test_a_process_that_dies_is_replaced() -> None:
     said: list[str] = []
     before = set(multiprocessing.active_children())
-    with Executions(validation(), 2, said.append) as made:
+    with closing(Executions(validation(), 2, said.append)) as made:
         under_way = [made.submit(weights) for weights in networks()[:2] * 4]
         started = set(multiprocessing.active_children()) - before
         assert len(started) == 2
@@ -106,7 +107,7 @@ def test_what_processes_left_that_keep_dying_is_done_here(monkeypatch: pytest.Mo
     said: list[str] = []
     before = set(multiprocessing.active_children())
     monkeypatch.setattr(processes.Child, "ask", die)
-    with Executions(validation(), 2, said.append) as made:
+    with closing(Executions(validation(), 2, said.append)) as made:
         under_way = [made.submit(weights) for weights in networks()[:2] * 2]
         found = [made.result(execution) for execution in under_way]
         after = made.submit(networks()[0])
@@ -123,14 +124,14 @@ def test_where_no_process_can_be_started_this_one_does_it(monkeypatch: pytest.Mo
 
     said: list[str] = []
     monkeypatch.setattr(processes.Child, "start", fail)
-    with Executions(validation(), 2, said.append) as made:
+    with closing(Executions(validation(), 2, said.append)) as made:
         assert made.result(made.submit(networks()[0]))["execution_1x"] == 1
     assert len(said) == 1
 
 
 def test_a_process_that_may_start_none_starts_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(multiprocessing.current_process()), "daemon", True)
-    with Executions(validation(), 2, silent) as made:
+    with closing(Executions(validation(), 2, silent)) as made:
         assert made.pool is None
 
 
@@ -145,12 +146,13 @@ import multiprocessing, signal, time
 from augury import processes
 from augury.config import preset, with_settings
 from augury.models import checkpoint
+from contextlib import closing
 from augury.training.executions import Executions, Validation
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     few = ["training.execution_graphs=2", "training.execution_scales=(1,)"]
     config = with_settings(preset("paper-mpnn"), few)
-    with Executions(Validation(config, 1.0), 2) as made:
+    with closing(Executions(Validation(config, 1.0), 2)) as made:
         if {is_ready}:
             made.result(made.submit(checkpoint.load(checkpoint.find('paper-mpnn')).network.state_dict()))
         print(*[child.pid for child in multiprocessing.active_children()], flush=True)

@@ -171,7 +171,7 @@ def test_an_ensemble_trains_each_network_as_if_alone(name: str, tmp_path: Path) 
 def test_a_run_is_the_same_twice_and_changes_the_weights(whole: Path, tmp_path: Path) -> None:
     train(CONFIG, [0], tmp_path / "again", say=silent)
     assert is_same(weights(whole), weights(tmp_path / "again"))
-    data = training_data(CONFIG.data, (1,), 2, CONFIG.network.bits)
+    data = training_data(CONFIG.data, CONFIG.network.bits)
     before = initial_network(CONFIG, data, 0).state_dict()
     assert all(not torch.equal(before[key], value) for key, value in weights(whole).items())
 
@@ -288,7 +288,7 @@ def test_the_papers_rule_looks_at_the_last_predecessors_alone(tmp_path: Path) ->
 
 def test_an_epoch_has_every_round_once_and_its_own_order() -> None:
     config = tiny_config("paper-pna-nostd", "training.batch_size=7", "data.extra_graphs=5")
-    data = training_data(config.data, (), 0, config.network.bits)
+    data = training_data(config.data, config.network.bits)
     assert data.extra is not None
     epochs = [Epoch(data, config, number) for number in (0, 1)]
     for epoch in epochs:

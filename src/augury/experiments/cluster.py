@@ -1,4 +1,4 @@
-"""Tasks run on the cores of a Ray cluster, or of this machine; see `workers`.
+"""Tasks run on the cores of a Ray cluster, or of this machine; see `tasks.Workers`.
 
 A Ray task is one task of `tasks`, on one core. Ray runs it again if its process or its machine
 dies; its result comes back to the driver, which alone writes.
@@ -9,17 +9,17 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from augury.errors import InputError
-from augury.experiments.workers import Workers
 from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
 
 GPU_SHARE = 0.125
 """The share of a GPU that a task asks for with --device cuda: most of it would be idle."""
 
 
-class RayWorkers(Workers):
+class RayWorkers:
     """Tasks on a Ray cluster."""
 
     def __init__(
@@ -40,7 +40,6 @@ class RayWorkers(Workers):
         Raises:
             InputError: Ray is not installed or did not start, or there is no such cluster.
         """
-        super().__init__(perform)
         try:
             import ray
         except ImportError:
@@ -52,8 +51,10 @@ class RayWorkers(Workers):
         cores = int(ray.cluster_resources().get("CPU", 1))
         self.slots = cores if slots is None else min(slots, cores)
         share = GPU_SHARE if uses_gpu else 0
+        self.perform = perform
         self.remote: Any = ray.remote(num_cpus=1, num_gpus=share, max_retries=MAX_RETRIES)(_perform)
-        self.tasks: dict[Any, Any] = {}
+        self._threads = ThreadPoolExecutor(self.slots)
+        self._under_way: set[Any] = set()
 
     def _join(self, address: str, slots: int | None) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -69,13 +70,15 @@ class RayWorkers(Workers):
             what = "Ray did not start" if address == "local" else "there is no such Ray cluster"
             raise InputError(f"--ray {address}: {what}: {reason}") from None
 
-    def submit(self, task: Any) -> None:  # noqa: D102
-        self.tasks[self.remote.remote(self.perform, task)] = task
+    def submit(self, task: Any) -> Future[Any]:
+        """See `tasks.Workers`; a thread here waits for each task that runs."""
+        return self._threads.submit(self._result, task)
 
-    def wait(self, seconds: float | None) -> list[tuple[Any, Any]]:  # noqa: D102
-        ready, _ = self.ray.wait(list(self.tasks), num_returns=1, timeout=seconds)
+    def _result(self, task: Any) -> Any:
+        place = self.remote.remote(self.perform, task)
+        self._under_way.add(place)
         try:
-            return [(self.tasks.pop(place), self.ray.get(place)) for place in ready]
+            return self.ray.get(place)
         except self.ray.exceptions.RayTaskError as error:
             cause = error.cause
             raise WorkerError(f"{type(cause).__name__}: {cause}") from None
@@ -83,11 +86,14 @@ class RayWorkers(Workers):
             is_killed = isinstance(error, self.ray.exceptions.WorkerCrashedError)
             how = f"a task ended its process {MAX_RETRIES + 1} times" if is_killed else "Ray failed"
             raise WorkerError(f"{how}: {' '.join(str(error).split())}") from None
+        finally:
+            self._under_way.discard(place)
 
-    def close(self) -> None:  # noqa: D102
-        for place in self.tasks:
+    def close(self) -> None:
+        """See `tasks.Workers`."""
+        for place in list(self._under_way):
             self.ray.cancel(place, force=True)
-        self.tasks = {}
+        self._threads.shutdown(cancel_futures=True)
         self.ray.shutdown()
 
 

@@ -157,15 +157,8 @@ def evaluate_all(
 ) -> dict[Part, Runs]:
     """Run every model in every condition; with a file, only what is not yet in it.
 
-    Args:
-        models: networks of different names or seeds.
-        conditions: run in order for each model.
-        extent: graphs and runs of each.
-        out: the file that each part is appended to when it is done.
-        progress: is told the share of the work that is done, and what is next.
-
-    Returns:
-        The parts of these models and conditions, and nothing else that the file holds.
+    Each part is appended to the file when it is done, and what else the file holds is not returned.
+    `progress` is told the share of the work that is done, and what is next.
 
     Raises:
         InputError: the file is of another extent, knows other weights by the same name, or another
@@ -175,28 +168,23 @@ def evaluate_all(
         file = None if out is None else RecordsFile(out)
         known = file.parts if file else {}
         _refuse_others(out, known, models, extent)
-        done = {_key(part): runs for part, runs in known.items()}
+        done = dict(known)
         work = {
             Part(model.name, model.seed, model.epoch, condition, extent): model
             for model in models
             for condition in conditions
         }
-        missing = [part for part in work if _key(part) not in done]
+        missing = [part for part in work if part not in done]
         total, spent = sum(part.cost for part in missing), 0.0
         for part in missing:
             model = work[part]
             progress(spent / total, f"{model.name}, seed {model.seed}, {part.condition.scale}x")
-            done[_key(part)] = runs = evaluate(model, part.condition, extent)
+            done[part] = runs = evaluate(model, part.condition, extent)
             if file is not None:
                 file.add(part, runs)
             spent += part.cost
         progress(1.0, "")
-        return {part: done[_key(part)] for part in work}
-
-
-def _key(part: Part) -> Part:
-    """Return a part without its epoch, which older files do not record."""
-    return replace(part, epoch=NO_EPOCH)
+        return {part: done[part] for part in work}
 
 
 def _refuse_others(

@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ def measure_growth(
 
 
 def _in_fresh_process(task: tuple[str, int]) -> Record:
-    with Pool(measure, 1) as pool:
+    with closing(Pool(measure, 1)) as pool:
         return pool.submit(task).result()
 
 

@@ -6,6 +6,8 @@ network.
 
 from __future__ import annotations
 
+from augury.experiments.conditions import Condition
+
 SCALES = (1, 2, 4, 8)
 
 MPNN_BFS = ("99.8 ± 0.6", "95.6 ± 2.65", "98.0 ± 2.0", "100 ± 0")
@@ -54,34 +56,21 @@ GRAPHS = 50
 """Test graphs of each condition; runs on each are 10."""
 
 
-def papers_figure(  # the fields of a condition
-    model: str,
-    scale: int,
-    p: str,
-    termination: str,
-    neural_bottleneck: bool = True,
-    neural_augmentation: bool = True,
-) -> str:
+def papers_figure(model: str, condition: Condition) -> str:
     """Return the paper's figure, "–" where it has none: a variant is another network.
 
-    Args:
-        model: `Config.name`.
-        scale: this and the rest are the fields of the condition.
-        p: the density.
-        termination: what ends a run.
-        neural_bottleneck: whether the bottleneck is the network's.
-        neural_augmentation: whether the augmentation is.
-
-    >>> papers_figure("paper-mpnn", 2, "1/4", "bfs")
+    >>> papers_figure("paper-mpnn", Condition(scale=2))
     '95.6 ± 2.65'
     """
-    model = model.removesuffix(PAPERS_RULE)
-    is_ablation = termination == "bfs" and not (neural_bottleneck and neural_augmentation)
-    if p == "1/4" and scale in SCALES:
-        row = DENSE.get((model, termination))
+    model, scale = model.removesuffix(PAPERS_RULE), condition.scale
+    is_bfs = condition.termination == "bfs"
+    neural = condition.neural_bottleneck, condition.neural_augmentation
+    is_ablation = is_bfs and not all(neural)
+    if condition.p == "1/4" and scale in SCALES:
+        row = DENSE.get((model, condition.termination))
         if is_ablation:
-            row = ABLATIONS.get((model, neural_bottleneck, neural_augmentation))
+            row = ABLATIONS.get((model, *neural))
         return row[SCALES.index(scale)] if row else "–"
-    if termination == "bfs" and not is_ablation:
-        return OTHER_P.get((model, scale), {}).get(p, "–")
+    if is_bfs and not is_ablation:
+        return OTHER_P.get((model, scale), {}).get(condition.p, "–")
     return "–"

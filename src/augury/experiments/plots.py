@@ -6,7 +6,8 @@ marker or dash too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,14 @@ import numpy.typing as npt
 
 from augury.files import atomic_file
 
-COLOURS = {
-    "paper-mpnn": "#0072B2",
-    "paper-pna": "#CC79A7",
-    "paper-pna-nostd": "#D55E00",
-    "paper-pna-nostd-no-extra": "#E69F00",
-    "discrete": "#009E73",
+LOOKS = {
+    "paper-mpnn": ("#0072B2", "o"),
+    "paper-pna": ("#CC79A7", "D"),
+    "paper-pna-nostd": ("#D55E00", "s"),
+    "paper-pna-nostd-no-extra": ("#E69F00", "v"),
+    "discrete": ("#009E73", "^"),
 }
-MARKERS = {
-    "paper-mpnn": "o",
-    "paper-pna": "D",
-    "paper-pna-nostd": "s",
-    "paper-pna-nostd-no-extra": "v",
-    "discrete": "^",
-}
+"""Colour and marker of each network."""
 STYLE: dict[str, Any] = {
     "font.size": 11,
     "axes.spines.top": False,
@@ -69,32 +64,24 @@ class Spread:
     paper: float | None
 
 
-def _save(plot: Any, folder: Path, name: str) -> None:
-    """Write a plot in both forms, without dates and versions."""
-    from matplotlib import pyplot
-
-    folder.mkdir(parents=True, exist_ok=True)
-    without: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}}
-    for kind, metadata in without.items():
-        with atomic_file(folder / f"{name}.{kind}") as file:
-            plot.savefig(file, format=kind, dpi=160, metadata=metadata)
-    pyplot.close(plot)
-
-
-def _new(*shape: int, **more: Any) -> tuple[Any, Any]:
+@contextmanager
+def _drawn(folder: Path, name: str, *shape: int, **more: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield a plot and its panels; then write it in both forms, without dates and versions."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    return pyplot.subplots(*shape, **more)
-
-
-def _style() -> Any:
-    import matplotlib
-
     style: Any = STYLE  # its keys are checked by matplotlib, not by type
-    return matplotlib.rc_context(style)
+    without: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}}
+    with matplotlib.rc_context(style):
+        plot, panels = pyplot.subplots(*shape, **more)
+        yield plot, panels
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, metadata in without.items():
+            with atomic_file(folder / f"{name}.{kind}") as file:
+                plot.savefig(file, format=kind, dpi=160, metadata=metadata)
+        pyplot.close(plot)
 
 
 def _quartiles(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
@@ -113,15 +100,14 @@ def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) ->
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
-    with _style():
-        plot, left = _new(figsize=(6.4, 4.0))
+    with _drawn(folder, name, figsize=(6.4, 4.0)) as (plot, left):
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         right = left.twinx()
         right.grid(visible=False)
         right.spines["right"].set_visible(True)
         top = 0.0
         for curve in curves:
-            colour = COLOURS[curve.network]
+            colour, marker = LOOKS[curve.network]
             accuracy, error = 100 * curve.accuracy[curve.best], curve.flow_error[curve.best]
             epochs = np.arange(len(accuracy))
             if len(curve.accuracy) > 1:
@@ -131,8 +117,8 @@ def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) ->
             left.plot(epochs, accuracy, color=colour, linewidth=1.8, label=curve.label)
             right.plot(epochs, error, color=colour, linewidth=1.4, linestyle=(0, (4, 2)))
             left.plot(
-                curve.best_epoch, accuracy[curve.best_epoch], MARKERS[curve.network],
-                color=colour, markersize=8, markeredgecolor="black",
+                curve.best_epoch, accuracy[curve.best_epoch], marker, color=colour,
+                markersize=8, markeredgecolor="black",
             )  # fmt: skip
             top = max(top, float(error.max()))
         left.set(
@@ -150,17 +136,15 @@ def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) ->
                    label="chosen epoch"),
         ]  # fmt: skip
         plot.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=10)
-        _save(plot, folder, name)
 
 
 def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str) -> None:
     """Draw the accuracy of every seed: a panel for each size, a column for each network."""
     from matplotlib.lines import Line2D
 
-    with _style():
-        plot, panels = _new(
-            1, len(spreads), figsize=(1.2 + 2.1 * len(spreads), 4.2), sharey=True, squeeze=False
-        )
+    size = 1.2 + 2.1 * len(spreads), 4.2
+    shape: dict[str, Any] = {"figsize": size, "sharey": True, "squeeze": False}
+    with _drawn(folder, name, 1, len(spreads), **shape) as (plot, panels):
         shown: dict[str, Any] = {}
         seen = [100 * spread.accuracy.min() for row in spreads.values() for spread in row]
         low = min(90.0, 10 * np.floor(min(seen) / 10))
@@ -170,7 +154,7 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
                 count = len(spread.accuracy)
                 # Side by side in the order of seeds, so that equal accuracies stay visible.
                 aside = np.linspace(-0.28, 0.28, count) if count > 1 else np.zeros(1)
-                colour, marker = COLOURS[spread.network], MARKERS[spread.network]
+                colour, marker = LOOKS[spread.network]
                 (dots,) = panel.plot(
                     place + aside, 100 * spread.accuracy, marker, color=colour, markersize=5,
                     alpha=0.75, clip_on=False, label=spread.label,
@@ -198,7 +182,6 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str)
                    label="best-validated seed"),
         ]  # fmt: skip
         plot.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=10)
-        _save(plot, folder, name)
 
 
 def plot_scales(
@@ -206,24 +189,21 @@ def plot_scales(
 ) -> None:
     """Draw accuracy over size: a panel for each density, a line for each network.
 
-    Args:
-        lines: by density and by network: its label and its accuracy at each scale.
-        folder: where the files go.
-        name: of the files.
+    `lines` holds by density and by network its label and its accuracy at each scale.
     """
-    with _style():
-        plot, panels = _new(
-            1, len(lines), figsize=(1.0 + 3.6 * len(lines), 3.9), sharey=True, squeeze=False
-        )
+    size = 1.0 + 3.6 * len(lines), 3.9
+    shape: dict[str, Any] = {"figsize": size, "sharey": True, "squeeze": False}
+    with _drawn(folder, name, 1, len(lines), **shape) as (plot, panels):
         handles: dict[str, Any] = {}
         for panel, (p, row) in zip(panels[0], lines.items(), strict=True):
             scales = sorted({scale for _, points in row.values() for scale in points})
             for network, (label, points) in row.items():
                 at = sorted(points)
+                colour, marker = LOOKS[network]
                 (handles[label],) = panel.plot(
                     [scales.index(scale) for scale in at],
                     [100 * points[scale] for scale in at],
-                    marker=MARKERS[network], color=COLOURS[network], linewidth=1.8, label=label,
+                    marker=marker, color=colour, linewidth=1.8, label=label,
                     clip_on=False,
                 )  # fmt: skip
             panel.set(
@@ -232,4 +212,3 @@ def plot_scales(
             )  # fmt: skip
         panels[0][0].set_ylabel("maximum flow found (%)")
         plot.legend(handles=[*handles.values()], loc="outside upper center", ncols=3, fontsize=10)
-        _save(plot, folder, name)

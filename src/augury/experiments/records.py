@@ -2,20 +2,16 @@
 
 A *part* is what one epoch of one network did under one condition: graphs × runs records. A file of
 records is JSON lines: a header, then a line for each part, written in one go. A line that a killed
-process left half written has no newline and is ignored; the next process that writes drops it. So
+process left half written has no newline and is ignored; the next that writes cuts it off. So
 no part is ever counted that is not complete, and one that occurs twice counts once.
-
-Older files, of kind "augury-records", have a line for each record, all of one extent. They are read
-as well, except for parts that lack a record, and are rewritten when they are continued.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,32 +23,20 @@ from augury.experiments.conditions import Condition, Extent
 from augury.files import GZIP_START, named, open_input, write_text
 
 KIND, FORMAT = "augury-parts", 1
-OLD_KIND = "augury-records"
 
 NO_EPOCH = -1
 """The epoch of a part where none was recorded."""
 LARGEST = 2**53
 """No count of ours exceeds this, and floats round beyond it."""
 
-CONDITION_FIELDS = ("scale", "p", "termination", "neural_bottleneck", "neural_augmentation")
-OLD_FIELDS: dict[str, type] = {
-    "model": str,
-    "model_seed": int,
-    "weights": str,
+CONDITION_FIELDS: dict[str, type] = {
     "scale": int,
     "p": str,
     "termination": str,
     "neural_bottleneck": bool,
     "neural_augmentation": bool,
-    "run": int,
-    "graph": int,
-    "value": int,
-    "maximum": int,
-    "ending": str,
-    "asked": dict,
-    "wrong": dict,
 }
-"""What a line of an older file holds, and of which type."""
+"""What a line says of its condition, and of which type."""
 
 
 @dataclass(frozen=True)
@@ -123,32 +107,24 @@ class Runs:
         return float((self.maximum - self.value).mean())
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(NamedTuple):
     """What a file of records holds."""
 
     header: dict[str, Any]
     parts: dict[Part, Runs]
-    num_dropped: int
-    """Records of unfinished parts."""
-    is_current: bool
-    """Whether lines can be appended to the file as it is."""
 
 
 def read_records(path: Path) -> Records:
-    """Read the complete parts of a file, older or not, compressed or not.
+    """Read the complete parts of a file, compressed or not.
 
     Raises:
         InputError: there is no such file, or it is not a file of records.
     """
     with named(path), open_input(path) as file:
         text = file.read().decode(errors="replace")
-        *lines, torn = text.split("\n")
+        *lines, _ = text.split("\n")
         rows = [_row(line, number) for number, line in enumerate(lines, 1)]
         head = rows[0] if rows else {}
-        if head.get("kind") == OLD_KIND:
-            parts, num_dropped = _old_parts(head, rows[1:])
-            return Records(head, parts, num_dropped, False)
         if (head.get("kind"), head.get("format")) != (KIND, FORMAT):
             raise InputError("this is not a file of Augury's records")
         parts: dict[Part, Runs] = {}
@@ -157,7 +133,7 @@ def read_records(path: Path) -> Records:
                 parts.setdefault(*_read_part(row))
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise _no_record(number) from None
-    return Records(head, parts, 0, not torn)
+    return Records(head, parts)
 
 
 def _no_record(number: int) -> InputError:
@@ -176,7 +152,7 @@ def _read_part(told: dict[str, Any]) -> tuple[Part, Runs]:
     """Read the line of a part; raises an error of some kind if it is none."""
     extent = Extent(**told["extent"])
     runs, graphs = _count(extent.runs, least=1), _count(extent.graphs, least=1)
-    if not all(type(told["cell"][name]) is OLD_FIELDS[name] for name in CONDITION_FIELDS):
+    if not all(type(told["cell"][name]) is kind for name, kind in CONDITION_FIELDS.items()):
         raise TypeError
     condition = Condition(**told["cell"])
     # Older versions wrote no name.
@@ -201,12 +177,8 @@ def _read_part(told: dict[str, Any]) -> tuple[Part, Runs]:
     )
 
 
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST
-
-
 def _count(value: Any, least: int = 0) -> int:
-    if not _is_count(value) or value < least:
+    if type(value) is not int or not least <= value <= LARGEST:
         raise ValueError
     return value
 
@@ -217,56 +189,6 @@ def _counts(values: Any, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     if not is_valid or array.min() < 0 or array.max() > LARGEST:
         raise ValueError
     return array
-
-
-def _old_parts(head: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[dict[Part, Runs], int]:
-    """Return the complete parts of an older file, and how many records are left over."""
-    extent = Extent(head.get("graphs", -1), head.get("runs", -1), head.get("seed", 0))
-    if not all(_is_count(value) for value in asdict(extent).values()):
-        raise InputError("this is not a file of Augury's records")
-    found: dict[tuple[Part, str], list[dict[str, Any]]] = {}
-    for number, row in enumerate(rows, 2):
-        try:
-            if not _is_old_record(row):
-                raise ValueError
-            condition = Condition(*(row[name] for name in CONDITION_FIELDS))
-        except ValueError:
-            raise _no_record(number) from None
-        part = Part(row["model"], row["model_seed"], NO_EPOCH, condition, extent)
-        found.setdefault((part, row["weights"]), []).append(row)
-    parts: dict[Part, Runs] = {}
-    for (part, digest), group in found.items():
-        group.sort(key=lambda row: (row["run"], row["graph"]))
-        places = [(row["run"], row["graph"]) for row in group]
-        is_whole = len(group) == extent.runs * extent.graphs
-        if is_whole and places == [divmod(k, extent.graphs) for k in range(len(group))]:
-            parts.setdefault(part, _old_runs(part, digest, group))
-    return parts, len(rows) - len(parts) * extent.runs * extent.graphs
-
-
-def _is_old_record(row: dict[str, Any]) -> bool:
-    return (
-        all(type(row.get(name)) is kind for name, kind in OLD_FIELDS.items())
-        and all(_is_count(value) for value in row.values() if type(value) is int)
-        and all(_is_count(row[part].get(name)) for part in ("asked", "wrong") for name in DECISIONS)
-    )
-
-
-def _old_runs(part: Part, digest: str, rows: list[dict[str, Any]]) -> Runs:
-    def column(name: str) -> npt.NDArray[np.int64]:
-        values = [row.get(name, 0) for row in rows]
-        return np.array(values, np.int64).reshape(part.extent.runs, part.extent.graphs)
-
-    return Runs(
-        part.network,
-        digest,
-        column("value"),
-        column("maximum"),
-        column("rounds"),
-        tuple(row["ending"] for row in rows),
-        {name: sum(row["asked"][name] for row in rows) for name in DECISIONS},
-        {name: sum(row["wrong"][name] for row in rows) for name in DECISIONS},
-    )
 
 
 def line_of(part: Part, runs: Runs) -> str:
@@ -292,13 +214,13 @@ def line_of(part: Part, runs: Runs) -> str:
     return json.dumps(told, separators=(",", ":")) + "\n"
 
 
-def _header(old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the first line of a file; the version is that of the first records in it."""
+def _header() -> str:
+    """Return the first line of a file."""
     import augury
     from augury.provenance import commit
 
-    told = {"version": augury.__version__, "commit": commit()} | dict(old)
-    return {"kind": KIND, "format": FORMAT, "version": told["version"], "commit": told["commit"]}
+    told = {"kind": KIND, "format": FORMAT, "version": augury.__version__, "commit": commit()}
+    return json.dumps(told) + "\n"
 
 
 class RecordsFile:
@@ -311,26 +233,23 @@ class RecordsFile:
             InputError: it is another kind of file, or compressed.
         """
         self.path = path
-        self.header: dict[str, Any] = {}
-        self.parts: dict[Part, Runs] = {}
-        self.is_current = False
         if not path.exists():
-            self._rewrite()
-            return
-        found = read_records(path)
-        with named(path), path.open("rb") as file:
-            if file.read(len(GZIP_START)) == GZIP_START:
+            write_text(path, _header())
+        self.header, self.parts = read_records(path)
+        with named(path):
+            data = path.read_bytes()
+            if data.startswith(GZIP_START):
                 raise InputError("a compressed file cannot be continued; decompress it first")
-        self.header, self.parts, self.is_current = found.header, found.parts, found.is_current
+        self._end = data.rfind(b"\n") + 1
 
     def add(self, part: Part, runs: Runs) -> None:
         """Append a part, unless it is there."""
         if part in self.parts:
             return
-        if not self.is_current:
-            self._rewrite()
-        with named(self.path), self.path.open("a", encoding="utf-8") as file:
-            file.write(line_of(part, runs))
+        with named(self.path), self.path.open("r+b") as file:
+            file.truncate(self._end)
+            file.seek(self._end)
+            self._end += file.write(line_of(part, runs).encode())
         self.parts[part] = runs
 
     def put_in_order(self) -> None:
@@ -338,14 +257,13 @@ class RecordsFile:
         ordered = sorted(self.parts.items(), key=lambda item: item[0].place)
         self.parts.clear()
         self.parts.update(ordered)
-        self._rewrite()
+        lines = (line_of(part, runs) for part, runs in ordered)
+        write_whole(self.path, "".join([json.dumps(self.header) + "\n", *lines]))
+        self._end = self.path.stat().st_size
 
-    def _rewrite(self) -> None:
-        """Write the whole file, unless it already is what it should be."""
-        if not self.is_current:
-            self.header = _header(self.header)
-        lines = (line_of(part, runs) for part, runs in self.parts.items())
-        text = "".join([json.dumps(self.header) + "\n", *lines])
-        if not self.is_current or self.path.read_text(encoding="utf-8") != text:
-            write_text(self.path, text)
-        self.is_current = True
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, unless it already has that content."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)

@@ -1,14 +1,19 @@
 """The results of a run folder become a report in Markdown, with plots, beside the paper's figures.
 
 The text is a function of plan and results alone; times and machines are in a file of their own. So
-an interrupted run has the same report as any other.
+an interrupted run has the same report as any other. Its prose is in `report.md`, by name. A report
+is made of blocks, each a paragraph, list, table or command, with an empty line between them.
 """
 
 from __future__ import annotations
 
+import itertools
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +27,8 @@ from augury.experiments.paper import (
     papers_figure,
 )
 from augury.experiments.plan import EXAM_SEED, NETWORKS, Column, Plan, Row, Section, want_of
-from augury.experiments.records import CONDITION_FIELDS, Runs
-from augury.experiments.run_folder import Results, write_whole
+from augury.experiments.records import Runs, write_whole
+from augury.experiments.run_folder import Results
 from augury.experiments.summary import over_seeds
 
 WIDTH = 120
@@ -71,41 +76,57 @@ class Entry:
         )
 
     @property
-    def difference(self) -> float | None:
-        """Ours less the paper's, in points; none where the paper has no figure."""
-        if self.paper == "–":
-            return None
-        return 100 * self.best.accuracy - papers_mean(self.paper)
+    def papers_mean(self) -> float | None:
+        """The paper's figure for the same network, such as the 95.6 of "95.6 ± 2.65"."""
+        is_same = self.paper != "–" and self.row.network != "discrete"
+        return float(self.paper.partition(" ")[0]) if is_same else None
 
-    @property
-    def noise(self) -> float:
-        """How far two sets of test graphs differ by chance, at 95 %, in points.
+    def difference(self, papers_mean: float) -> float:
+        """Return ours less the paper's, in points; 0 within what is noise at 95 %.
 
-        Runs on one graph are alike, so a graph counts as one trial however often it is run.
+        Noise is how far two sets of test graphs differ by chance. Runs on one graph are alike, so a
+        graph counts as one trial however often it is run.
         """
-        share = (self.best.accuracy + papers_mean(self.paper) / 100) / 2
+        share = (self.best.accuracy + papers_mean / 100) / 2
         trials = 1 / GRAPHS + 1 / self.column.extent.graphs
-        return 196 * float(np.sqrt(share * (1 - share) * trials))
-
-
-def papers_mean(figure: str) -> float:
-    """Return the mean of a figure such as "95.6 ± 2.65"."""
-    return float(figure.partition(" ")[0])
+        noise = 196 * float(np.sqrt(share * (1 - share) * trials))
+        found = 100 * self.best.accuracy - papers_mean
+        return found if abs(found) > noise else 0.0
 
 
 def entry(results: Results, row: Row, column: Column) -> Entry:
     """Collect an entry of a table."""
     want = want_of(row, column)
-    own = (getattr(want.condition, name) for name in CONDITION_FIELDS)
-    figure = papers_figure(results.config(row.network).name, *own)
+    figure = papers_figure(results.config(row.network).name, want.condition)
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
     return Entry(row, column, figure, by_seed, results.best(row.network, row.rule).seed)
 
 
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table."""
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return [*lines, *("| " + " | ".join(row) + " |" for row in rows)]
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table."""
+    rule = "|" + "---|" * len(head)
+    return "\n".join([_line(head), rule, *map(_line, rows)])
+
+
+def _line(entries: Sequence[str]) -> str:
+    return "| " + " | ".join(entries) + " |"
+
+
+def _shell(*lines: str) -> str:
+    return "\n".join(["```bash", *lines, "```"])
+
+
+@cache
+def _prose() -> dict[str, str]:
+    """Return the texts of `report.md` by name."""
+    text = (files("augury.experiments") / "report.md").read_text(encoding="utf-8")
+    _, *found = re.split(r"<!-- (\S+) -->\n", text)
+    return {name: words.strip() for name, words in zip(found[::2], found[1::2], strict=True)}
+
+
+def _told(name: str, **values: object) -> str:
+    """Return a text of `report.md`."""
+    return _prose()[name].format(**values)
 
 
 class Report:
@@ -133,98 +154,48 @@ class Report:
 
     def text(self) -> str:
         """Return the report."""
-        lines = [*self._start(), *self._summary()]
+        blocks = [self._start(), *self._summary()]
         for section in self.plan.sections:
             is_curve = section.rows[0].rule == "every"
-            lines += self._plot(section) if is_curve else self._table(section)
+            blocks += self._plot(section) if is_curve else self._table(section)
             if section.name == "rule":
-                lines += ["", RULE_TEXT]
-        lines += self._subroutines() + self._spread() + self._sizes() + self._trainings()
-        lines += ["", "## Departures from the paper", "", *DEPARTURES]
-        lines += ["", "## Files", "", FILES]
-        return _wrapped(lines)
+                blocks.append(_told("rule"))
+        blocks += self._subroutines() + self._spread() + self._sizes() + self._trainings()
+        return _wrapped("\n\n".join([*blocks, _told("end", plots=PLOTS)]))
 
-    def _start(self) -> list[str]:
+    def _start(self) -> str:
+        networks = f"{_count(len(self.plan.seeds), 'seed')} of each network were trained."
         if self.plan.is_quick:
-            networks = (
-                "This is the quick form: the checkpoints that come with the package, one seed of "
-                "each, few graphs."
-            )
-        else:
-            count = len(self.plan.seeds)
-            networks = f"{count} {'seed' if count == 1 else 'seeds'} of each network were trained."
+            networks = _told("quick")
         changed = dict.fromkeys(change for found in self.changed.values() for change in found)
         if changed:
-            networks += (
-                f" They are variants, trained with {', '.join(changed)}: the paper's figures are "
-                f"those of other networks, and stand beside none that was changed."
-            )
-        return [
-            "# Reproduction",
-            "",
-            f"The tables and figures of *Neural Bipartite Matching* (Georgiev & Liò, 2020), "
-            f"rebuilt. {networks} A figure is the share of runs that found the maximum flow, in "
-            f"per cent.",
-            "",
-            "- **paper**: as printed there; ± is over ten simulations of one network.",
-            "- **ours**: the same for our best-validated network; ± is over its runs (the standard "
-            "deviation of their accuracies, as there). The epoch of each seed is the one with the "
-            "best score on validation graphs in training; the seed is the one that then does best "
-            "in an exam, further graphs of the sizes of the tables. No test graph takes part in "
-            "either choice.",
-            "- **over seeds**: mean of all seeds with its 95 % interval by Student's t, cut at 0 "
-            "and 100, then the lowest seed. The paper has nothing of the kind.",
-            "- Test graphs come from a stream of random numbers that no training uses, and are "
-            "the same for all networks.",
-            "",
-            "```bash",
-            self.plan.command(),
-            "```",
-        ]
-
-    def _compared(self) -> list[tuple[Section, Entry]]:
-        """Return the entries for which the paper has a figure of the same network."""
-        return [
-            (section, entry)
-            for section in self.plan.sections
-            if section.name.startswith("table")
-            for row in self.entries[section.name]
-            for entry in row
-            if entry.paper != "–" and entry.row.network != "discrete"
-        ]
+            networks += " " + _told("variants", changes=", ".join(changed))
+        return _told("start", networks=networks, command=self.plan.command())
 
     def _summary(self) -> list[str]:
-        compared: dict[tuple[Row, int, str], tuple[Section, Entry]] = {}
-        for section, entry in self._compared():
-            key = (entry.row, entry.column.scale, entry.column.p)
-            compared.setdefault(key, (section, entry))
+        compared: dict[tuple[Row, int, str], tuple[str, float]] = {}
+        for section in self.plan.sections:
+            for entry in itertools.chain(*self.entries.get(section.name, [])):
+                key = (entry.row, entry.column.scale, entry.column.p)
+                is_table = section.name.startswith("table")
+                if is_table and entry.papers_mean is not None and key not in compared:
+                    text = (
+                        f"- {section.title.partition(':')[0]}, {self._row_label(entry.row)} at "
+                        f"{entry.column.label}, p = {entry.column.p}: paper {entry.paper}, "
+                        f"ours {entry.ours}"
+                    )
+                    compared[key] = text, entry.difference(entry.papers_mean)
         if not compared:
             return []
-        below, above, same = [], [], 0
-        for section, entry in compared.values():
-            difference = entry.difference
-            assert difference is not None
-            if abs(difference) <= entry.noise:
-                same += 1
-                continue
-            name = section.title.partition(":")[0]
-            text = (
-                f"- {name}, {self._row_label(entry.row)} at {entry.column.label}, "
-                f"p = {entry.column.p}: paper {entry.paper}, ours {entry.ours}"
-            )
-            (below if difference < 0 else above).append(text)
-        lines = [
-            "",
-            "## Differences from the paper",
-            "",
-            f"Of {len(compared)} figures that the paper prints, {same} agree with ours within "
-            f"noise, {len(below)} of ours are lower and {len(above)} higher. Noise is what two "
-            f"sets of test graphs differ by at 95 %, a graph counting as one trial however often "
-            f"it is run.",
-        ]
+        below = [text for text, difference in compared.values() if difference < 0]
+        above = [text for text, difference in compared.values() if difference > 0]
+        same = len(compared) - len(below) - len(above)
+        numbers = {"compared": len(compared), "same": same}
+        numbers |= {"below": len(below), "above": len(above)}
+        blocks = [_told("differences", **numbers)]
         for title, found in (("Lower than the paper:", below), ("Higher than the paper:", above)):
-            lines += ["", title, "", *found] if found else []
-        return lines
+            blocks += [title, "\n".join(found)] if found else []
+        return blocks
 
     def _table(self, section: Section) -> list[str]:
         rows = self.entries[section.name]
@@ -238,17 +209,17 @@ class Report:
             for entry in row:
                 cells += [entry.paper, entry.ours] if has_paper else [entry.ours]
             body.append(cells)
-        lines = ["", f"## {section.title}", "", _extents(section), "", *markdown(head, body)]
+        blocks = [f"## {section.title}", _extents(section), markdown(head, body)]
         over = [k for k, column in enumerate(section.columns) if column.who == "all"]
         if over and any(len(entry.by_seed) > 1 for row in rows for entry in row):
-            lines += ["", "Over seeds: mean [95 % interval]; lowest.", ""]
-            lines += markdown(
-                ["network", *(names[k] for k in over)],
-                ([self._row_label(row[0].row), *(row[k].over_seeds for k in over)] for row in rows),
-            )
+            head = ["network", *(names[k] for k in over)]
+            body = [
+                [self._row_label(row[0].row), *(row[k].over_seeds for k in over)] for row in rows
+            ]
+            blocks += ["Over seeds: mean [95 % interval]; lowest.", markdown(head, body)]
         if section.name.startswith("table") and has_paper:
-            lines += ["", "Beside the discrete network stands the paper's best."]
-        return [*lines, "", "```bash", *self._commands(section), "```"]
+            blocks.append("Beside the discrete network stands the paper's best.")
+        return [*blocks, _shell(*self._commands(section))]
 
     def _commands(self, section: Section) -> list[str]:
         """Return the command for the section, and one for each row by itself."""
@@ -309,25 +280,15 @@ class Report:
             "network", "first epoch with 99 %", "median of seeds that reach it",
             "highest, % (epoch)", "chosen, % (epoch)", "last, % (epoch)", "last, mean of seeds",
         ]  # fmt: skip
-        extent = column.extent
+        extent, name = column.extent, section.name
         is_changed = any(self.changed[row.network] for row in section.rows)
         return [
-            "",
             f"## {section.title}",
-            "",
-            f"Solid: accuracy of the best-validated network after each epoch; dashed: its mean "
-            f"absolute flow error. The band is the middle half of all seeds that were still in "
-            f"training. {extent.graphs} test graphs, {_count(extent.runs, 'run')} each; epochs "
-            f"are counted from 0.",
-            "",
-            self._image(section.name, section.title),
-            "",
-            *markdown(head, body),
-            "",
-            *([] if is_changed else [PLOT_TEXT[section.name], ""]),
-            "```bash",
-            self.plan.command(section),
-            "```",
+            _told("curves", graphs=extent.graphs, runs=_count(extent.runs, "run")),
+            self._image(name, section.title),
+            markdown(head, body),
+            *([] if is_changed else [_told(name)]),
+            _shell(self.plan.command(section)),
         ]
 
     def _curve(self, row: Row, column: Column) -> plots.Curve:
@@ -379,17 +340,7 @@ class Report:
             *("empty paths: paper", "best-validated", "all seeds"),
             *("augmentations: paper", "best-validated", "all seeds"),
         ]
-        return [
-            "",
-            "## Subroutines",
-            "",
-            "Empty paths recognised is the paper's true-negative rate: of the paths that the "
-            "search proposed and that can carry nothing, the share whose bottleneck of 0 was "
-            "seen. Augmentations are right if every new capacity on the path is. All sizes of the "
-            "tables together.",
-            "",
-            *markdown(head, body),
-        ]
+        return [_told("subroutines"), markdown(head, body)]
 
     def _spread(self) -> list[str]:
         rows = self._at_table_sizes()
@@ -400,60 +351,25 @@ class Report:
             for entry in row:
                 accuracy = np.array([runs.accuracy for runs in entry.by_seed.values()])
                 best = list(entry.by_seed).index(entry.best_seed)
-                is_paper = entry.paper != "–" and entry.row.network != "discrete"
-                paper = papers_mean(entry.paper) if is_paper else None
-                label = self._label(entry.row.network)
-                spread = plots.Spread(entry.row.network, label, accuracy, best, paper)
+                network, label = entry.row.network, self._label(entry.row.network)
+                spread = plots.Spread(network, label, accuracy, best, entry.papers_mean)
                 spreads.setdefault(entry.column.scale, []).append(spread)
         plots.plot_seeds(spreads, self.folder / PLOTS, "seeds")
-        return [
-            "",
-            "## All seeds",
-            "",
-            "The accuracy of every seed, everything neural, end by BFS, p = 1/4. An arrow with a "
-            "number is a figure of the paper below the plot.",
-            "",
-            self._image("seeds", "Accuracy of every seed"),
-        ]
+        return [_told("seeds"), self._image("seeds", "Accuracy of every seed")]
 
     def _sizes(self) -> list[str]:
-        lines: dict[str, dict[str, tuple[str, dict[int, float]]]] = {}
-        shown = [*self._at_table_sizes()]
-        if not {"large", "sparse"} & set(self.entries):
+        beyond = [row for name in ("large", "sparse") for row in self.entries.get(name, [])]
+        if not beyond:
             return []
-        shown += [row for name in ("large", "sparse") for row in self.entries.get(name, [])]
-        wanted = {row[0].row.network for name in ("large", "sparse")
-                  for row in self.entries.get(name, [])}  # fmt: skip
-        for row in shown:
-            network = row[0].row.network
-            if network not in wanted:
-                continue
-            label = self._label(network)
-            for entry in row:
+        networks = {row[0].row.network for row in beyond}
+        lines: dict[str, dict[str, tuple[str, dict[int, float]]]] = {}
+        for entry in itertools.chain(*self._at_table_sizes(), *beyond):
+            network, label = entry.row.network, self._label(entry.row.network)
+            if network in networks:
                 _, points = lines.setdefault(entry.column.p, {}).setdefault(network, (label, {}))
                 points[entry.column.scale] = entry.best.accuracy
         plots.plot_scales(lines, self.folder / PLOTS, "sizes")
-        return [
-            "",
-            "## Accuracy and size",
-            "",
-            "The best-validated networks, everything neural. At the largest sizes there are few "
-            "graphs; the tables say how many.",
-            "",
-            self._image("sizes", "Accuracy over size"),
-        ]
-
-    def _exam(self) -> list[str]:
-        if not self.plan.exam:
-            return []
-        sizes = ", ".join(column.label for column in self.plan.exam)
-        graphs = self.plan.exam[0].extent.graphs
-        return [
-            "",
-            f"The exam: the mean accuracy on {graphs} graphs each of {sizes}, p = 1/4, one run "
-            f"each, everything neural, end by BFS; of equals the better score decides. Its graphs "
-            f"are drawn as those of the tables are, with another seed (`--seed {EXAM_SEED}`).",
-        ]
+        return [_told("sizes"), self._image("sizes", "Accuracy over size")]
 
     def _trainings(self) -> list[str]:
         if self.plan.is_quick:
@@ -490,39 +406,31 @@ class Report:
                 f"augury train {NETWORKS[network].preset} --seeds 0-{last}{sets} "
                 f"--out {DEFAULT_FOLDER}/train/{network}"
             )
-        return [
-            "",
-            "## Trainings",
-            "",
-            "The score is the share of validation graphs of 1x, 2x and 4x that are executed "
-            "rightly as a whole, plus up to 0.0001 for a low loss. It chooses among epochs. Many "
-            "seeds have all of these graphs right, and none of them is of 8x, where networks part: "
-            "so an exam chooses among seeds.",
-            *self._exam(),
-            "",
-            *markdown(head, body),
-            "",
-            "Each by itself:",
-            "",
-            "```bash",
-            *commands,
-            "```",
-        ]
+        blocks = [_told("trainings")]
+        if self.plan.exam:
+            sizes = ", ".join(column.label for column in self.plan.exam)
+            graphs = self.plan.exam[0].extent.graphs
+            blocks.append(_told("exam", graphs=graphs, sizes=sizes, seed=EXAM_SEED))
+        return [*blocks, markdown(head, body), "Each by itself:", _shell(*commands)]
 
 
-def _wrapped(lines: Sequence[str]) -> str:
-    """Join lines, long ones of plain text broken; tables, code and images stay as they are."""
+def _wrapped(text: str) -> str:
+    """Break the lines of plain text anew; tables, code, headings and images stay as they are."""
     found: list[str] = []
-    is_code = False
-    for line in lines:
-        is_code ^= line.startswith("```")
-        is_text = not is_code and not line.startswith(("|", "#", "!", "```"))
-        indent = "  " if line.startswith("- ") else ""
-        broken = textwrap.wrap(
-            line, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-        )
-        found += (broken or [""]) if is_text else [line]
-    return "\n".join(found) + "\n"
+    for block in text.split("\n\n"):
+        if block.startswith(("|", "#", "!", "```")):
+            found.append(block)
+            continue
+        lines: list[str] = []
+        for item in re.split(r"\n(?=- )", block):
+            indent = "  " if item.startswith("- ") else ""
+            words = " ".join(item.split())
+            lines += textwrap.wrap(
+                words, WIDTH, subsequent_indent=indent,
+                break_on_hyphens=False, break_long_words=False,
+            )  # fmt: skip
+        found.append("\n".join(lines))
+    return "\n\n".join(found) + "\n"
 
 
 def _column_name(section: Section, column: Column) -> str:
@@ -572,59 +480,10 @@ def _first(accuracy: Any) -> int | None:
     return int(good[0]) if len(good) else None
 
 
-PLOT_TEXT = {
-    "figure-2": "The paper: both reach about 100 %, MPNN within 10 epochs, PNA−STD after 35, with "
-    "one relapse.",
-    "figure-3": "The paper: the network first nears a good solution and overfits after epoch 25; "
-    "its final accuracy at 2x is 50 %.",
-}
-
-RULE_TEXT = (
-    "The paper stops and chooses by the accuracy of the predecessors in the last step, on "
-    "validation rounds of the training size. That number does not see reachability, which ends a "
-    "run and is what fails at larger sizes. This table takes from the same trainings the epoch "
-    "that the paper's rule prefers (with its patience; a training that our rule ended earlier "
-    "offers fewer epochs), and the seed that is best by it. Compare the tables above, where whole "
-    "executions of validation graphs choose. With t = 1 nothing but the search counts, for the "
-    "first invalid path ends a run: there this rule, which looks at the search alone, is at its "
-    "best."
-)
-
-DEPARTURES = (
-    "- **Which epoch.** Ours is chosen by whole executions of validation graphs of 1x, 2x and 4x; "
-    "the paper's by the accuracy of predecessors at 1x. The section on the paper's rule shows what "
-    "that changes. Our networks have met larger graphs in validation, though never in training.",
-    "- **Which network.** The paper shows one network. Ours is the best-validated of all seeds, "
-    "by graphs of every size of the tables, and all seeds are shown beside it.",
-    "- **Test graphs** are drawn anew from the distribution that the paper describes; the authors' "
-    "files are not used.",
-    "- **Direction of messages.** A node receives along its incoming arcs, with their own weights, "
-    "as the paper's text says; the authors' published code flips the arcs.",
-    "- **PNA** aggregates at the receiving end of an arc throughout. In the authors' code mean and "
-    "standard deviation aggregate at one end and minimum and maximum at the other, which may be "
-    "part of the paper's verdict on the standard deviation.",
-    "- **Random walks** for bottleneck and augmentation have capacities 0 to 10 (the paper: 1 to "
-    "10), as a path that can carry nothing has to be recognised.",
-    "- **Any wrong bottleneck ends a run**, as the paper says; in the authors' code only a 1 in "
-    "the place of a 0 does.",
-    "- **True-negative rate** is counted over the paths that can carry nothing.",
-    "",
-    "The rest of what the paper leaves open, and what was chosen: `docs/training.md`.",
-)
-
-FILES = (
-    f"Hardware and time: [times]({PLOTS}/times.md). In the run folder, `records.jsonl` holds every "
-    f"run of every network, a line for each part, `train/` the networks with the history of each, "
-    f"and `{PLOTS}/` the plots."
-)
-
-
 def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str:
     """Return the page that says on what machines and how long everything ran.
 
-    Args:
-        times: the lines of times.jsonl.
-        names: what to call a network, where not by the name of its folder.
+    `names` says what to call a network, where not by the name of its folder.
     """
     machines: dict[tuple[Any, ...], int] = {}
     sums: dict[tuple[bool, str, str, int], list[float]] = {}
@@ -646,11 +505,10 @@ def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str
         found[0] += 1
         found[1] += told["epochs"] if is_training else 0
         found[2] += told["seconds"]
-    lines = ["# Hardware and time", ""]
-    for machine, count in machines.items():
-        described = ", ".join(f"{name} {value}" for name, value in machine)
-        lines.append(f"- {described}: {_count(count, 'task')}")
-    lines += ["", "Seconds of tasks, each on one core (or its share of a GPU), added up.", ""]
+    described = [
+        f"- {', '.join(f'{name} {value}' for name, value in machine)}: {_count(count, 'task')}"
+        for machine, count in machines.items()
+    ]
     body = []
     for (is_part, network, p, scale), (tasks, epochs, seconds) in sorted(sums.items()):
         what, graphs = ("evaluation", f"{scale}x, p = {p}") if is_part else ("training", "–")
@@ -658,12 +516,17 @@ def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str
         body.append(
             [what, names.get(network, network), graphs, f"{tasks:g}", shown, f"{seconds:,.1f}"]
         )
-    lines += markdown(["what", "network", "graphs", "tasks", "epochs", "seconds"], body)
     total = sum(found[2] for found in sums.values())
-    lines += ["", f"All tasks: {total:,.0f} s, that is {total / 3600:.2f} hours of one core."]
-    lines += ["", "Wall time of each sitting; one that was killed left no line.", ""]
-    lines += markdown(["sitting", "ended", "side by side", "tasks", "minutes"], sittings)
-    return "\n".join(lines) + "\n"
+    blocks = [
+        "# Hardware and time",
+        "\n".join(described),
+        "Seconds of tasks, each on one core (or its share of a GPU), added up.",
+        markdown(["what", "network", "graphs", "tasks", "epochs", "seconds"], body),
+        f"All tasks: {total:,.0f} s, that is {total / 3600:.2f} hours of one core.",
+        "Wall time of each sitting; one that was killed left no line.",
+        markdown(["sitting", "ended", "side by side", "tasks", "minutes"], sittings),
+    ]
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def write_report(

@@ -1,6 +1,6 @@
 """A plan and a run folder become trainings, records and a report; only what is missing is done.
 
-One loop serves all forms of `workers`: it looks at what the folder lacks, hands out tasks, and
+One loop serves all forms of `Workers`: it looks at what the folder lacks, hands out tasks, and
 writes what comes back. Trainings run in slices, so that little is lost when a process is killed,
 and come first, as evaluations wait for them. The order in which results arrive decides nothing: the
 report is made from the folder alone, and an interrupted run ends with the same report as any other.
@@ -10,24 +10,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from augury.errors import InputError
 from augury.experiments.plan import EXAM_SEED
-from augury.experiments.records import Part
+from augury.experiments.records import Part, Runs
 from augury.experiments.run_folder import RunFolder, Seed
-from augury.experiments.tasks import (
-    Evaluated,
-    Evaluation,
-    Result,
-    Task,
-    Trained,
-    Training,
-    machine,
-)
-from augury.experiments.workers import Workers
+from augury.experiments.tasks import Evaluation, Result, Task, Training, Workers, machine
 from augury.processes import WorkerError
 
 SLICE_SECONDS = 30.0
@@ -131,8 +123,8 @@ class Driver:
             for seed in seeds
         }
         self.wants = [] if options.train_only else folder.plan.wants()
-        self.under_way: set[Any] = set()
-        """Keys of seeds that are in training, and parts that are being evaluated."""
+        self.under_way: dict[Any, Future[Result]] = {}
+        """By the name and number of seeds that are in training, and by parts."""
         self.started = time.monotonic()
         self.num_done = 0
         self._look()
@@ -158,14 +150,16 @@ class Driver:
         Raises:
             InputError: a task cannot be done.
         """
-        while self._submit() and self.seconds_left > 0:
-            bounded = self.options.stop_after is not None
-            try:
-                done = self.workers.wait(max(0.0, self.seconds_left) if bounded else None)
-            except WorkerError as error:
-                raise InputError(f"a task failed: {error}") from None
-            for task, result in done:
-                self._keep(task, result)
+        while self._submit():
+            seconds = None if self.options.stop_after is None else max(0.0, self.seconds_left)
+            done = wait(self.under_way.values(), seconds, FIRST_COMPLETED).done
+            if not done:
+                break  # time is up
+            for key in [key for key, future in self.under_way.items() if future in done]:
+                try:
+                    self._keep(key, self.under_way.pop(key).result())
+                except WorkerError as error:
+                    raise InputError(f"a task failed: {error}") from None
         return not self.trainings and not self.missing
 
     def _submit(self) -> bool:
@@ -173,8 +167,7 @@ class Driver:
         waiting = self._waiting()
         while len(self.under_way) < self.workers.slots and waiting:
             key = waiting.pop(0)
-            self.under_way.add(key)
-            self.workers.submit(self._task(key))
+            self.under_way[key] = self.workers.submit(self._task(key))
         return bool(self.under_way)
 
     def _waiting(self) -> list[Any]:
@@ -205,65 +198,44 @@ class Driver:
         resume = seed.folder / "resume.safetensors"
         state = resume.read_bytes() if resume.exists() else None
         seconds = min(SLICE_SECONDS, self.seconds_left)
-        return Training(seed.network, seed.seed, seed.config, device, seconds, state)
+        return Training(seed.seed, seed.config, device, seconds, state)
 
-    def _keep(self, task: Task, result: Result) -> None:
+    def _keep(self, key: Any, result: Result) -> None:
         """Write a result into the folder."""
         self.num_done += 1
-        if isinstance(task, Training):
-            assert isinstance(result, Trained)
-            told = self._keep_training(task, result)
+        if isinstance(result.made, Runs):
+            told = self._keep_part(key, result.made)
+            text = f"{key}: {100 * result.made.accuracy:.1f} %"
         else:
-            assert isinstance(result, Evaluated)
-            told = self._keep_part(task, result)
+            told = self._keep_training(self.seeds[key], result.made)
+            seed = self.seeds[key]
+            ended = "trained" if seed.is_finished else "training"
+            text = f"{ended} {seed.network}, seed {seed.seed}, {len(seed.history)} epochs"
+        told |= {"seconds": round(result.seconds, 3), "machine": result.machine}
+        self.folder.note(**told)
+        self.clock.add(told)
         if self.options.tidy:
-            made = task if isinstance(task, Training) else task.part
-            self.folder.tidy(self.seeds[made.network, made.seed])
+            self.folder.tidy(self.seeds[told["network"], told["seed"]])
         left = sum(self.clock.part(part) for part in self.missing)
         for seed in self.trainings:
             left += self.clock.training(seed, self.folder.results.seeds[seed.network])
         num_left = len(self.missing) + len(self.trainings)
-        self.progress(Status(told, self.num_done, num_left, left / self.workers.slots))
+        self.progress(Status(text, self.num_done, num_left, left / self.workers.slots))
 
-    def _keep_training(self, task: Training, result: Trained) -> str:
-        seed = self.seeds[task.network, task.seed]
-        self.under_way.discard((task.network, task.seed))
-        self.folder.keep_training(seed, result.files)
-        self._note(
-            what="training",
-            network=task.network,
-            seed=task.seed,
-            epochs=result.num_epochs,
-            seconds=round(result.seconds, 3),
-            machine=result.machine,
-        )
+    def _keep_training(self, seed: Seed, files: dict[str, bytes]) -> dict[str, Any]:
+        self.folder.keep_training(seed, files)
         self._look()
-        ended = "trained" if seed.is_finished else "training"
-        return f"{ended} {task.network}, seed {task.seed}, {len(seed.history)} epochs"
+        epochs = sum(name.startswith("epoch-") for name in files)
+        return {"what": "training", "network": seed.network, "seed": seed.seed, "epochs": epochs}
 
-    def _keep_part(self, task: Evaluation, result: Evaluated) -> str:
-        part = task.part
-        self.under_way.discard(part)
-        self.folder.records.add(part, result.runs)
+    def _keep_part(self, part: Part, runs: Runs) -> dict[str, Any]:
+        self.folder.records.add(part, runs)
         self.missing.pop(part, None)
         if part.extent.seed == EXAM_SEED:
             self._look()  # the last exam decides which seed is best
-        self._note(
-            what="part",
-            network=part.network,
-            seed=part.seed,
-            epoch=part.epoch,
-            scale=part.condition.scale,
-            p=part.condition.p,
-            cost=part.cost,
-            seconds=round(result.seconds, 3),
-            machine=result.machine,
-        )
-        return f"{part}: {100 * result.runs.accuracy:.1f} %"
-
-    def _note(self, **told: Any) -> None:
-        self.folder.note(**told)
-        self.clock.add(told)
+        which = {"network": part.network, "seed": part.seed, "epoch": part.epoch}
+        graphs = {"scale": part.condition.scale, "p": part.condition.p}
+        return {"what": "part"} | which | graphs | {"cost": part.cost}
 
 
 def run_plan(
@@ -272,16 +244,9 @@ def run_plan(
     options: Options,
     progress: Callable[[Status], None],
 ) -> bool:
-    """Do what a folder lacks of its plan, and write the report once nothing is missing.
+    """Do what a folder lacks of its plan, then write the report; returns whether all is done.
 
-    Args:
-        folder: where the results go.
-        workers: makes the workers, given the folder for their temporary files.
-        options: how it is run.
-        progress: is told how far it is.
-
-    Returns:
-        Whether all is done.
+    `workers` makes the workers, given the folder for their temporary files.
 
     Raises:
         InputError: a task cannot be done, or the folder does not fit the plan.

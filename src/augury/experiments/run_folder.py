@@ -30,7 +30,7 @@ from augury.config import Config, to_dict
 from augury.errors import InputError
 from augury.experiments.plan import Plan, Rule, Want
 from augury.experiments.records import Part, RecordsFile, Runs
-from augury.files import atomic_file, locked, named, write_text
+from augury.files import atomic_file, locked, named
 
 SCRATCH = "scratch"
 """The folder of running tasks."""
@@ -70,26 +70,28 @@ class Seed:
     @property
     def is_finished(self) -> bool:
         """Whether no further epoch is to come."""
-        if self.shipped:
-            return True
         training = self.config.training
-        scores = [row["score"] for row in self.history]
-        over = len(scores) >= training.max_epochs
-        return over or chosen_epoch(scores, training.patience)[1]
+        is_over = len(self.history) >= training.max_epochs
+        return bool(self.shipped) or is_over or self._chosen("execution")[1]
 
     def epoch(self, rule: Rule) -> int:
         """Return the epoch that a rule chooses among those trained so far."""
-        if self.shipped:
-            return self.shipped_epoch
-        name = "score" if rule == "execution" else PAPERS_SCORE
-        scores = [row[name] for row in self.history]
-        return chosen_epoch(scores, self.config.training.patience)[0]
+        return self.shipped_epoch if self.shipped else self._chosen(rule)[0]
+
+    def epochs(self, rule: Rule) -> Sequence[int]:
+        """Return the epoch that a rule chooses, or with the rule "every" all of them."""
+        return range(len(self.history)) if rule == "every" else [self.epoch(rule)]
 
     def score(self, rule: Rule) -> float:
         """Return the rule's score of the epoch that it chooses."""
-        if self.shipped:
-            return 0.0
-        return self.history[self.epoch(rule)]["score" if rule == "execution" else PAPERS_SCORE]
+        return 0.0 if self.shipped else self._scores(rule)[self.epoch(rule)]
+
+    def _scores(self, rule: Rule) -> list[float]:
+        name = "score" if rule == "execution" else PAPERS_SCORE
+        return [row[name] for row in self.history]
+
+    def _chosen(self, rule: Rule) -> tuple[int, bool]:
+        return chosen_epoch(self._scores(rule), self.config.training.patience)
 
     def checkpoint(self, epoch: int) -> Path:
         """Return the file of an epoch."""
@@ -131,11 +133,8 @@ class Results:
         return sum(found) / max(len(found), 1)
 
     def _exam_parts(self, network: str, seeds: Sequence[Seed]) -> list[Part]:
-        return [
-            Part(network, seed.seed, seed.epoch(want.rule), want.condition, want.extent)
-            for want in self.exams.get(network, [])
-            for seed in seeds
-        ]
+        wants = self.exams.get(network, [])
+        return [part for want in wants for part in _parts(want, seeds)]
 
     def parts_of(self, want: Want) -> list[Part]:
         """Return the parts that a want comes to, as far as they are known yet."""
@@ -145,17 +144,8 @@ class Results:
             if want.rule == "execution" and is_known:
                 is_known = all(part in self.parts for part in self._exam_parts(want.network, seeds))
             seeds = [self.best(want.network, want.rule)] if is_known else []
-        if want.rule != "every":
-            return [
-                Part(want.network, seed.seed, seed.epoch(want.rule), want.condition, want.extent)
-                for seed in seeds
-                if seed.is_finished
-            ]
-        return [
-            Part(want.network, seed.seed, epoch, want.condition, want.extent)
-            for seed in seeds
-            for epoch in range(len(seed.history))
-        ]
+        is_every = want.rule == "every"
+        return _parts(want, [seed for seed in seeds if is_every or seed.is_finished])
 
     def unfinished(self) -> list[Seed]:
         """Return the seeds whose training is not finished."""
@@ -165,6 +155,14 @@ class Results:
         """Return the parts that are known but not done, each once."""
         told = dict.fromkeys(part for want in wants for part in self.parts_of(want))
         return [part for part in told if part not in self.parts]
+
+
+def _parts(want: Want, seeds: Sequence[Seed]) -> list[Part]:
+    return [
+        Part(want.network, seed.seed, epoch, want.condition, want.extent)
+        for seed in seeds
+        for epoch in seed.epochs(want.rule)
+    ]
 
 
 class RunFolder:
@@ -338,10 +336,3 @@ def _difference(there: Config, wanted: Config) -> str:
             if theirs[part][name] != value:
                 return f"{part}.{name} is {theirs[part][name]}, not {value}"
     return f"the preset is {there.preset}, not {wanted.preset}"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file, unless it already has that content."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)

@@ -143,7 +143,8 @@ def _table_row(told: dict[str, Any]) -> list[str]:
     elif "epoch" in told:  # not one that was chosen, so the paper has no figure for it
         model += f", epoch {told['epoch']}"
     else:
-        figure = papers_figure(told["model"], *(told[name] for name in CONDITION_FIELDS))
+        condition = Condition(**{name: told[name] for name in CONDITION_FIELDS})
+        figure = papers_figure(told["model"], condition)
     if "test_seed" in told:
         model += f", test seed {told['test_seed']}"
     return [

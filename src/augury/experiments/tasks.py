@@ -4,6 +4,9 @@ A task knows no run folder. What it needs comes with it and what it makes goes b
 in this process, in another, or on another machine; and since it has no effect but its result, a
 task whose process died is simply run again. Its temporary files go into a folder that the driver
 empties, as a killed process cleans up nothing.
+
+Where tasks run is decided by `Workers`: `InOrder` in this process, `processes.Pool` in others, and
+`cluster` on other machines.
 """
 
 from __future__ import annotations
@@ -12,9 +15,12 @@ import os
 import platform
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
 
 from augury.config import Config
 from augury.experiments.evaluate import evaluate, load_models
@@ -25,25 +31,12 @@ from augury.experiments.records import Part, Runs
 class Training:
     """Some epochs of one seed: from where an earlier slice ended, for about `seconds`."""
 
-    network: str
     seed: int
     config: Config
     device: str
     seconds: float
     resume: bytes | None = None
     """The resume file of the slice before; none for the first."""
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What a slice of a training made."""
-
-    files: dict[str, bytes]
-    """By name: each epoch's checkpoint, best.safetensors if it is new, resume.safetensors,
-    history.csv."""
-    num_epochs: int
-    seconds: float
-    machine: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -55,17 +48,18 @@ class Evaluation:
     device: str
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """How the runs went."""
+Task = Training | Evaluation
 
-    runs: Runs
+
+@dataclass(frozen=True)
+class Result:
+    """What a task made, how long it took, and where."""
+
+    made: dict[str, bytes] | Runs
+    """How the runs went; or of a training, files by name: each epoch's checkpoint, best.safetensors
+    if it is new, resume.safetensors, history.csv."""
     seconds: float
     machine: dict[str, str]
-
-
-Task = Training | Evaluation
-Result = Trained | Evaluated
 
 
 def perform(task: Task, scratch: Path | None = None) -> Result:
@@ -73,20 +67,22 @@ def perform(task: Task, scratch: Path | None = None) -> Result:
 
     A machine of a cluster need not see the driver's folder.
     """
+    started = time.perf_counter()
     place = scratch if scratch is not None and scratch.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="augury-", dir=place) as name:
         folder = Path(name)
-        return _train(task, folder) if isinstance(task, Training) else _evaluate(task, folder)
+        is_training = isinstance(task, Training)
+        made = _train(task, folder, started) if is_training else _evaluate(task, folder)
+    return Result(made, time.perf_counter() - started, machine(task.device))
 
 
-def _train(task: Training, folder: Path) -> Trained:
+def _train(task: Training, folder: Path, started: float) -> dict[str, bytes]:
     from augury.training.trainer import lightning_quiet, train
 
-    started = time.perf_counter()
     if task.resume is not None:
         _put_back(task, folder)
     with lightning_quiet():
-        progress, *_ = train(
+        train(
             task.config,
             [task.seed],
             folder,
@@ -96,10 +92,7 @@ def _train(task: Training, folder: Path) -> Trained:
             pause=lambda: time.perf_counter() - started >= task.seconds,
         )
     made = [*(folder / f"seed-{task.seed}").iterdir(), folder / "resume.safetensors"]
-    files = {path.name: path.read_bytes() for path in sorted(made)}
-    epochs = sum(name.startswith("epoch-") for name in files)
-    assert len(progress.history) >= epochs
-    return Trained(files, epochs, time.perf_counter() - started, machine(task.device))
+    return {path.name: path.read_bytes() for path in sorted(made)}
 
 
 def _put_back(task: Training, folder: Path) -> None:
@@ -115,15 +108,44 @@ def _put_back(task: Training, folder: Path) -> None:
     (folder / "resume.safetensors").write_bytes(task.resume)
 
 
-def _evaluate(task: Evaluation, folder: Path) -> Evaluated:
-    started = time.perf_counter()
+def _evaluate(task: Evaluation, folder: Path) -> Runs:
     path = folder / "network.safetensors"
     path.write_bytes(task.checkpoint)
     (model,) = load_models([str(path)], task.device)
-    part = task.part
-    model = replace(model, seed=part.seed)
-    runs = evaluate(model, part.condition, part.extent)
-    return Evaluated(runs, time.perf_counter() - started, machine(task.device))
+    model = replace(model, seed=task.part.seed)
+    return evaluate(model, task.part.condition, task.part.extent)
+
+
+class Workers(Protocol):
+    """Where tasks run."""
+
+    slots: int
+    """Tasks that run at a time."""
+
+    def submit(self, task: Any) -> Future[Any]:
+        """Take a task; one that cannot be done raises a `WorkerError`."""
+        ...
+
+    def close(self) -> None:
+        """Stop everything that is under way; results not yet fetched are lost."""
+
+
+class InOrder:
+    """One task after the other in this process."""
+
+    slots = 1
+
+    def __init__(self, perform: Callable[[Any], Any]) -> None:
+        self.perform = perform
+
+    def submit(self, task: Any) -> Future[Any]:
+        """Do a task here and now."""
+        done: Future[Any] = Future()
+        done.set_result(self.perform(task))
+        return done
+
+    def close(self) -> None:
+        """See `Workers`: nothing is ever under way."""
 
 
 @cache

@@ -9,9 +9,10 @@ the graphs that still run are a prefix of the batch (see `Wiring.first`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, TracedRound, record
 from augury.config import DataConfig
-from augury.neural.wiring import Walks, Wiring
+from augury.neural.wiring import Walks, Wiring, with_tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +65,6 @@ class Rows:
             torch.from_numpy(last),
             torch.from_numpy(np.concatenate(goes_on)),
             tuple(wiring.offsets[counts, 1].tolist()),
-        )
-
-    def to(self, device: torch.device | str) -> Rows:
-        """Return the same on another device."""
-        if torch.device(device) == self.place.device:
-            return self
-        return replace(
-            self,
-            wiring=self.wiring.with_tables().to(device),
-            place=self.place.to(device),
-            last=self.last.to(device),
-            goes_on=self.goes_on.to(device),
         )
 
     def of_links(self, values: Tensor) -> Tensor:
@@ -149,6 +138,12 @@ class NetworkLinks:
     source: int
     sink: int
 
+    @classmethod
+    def of(cls, network: FlowNetwork) -> NetworkLinks:
+        """Take the links of a network."""
+        links = Batch.of([network]).links
+        return cls(*links, network.num_nodes, network.source, network.sink)
+
 
 class Samples:
     """All rounds of some traces, to be combined into batches."""
@@ -158,7 +153,7 @@ class Samples:
         self.samples = [
             _sample(links, traced)
             for trace in traces
-            for links in [_links(trace.network)]
+            for links in [NetworkLinks.of(trace.network)]
             for traced in trace.rounds
         ]
 
@@ -171,10 +166,13 @@ class Samples:
         logs = [np.log(np.diff(sample.links.start) + 1.0) for sample in self.samples]
         return float(np.concatenate(logs).mean())
 
+    def longest_first(self, chosen: Sequence[int], steps: str) -> list[Sample]:
+        """Return the chosen rounds, sorted by one of their numbers of steps."""
+        return sorted((self.samples[i] for i in chosen), key=attrgetter(steps), reverse=True)
+
     def search_batch(self, chosen: Sequence[int], rng: np.random.Generator) -> SearchBatch:
         """Combine the chosen rounds, and draw a random walk for each."""
-        samples = [self.samples[i] for i in chosen]
-        samples.sort(key=lambda sample: -sample.search_steps)
+        samples = self.longest_first(chosen, "search_steps")
         steps = [sample.search_steps for sample in samples]
         wiring = joined_wiring([sample.links for sample in samples])
         weights = np.concatenate([sample.weights for sample in samples])
@@ -191,8 +189,7 @@ class Samples:
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
         """Combine the chosen rounds."""
-        samples = [self.samples[i] for i in chosen]
-        samples.sort(key=lambda sample: -sample.reach_steps)
+        samples = self.longest_first(chosen, "reach_steps")
         steps = [sample.reach_steps for sample in samples]
         wiring = joined_wiring([sample.links for sample in samples])
         return ReachBatch(
@@ -207,20 +204,16 @@ class Samples:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a network is trained on, and the graphs by which an epoch is chosen."""
+    """What a network is trained on, and validated on step by step."""
 
     train: Samples
     extra: Samples | None
     """Partly matched states, for reachability alone."""
     validation: Samples
-    execution: dict[int, list[FlowNetwork]]
-    """Validation graphs for whole executions, by scale."""
 
 
 @cache
-def training_data(
-    config: DataConfig, execution_scales: tuple[int, ...], execution_graphs: int, bits: int = 8
-) -> TrainingData:
+def training_data(config: DataConfig, bits: int = 8) -> TrainingData:
     """Make all data from the seed; training, validation and execution have separate graphs."""
     rngs = _streams(config)
 
@@ -234,14 +227,13 @@ def training_data(
         train=traced(rngs[0], train),
         extra=traced(rngs[1], states) if states else None,
         validation=traced(rngs[2], validation),
-        execution=execution_data(config, execution_scales, execution_graphs),
     )
 
 
 def execution_data(
     config: DataConfig, scales: tuple[int, ...], count: int
 ) -> dict[int, list[FlowNetwork]]:
-    """Make only the validation graphs that are executed."""
+    """Make the validation graphs for whole executions, by scale: they choose an epoch."""
     rng = _streams(config)[3]
     return {scale: _graphs(config, rng, count, scale) for scale in scales}
 
@@ -262,29 +254,11 @@ AnyBatch = TypeVar("AnyBatch", SearchBatch, ReachBatch)
 
 
 def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
-    """Return the batch on another device."""
-
-    def move(value: Any) -> Any:
-        if isinstance(value, Tensor | Wiring | Rows):
-            return value.to(device)
-        return (
-            Walks(*(tensor.to(device) for tensor in value)) if isinstance(value, Walks) else value
-        )
-
-    return type(batch)(*(move(getattr(batch, field.name)) for field in fields(batch)))
-
-
-def _links(network: FlowNetwork) -> NetworkLinks:
-    wiring = Wiring.of(Batch.of([network]))
-    return NetworkLinks(
-        wiring.sender.numpy(),
-        wiring.receiver.numpy(),
-        wiring.start.numpy(),
-        wiring.arc.numpy(),
-        network.num_nodes,
-        network.source,
-        network.sink,
-    )
+    """Return the batch on another device; tables are made here, where no GPU is waited for."""
+    if torch.device(device) == batch.wiring.sender.device:
+        return batch
+    rows = replace(batch.rows, wiring=batch.rows.wiring.with_tables())
+    return with_tensors(replace(batch, rows=rows), lambda tensor: tensor.to(device))
 
 
 def _sample(links: NetworkLinks, traced: TracedRound) -> Sample:

@@ -24,12 +24,6 @@ class Linear(nn.Module):
         self.weight = nn.Parameter(_zeros(num_outputs, num_inputs))
         self.bias = nn.Parameter(_zeros(1, num_outputs)) if bias else None
 
-    def draw(self, generator: torch.Generator) -> None:
-        """Draw the initial weights."""
-        bound = 1 / math.sqrt(self.weight.shape[-1])
-        for weight in self.parameters():
-            nn.init.uniform_(weight, -bound, bound, generator)
-
     def forward(self, x: Tensor) -> Tensor:
         """(…, in) → (…, out)."""
         product = x @ self.weight.mT
@@ -51,12 +45,6 @@ class GRU(nn.Module):
         super().__init__()
         self.of_input = nn.Parameter(_zeros(3 * hidden, hidden))
         self.of_state = nn.Parameter(_zeros(3 * hidden, hidden))
-
-    def draw(self, generator: torch.Generator) -> None:
-        """Draw the initial weights."""
-        bound = 1 / math.sqrt(self.of_input.shape[-1])
-        for weight in self.parameters():
-            nn.init.uniform_(weight, -bound, bound, generator)
 
     def forward(self, x: Tensor, state: Tensor) -> Tensor:
         """(…, K), (…, K) → (…, K)."""
@@ -124,8 +112,13 @@ def draw(network: nn.Module, generator: torch.Generator) -> None:
     """Draw the initial weights of all layers, in order of definition."""
 
     def drawn(module: nn.Module) -> None:
-        if isinstance(module, Linear | GRU | TransformerLayer):
+        if isinstance(module, TransformerLayer):
             module.draw(generator)
+        elif isinstance(module, Linear | GRU):
+            weights = list(module.parameters())
+            bound = 1 / math.sqrt(weights[0].shape[-1])
+            for weight in weights:
+                nn.init.uniform_(weight, -bound, bound, generator)
 
     network.apply(drawn)  # children before their parents
 

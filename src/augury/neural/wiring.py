@@ -8,10 +8,10 @@ everything: a search drops its finished graphs by slicing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -78,18 +78,14 @@ class Wiring:
         """Return the same on another device."""
         if torch.device(device) == self.sender.device:
             return self
-        made = self.made and Tables(*(table.to(device) for table in self.made))
-        tensors = (tensor.to(device) for tensor in self.tensors())
-        return Wiring(*tensors, offsets=self.offsets, made=made)
+        return with_tensors(self, lambda tensor: tensor.to(device))
 
     def with_tables(self, width: int | None = None) -> Wiring:
         """Return the same with its tables, made here and now, where a GPU need not be waited for.
 
-        Args:
-            width: of the tables, if they are to be wider than the largest degree.
+        They can be wider than the largest degree.
         """
-        made = self.tables if width is None else self._tables(width)
-        return replace(self, made=made)
+        return replace(self, made=self.tables if width is None else self._tables(width))
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return the fields that are tensors, in order."""
@@ -105,7 +101,7 @@ class Wiring:
         parts = (tensor[:end] for tensor, end in zip(self.tensors(), ends, strict=True))
         # The padding is the number of links, which is smaller now.
         incoming, outgoing = (table[:nodes].clamp(max=links) for table in self.tables[:2])
-        made = Tables(incoming, outgoing, self.slot[:links], self.degree[:nodes])
+        made = Tables(incoming, outgoing, self.tables.slot[:links], self.degree[:nodes])
         return Wiring(*parts, offsets=self.offsets[: num_graphs + 1], made=made)
 
     def repeated(self, counts: Sequence[int]) -> Wiring:
@@ -190,21 +186,6 @@ class Wiring:
         return torch.where(column < self._degree[:, None], inside, padding)
 
     @property
-    def incoming(self) -> Tensor:
-        """See `Tables`."""
-        return self.tables.incoming
-
-    @property
-    def outgoing(self) -> Tensor:
-        """See `Tables`."""
-        return self.tables.outgoing
-
-    @property
-    def slot(self) -> Tensor:
-        """See `Tables`."""
-        return self.tables.slot
-
-    @property
     def degree(self) -> Tensor:
         """(node,): the links into each node, its self loop among them."""
         # What was made may be a view that the next batch is copied into, so nothing else is kept.
@@ -228,6 +209,19 @@ class Wiring:
         total = nodes.new_zeros(*nodes.shape[:-2], self.num_graphs, nodes.shape[-1])
         total = total.index_add(-2, self.node_graph, nodes)
         return total / self.node_start.diff().unsqueeze(-1)
+
+
+def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a tensor, tuple or dataclass with every tensor in it changed, always in one order."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple):
+        parts = [with_tensors(part, change) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if is_dataclass(value):
+        names = [field.name for field in fields(value)]
+        return type(value)(*(with_tensors(getattr(value, name), change) for name in names))
+    return value
 
 
 class Walks(NamedTuple):

@@ -84,10 +84,7 @@ def _step_in_short(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def page_of(stories: Story | Sequence[Story]) -> str:
-    """Return a whole HTML page that plays one story, or two of the same graph side by side.
-
-    Args:
-        stories: what `augury.watch.watch` returns, once or twice.
+    """Return a whole HTML page that plays one story of `watch`, or two of a graph side by side.
 
     Raises:
         InputError: two stories are not of the same graph and weights.

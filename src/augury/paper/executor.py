@@ -16,12 +16,7 @@ from torch import Tensor
 
 from augury.algorithms.executor import Executor, FloatArray, beliefs
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    MAX_WEIGHT,
-    Paths,
-    Tree,
-    WeightArray,
-)
+from augury.classical.ford_fulkerson import Paths, Tree, WeightArray
 from augury.classical.graph import BoolArray, WideArray
 from augury.errors import InputError
 from augury.neural.isolation import inference
@@ -175,12 +170,9 @@ class NeuralExecutor(Executor):
         return arc.cpu().numpy(), beliefs(*told)
 
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
-        """Encode each distinct pair of weight and residual once; links refer to these rows."""
-        pairs = np.append(residual * (MAX_WEIGHT + 1) + weights, 0)  # a self loop has neither
-        pair, row = fast.distinct(pairs)
-        capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
-        table = self.network.search_terms(weight.to(self.device), capacity.to(self.device))
-        return _Terms(table, torch.from_numpy(row).to(self.device)[wiring.arc])  # −1 is the last
+        pairs = np.append(weights, 0), np.append(residual, 0)  # a self loop has neither
+        table, row = fast.distinct_terms(self.network, *pairs, self.device)
+        return _Terms(table, row[wiring.arc])  # −1 is the last
 
     def _refuse_beyond_range(self, residual: WideArray) -> None:
         most = 2**self.network.bits - 1

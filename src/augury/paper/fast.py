@@ -10,16 +10,16 @@ digits; tests compare the decisions.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.classical.graph import WideArray
 from augury.neural.wiring import Wiring
-from augury.paper.networks import PaperNetwork, State
+from augury.paper.networks import LinkTerms, PaperNetwork, State
 from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor
 
 
@@ -61,12 +61,10 @@ STATISTICS: dict[type[Processor], int] = {MPNN: 1, PNAWithoutStd: 3, PNA: 4}
 
 def is_available(network: PaperNetwork, device: torch.device | str) -> bool:
     """Tell whether this network has a fast form on this device."""
-    processor = network.processor
-    is_known = type(processor) in STATISTICS
-    is_single = network.bit_encoder.weight.ndim == 2
-    is_float = network.bit_encoder.weight.dtype == torch.float32
-    on_cpu = torch.device(device).type == "cpu"
-    return is_known and is_single and is_float and on_cpu and _loops() is not None
+    if type(network.processor) not in STATISTICS or torch.device(device).type != "cpu":
+        return False
+    weight = network.bit_encoder.weight
+    return weight.ndim == 2 and weight.dtype == torch.float32
 
 
 def search_recipe(network: PaperNetwork) -> Recipe:
@@ -117,11 +115,13 @@ def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: W
         row: (link,), the kind of each link.
         wiring: who hears whom.
     """
+    from augury.paper.loops import search  # numba takes a while to import
+
     last_values = values.clone()
     latent = recipe.of_latent.new_zeros(wiring.num_nodes, recipe.of_latent.shape[0])
     encoded = torch.zeros_like(latent)
     *weights, delta = recipe
-    steps = _loops().search(
+    steps = search(
         *(weight.contiguous().numpy() for weight in weights),
         np.float32(delta),
         prepared.numpy(),
@@ -141,10 +141,22 @@ def compiled_best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring
 
     Nothing of the size of the links is made.
     """
+    from augury.paper.loops import choose_best
+
     best = torch.empty(wiring.num_nodes, dtype=torch.int64, device="cpu")
     arrays = sent.numpy()[:, 0], along.numpy()[:, 0], row.numpy()
-    _loops().choose_best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
+    choose_best(*arrays, wiring.sender.numpy(), wiring.start.numpy(), best.numpy())
     return best
+
+
+def distinct_terms(
+    network: PaperNetwork, weights: WideArray, capacities: WideArray, device: torch.device | str
+) -> tuple[LinkTerms, Tensor]:
+    """Encode each distinct pair of weight and capacity once; return the row of each pair given."""
+    pair, row = distinct(capacities * (MAX_WEIGHT + 1) + weights)
+    capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
+    table = network.search_terms(weight.to(device), capacity.to(device))
+    return table, torch.from_numpy(row).to(device)
 
 
 def distinct(values: WideArray) -> tuple[WideArray, WideArray]:
@@ -154,13 +166,3 @@ def distinct(values: WideArray) -> tuple[WideArray, WideArray]:
     is_there = np.zeros(int(values.max()) + 1, np.bool_)  # marking is faster than sorting
     is_there[values] = True
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
-
-
-@cache
-def _loops() -> Any:
-    """Return the compiled loops, or None where numba is not installed."""
-    try:
-        from augury.paper import loops
-    except ImportError:
-        return None
-    return loops

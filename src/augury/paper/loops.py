@@ -1,4 +1,4 @@
-"""Weights and links become latents: the compiled loops of `fast`.
+"""Weights and links become latents: the compiled loops of `fast` and `reduce`.
 
 numba takes arrays and no objects, hence the long lists of arguments. Importing this module needs
 numba.
@@ -25,10 +25,11 @@ TINY = np.float32(1e-5)
 LOG2_E, LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
 LOW, HIGH = np.float32(-87), np.float32(88)
 """Between these, e^x is a normal number."""
+LARGEST = np.float32(3e38)
 TAYLOR = tuple(np.float32(1 / n) for n in (5040, 720, 120, 24, 6, 2))
 """The coefficients of r^7 to r^2 in e^r."""
 
-_compiled = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
+compiled_loop = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 """A product and a sum may be fused; nothing else is reordered."""
 
 
@@ -40,7 +41,7 @@ def _as_float(typing, bits):
     return numba.float32(numba.int32), generate
 
 
-@_compiled
+@compiled_loop
 def exp(x):
     """Return e^x to two parts in a million, with x clamped to LOW … HIGH."""
     # 2^n e^r with |r| <= ln 2 / 2: a short series and the exponent's bits, which vectorises.
@@ -53,13 +54,13 @@ def exp(x):
     return series * _as_float(bits)  # pyright: ignore[reportCallIssue] – numba adds the context
 
 
-@_compiled
+@compiled_loop
 def leaky(x):
     """Return the leaky ReLU of x."""
     return x if x > ZERO else x * SLOPE
 
 
-@_compiled
+@compiled_loop
 def _gate(given, kept, latent):
     """Update `latent` (node, K); rows of the others hold reset, update and new."""
     hidden = latent.shape[1]
@@ -72,7 +73,7 @@ def _gate(given, kept, latent):
             latent[i, k] = proposal + keep * (latent[i, k] - proposal)
 
 
-@_compiled
+@compiled_loop
 def _largest(i, node, base, start, sender, row, parts, prepared, heard):  # noqa: PLR0913 – numba takes arrays, not objects
     """Take the maximum over the links into a node; two links at a time."""
     hidden = prepared.shape[1]
@@ -99,7 +100,7 @@ def _largest(i, node, base, start, sender, row, parts, prepared, heard):  # noqa
         heard[i, k] = leaky(heard[i, k] + parts[own, k])
 
 
-@_compiled
+@compiled_loop
 def _statistics(i, node, base, start, sender, row, parts, prepared, heard):  # noqa: PLR0913 – numba takes arrays, not objects
     """Take mean, min, max and, if there is room for it, deviation of a node's messages."""
     hidden = prepared.shape[1]
@@ -137,8 +138,8 @@ def _statistics(i, node, base, start, sender, row, parts, prepared, heard):  # n
         heard[i, 2 * hidden + k] += shift
 
 
-@_compiled
-def _send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, parts):  # noqa: PLR0913 – numba takes arrays, not objects
+@compiled_loop
+def send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, parts):  # noqa: PLR0913 – numba takes arrays, not objects
     """Before the messages: encode the nodes of a block and apply every weight of the encoding."""
     hidden = latent.shape[1]
     np.dot(latent[a:b], of_latent, kept[a:b])
@@ -149,8 +150,8 @@ def _send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, pa
     np.dot(encoded[a:b], of_encoded, parts[a:b])
 
 
-@_compiled
-def _update(heard, parts, degree, delta, of_heard, through, updated):  # noqa: PLR0913 – numba takes arrays, not objects
+@compiled_loop
+def update(heard, parts, degree, delta, of_heard, through, updated):  # noqa: PLR0913 – numba takes arrays, not objects
     """After the messages: join what the nodes of a block heard with their own part."""
     hidden = updated.shape[1]
     np.dot(heard, of_heard, through)
@@ -164,7 +165,7 @@ def _update(heard, parts, degree, delta, of_heard, through, updated):  # noqa: P
             updated[i, k] = leaky(value + parts[i, 2 * hidden + k])
 
 
-@_compiled
+@compiled_loop
 def decode(outputs, encoded, latent, both, logits, values):
     """Round the outputs of a block's nodes to the integers that the next step starts from."""
     hidden = latent.shape[1]
@@ -180,7 +181,7 @@ def decode(outputs, encoded, latent, both, logits, values):
         values[i] = value
 
 
-@_compiled
+@compiled_loop
 def _mean_logit(latent, weight, total):
     """Apply a weight to the mean of the nodes' latents."""
     total[:] = ZERO
@@ -193,7 +194,7 @@ def _mean_logit(latent, weight, total):
     return logit
 
 
-@_compiled
+@compiled_loop
 def search(  # noqa: PLR0913 – numba takes arrays, not objects
     inputs, of_latent, of_encoded, of_heard, of_updated, outputs, goes_on, delta,
     prepared, row, sender, start, node_start, all_values, all_latent, all_encoded,
@@ -216,7 +217,7 @@ def search(  # noqa: PLR0913 – numba takes arrays, not objects
         while True:
             for a in range(0, num_nodes, BLOCK):
                 b = min(a + BLOCK, num_nodes)
-                _send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, parts)
+                send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, parts)
             for a in range(0, num_nodes, BLOCK):
                 b = min(a + BLOCK, num_nodes)
                 size = b - a
@@ -226,7 +227,7 @@ def search(  # noqa: PLR0913 – numba takes arrays, not objects
                         _largest(i, node, base, start, sender, row, parts, prepared, heard)
                     else:
                         _statistics(i, node, base, start, sender, row, parts, prepared, heard)
-                _update(heard[:size], parts[a:b], degree[base + a : base + b], delta, of_heard,
+                update(heard[:size], parts[a:b], degree[base + a : base + b], delta, of_heard,
                        through[:size], updated[:size])  # fmt: skip
                 np.dot(updated[:size], of_updated, given[:size])
                 _gate(given[:size], kept[a:b], latent[a:b])
@@ -239,7 +240,7 @@ def search(  # noqa: PLR0913 – numba takes arrays, not objects
     return longest
 
 
-@_compiled
+@compiled_loop
 def choose_best(sent, along, row, sender, start, chosen):
     """Choose for each node the link of the highest score, the first among equals; NaN is −∞."""
     for node in range(len(start) - 1):
@@ -248,3 +249,29 @@ def choose_best(sent, along, row, sender, start, chosen):
             score = sent[sender[link]] + along[row[link]]
             if score > highest:
                 highest, chosen[node] = score, link
+
+
+@compiled(fastmath=False)
+def reduce(sent, along, sender, start, high, low, total, square):  # noqa: PLR0913, C901 – numba takes arrays, not objects
+    """Fill those of maximum, minimum, sum and sum of squares that are not empty."""
+    features = range(sent.shape[1])
+    high[:], low[:], total[:], square[:] = -LARGEST, LARGEST, ZERO, ZERO
+    for node in range(len(start) - 1):
+        for link in range(start[node], start[node + 1]):
+            # A pass for each, as only short loops vectorise.
+            source = sender[link]
+            if len(high):
+                for k in features:
+                    value = sent[source, k] + along[link, k]
+                    high[node, k] = value if value > high[node, k] else high[node, k]
+            if len(low):
+                for k in features:
+                    value = sent[source, k] + along[link, k]
+                    low[node, k] = value if value < low[node, k] else low[node, k]
+            if len(total):
+                for k in features:
+                    total[node, k] += sent[source, k] + along[link, k]
+            if len(square):
+                for k in features:
+                    value = sent[source, k] + along[link, k]
+                    square[node, k] += value * value

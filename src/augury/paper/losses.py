@@ -16,7 +16,7 @@ from torch import Tensor
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.paper.features import to_bits
 from augury.paper.networks import PaperNetwork
-from augury.paper.unroll import predecessor_losses, unroll_reach, unroll_search
+from augury.paper.unroll import class_losses, predecessor_losses, unroll_reach, unroll_search
 
 WEIGHTS = {
     "distance": 1.0,
@@ -97,14 +97,6 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
     _walk_losses(network, batch, state.latent.index_select(-2, rows.last), tally)
 
 
-def _add_classes(
-    tally: Tally, name: str, scores: Tensor, target: Tensor, counts: Tensor | None = None
-) -> None:
-    chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
-    losses = -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1)
-    tally.add(name, losses, scores.argmax(-1) == target, counts)
-
-
 def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tally: Tally) -> None:
     walks = batch.walks
     messages = network.walk_messages(latent, walks)
@@ -122,7 +114,8 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
     logits = network.augmentation_logits(messages, smallest, walks)
     if counts is not None:
         counts = counts.repeat_interleave(walks.capacities.shape[1])
-    _add_classes(tally, "augmentation", logits, kept, counts)
+    losses, chosen = class_losses(logits, kept)
+    tally.add("augmentation", losses, chosen == kept, counts)
 
 
 def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None:

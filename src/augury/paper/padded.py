@@ -8,9 +8,9 @@ original batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from augury.neural.batch import (
     random_walks,
     step_rows,
 )
-from augury.neural.wiring import Tables, Wiring
+from augury.neural.wiring import Tables, Wiring, with_tensors
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def padded_search(
 
     The batch has no rows yet: `with_rows` adds them, on the device if need be.
     """
-    own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.search_steps)
+    own = samples.longest_first(chosen, "search_steps")
     filled = Filled.of(own, shape)
     rounds = filled.samples
     wiring = joined_wiring(filled.links, shape.width)
@@ -140,7 +140,7 @@ def padded_reach(
     samples: Samples, chosen: Sequence[int], shape: Shape, num_steps: int
 ) -> tuple[ReachBatch, torch.Tensor]:
     """Combine rounds as `Samples.reach_batch` does, in this shape; also return each one's steps."""
-    own = sorted((samples.samples[i] for i in chosen), key=lambda sample: -sample.reach_steps)
+    own = samples.longest_first(chosen, "reach_steps")
     filled = Filled.of(own, shape)
     rounds = filled.samples
     wiring = joined_wiring(filled.links, shape.width)
@@ -209,9 +209,9 @@ def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:
         shifted(wiring.source, nodes),
         np.zeros((1, 2), np.int64),  # unused: rows have no prefixes
         Tables(
-            table(wiring.incoming),
-            table(wiring.outgoing),
-            shifted(wiring.slot, nodes * wiring.incoming.shape[1]),
+            table(wiring.tables.incoming),
+            table(wiring.tables.outgoing),
+            shifted(wiring.tables.slot, nodes * wiring.tables.incoming.shape[1]),
             shifted(wiring.degree, 0),
         ),
     )
@@ -227,66 +227,37 @@ class PaddedBatch(NamedTuple):
 
     def packed(self) -> torch.Tensor:
         """Return all tensors as one array of bytes, to be moved by one copy."""
-        return torch.cat([_bytes(tensor) for tensor in self._tensors()])
+        found: list[torch.Tensor] = []
+
+        def take(tensor: torch.Tensor) -> torch.Tensor:
+            found.append(_bytes(tensor))
+            return tensor
+
+        with_tensors(self, take)
+        return torch.cat(found)
 
     def unpacked(self, buffer: torch.Tensor) -> PaddedBatch:
         """Return the batch with views into an array of bytes in place of its tensors."""
-        views, first = [], 0
-        for tensor in self._tensors():
-            size = tensor.numel() * tensor.element_size()
-            views.append(buffer[first : first + size].view(tensor.dtype).view(tensor.shape))
+        first = 0
+
+        def view(tensor: torch.Tensor) -> torch.Tensor:
+            nonlocal first
+            own = buffer[first : first + tensor.numel() * tensor.element_size()]
             first += len(_bytes(tensor))
-        parts = iter(views)
-        return PaddedBatch(
-            self.num_steps,
-            _with_tensors(self.search, parts),
-            _with_tensors(self.reach, parts),
-            self.extra and _with_tensors(self.extra, parts),
-        )
+            return own.view(tensor.dtype).view(tensor.shape)
+
+        return with_tensors(self, view)
 
     def with_rows(self) -> tuple[SearchBatch, list[ReachBatch]]:
         """Return what a network learns from."""
         reach = [self.reach] if self.extra is None else [self.reach, self.extra]
         return with_rows(*self.search), [with_rows(*part) for part in reach]
 
-    def _tensors(self) -> list[torch.Tensor]:
-        parts = [self.search, self.reach, *([self.extra] if self.extra else [])]
-        return [tensor for part in parts for tensor in _tensors_of(part)]
-
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor's bytes, padded to a multiple of 8."""
     flat = tensor.contiguous().view(-1).view(torch.uint8)
     return torch.nn.functional.pad(flat, (0, -len(flat) % 8))
-
-
-def _tensors_of(part: tuple[SearchBatch | ReachBatch, torch.Tensor]) -> list[torch.Tensor]:
-    batch, steps = part
-    wiring = batch.wiring
-    found = [steps, *wiring.tensors(), *wiring.tables]
-    if isinstance(batch, ReachBatch):
-        return [*found, batch.is_usable, batch.weights, batch.reached]
-    assert batch.walk_counts is not None
-    targets = batch.weights, batch.capacities, batch.distance, batch.column
-    return [*found, *targets, batch.walk_counts, *batch.walks]
-
-
-def _with_tensors(
-    part: tuple[Part, torch.Tensor], tensors: Iterator[torch.Tensor]
-) -> tuple[Part, torch.Tensor]:
-    """Put tensors in the places of `_tensors_of`."""
-    batch, _ = part
-    steps = next(tensors)
-    links = [next(tensors) for _ in batch.wiring.tensors()]
-    tables = Tables(*(next(tensors) for _ in Tables._fields))
-    wiring = Wiring(*links, offsets=batch.wiring.offsets, made=tables)
-    names = ("is_usable", "weights", "reached")
-    if isinstance(batch, SearchBatch):
-        names = ("weights", "capacities", "distance", "column", "walk_counts")
-    changed: dict[str, Any] = {name: next(tensors) for name in names}
-    if isinstance(batch, SearchBatch):
-        changed["walks"] = type(batch.walks)(*(next(tensors) for _ in batch.walks))
-    return replace(batch, wiring=wiring, **changed), steps
 
 
 STEPS = 4

@@ -13,12 +13,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.neural.compiled import compiled
-from augury.paper.loops import BLOCK, ONE, REAL, SLOPE, TINY, ZERO, decode, exp, leaky
+from augury.paper.loops import (
+    BLOCK,
+    ONE,
+    REAL,
+    SLOPE,
+    TINY,
+    ZERO,
+    compiled_loop,
+    decode,
+    exp,
+    leaky,
+    send,
+    update,
+)  # fmt: skip
 
 FloatArray = npt.NDArray[np.float32]
-
-_compiled = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 class Kept(NamedTuple):
@@ -65,7 +75,7 @@ def room(num_rows: int, hidden: int, statistics: int) -> Kept:
     )
 
 
-@_compiled
+@compiled_loop
 def _hear(i, node, first_row, kept, sender, start, kind, prepared, said):  # noqa: PLR0913, C901 – numba takes arrays, not objects
     """Compute the statistics of the messages to a node; `said` is scratch."""
     hidden = prepared.shape[1]
@@ -113,28 +123,15 @@ def _hear(i, node, first_row, kept, sender, start, kind, prepared, said):  # noq
         heard[i, 2 * hidden + k] += parts[i, k]
 
 
-@_compiled
-def _width(start):
-    """Return the largest degree."""
-    width = 0
-    for node in range(len(start) - 1):
-        width = max(width, start[node + 1] - start[node])
-    return width
-
-
-@_compiled
-def _scale(node, start, delta):
-    return np.log(REAL(start[node + 1] - start[node] + 1)) / delta
-
-
-@_compiled
-def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
+@compiled_loop
+def forward(  # noqa: PLR0913 – numba takes arrays, not objects
     inputs, of_latent, of_encoded, of_heard, of_updated, outputs, delta,
     prepared, kind, sender, start, sizes, values, kept,
 ):  # fmt: skip
     """Run all steps; step t has the first sizes[t] nodes. Fills `kept` and changes `values`."""
     hidden = prepared.shape[1]
-    said = np.empty((_width(start), hidden), REAL)
+    degree = np.diff(start)
+    said = np.empty((degree.max(), hidden), REAL)
     through = np.empty((BLOCK, of_heard.shape[1]), REAL)
     given = np.empty((BLOCK, 3 * hidden), REAL)
     both, logits = np.empty((BLOCK, 2 * hidden), REAL), np.empty((BLOCK, outputs.shape[1]), REAL)
@@ -148,26 +145,15 @@ def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
                 kept.before[first_row + i, k] = before
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
-            np.dot(kept.before[a:b], of_latent, kept.of_latent[a:b])
-            for i in range(a, b):
-                value = kept.value[i]
-                for k in range(hidden):
-                    total = kept.of_latent[i, 3 * hidden + k] + inputs[value, k]
-                    kept.encoded[i, k] = leaky(total)
-            np.dot(kept.encoded[a:b], of_encoded, kept.parts[a:b])
+            send(a, b, inputs, of_latent, of_encoded, kept.value, kept.before,
+                 kept.encoded, kept.of_latent, kept.parts)  # fmt: skip
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
             for i in range(a, b):
                 _hear(i, i - first_row, first_row, kept, sender, start, kind, prepared, said)
-            np.dot(kept.heard[a:b], of_heard, through[: b - a])
-            for i in range(a, b):
-                scale = _scale(i - first_row, start, delta)
-                for k in range(hidden):
-                    value = through[i - a, k]
-                    if through.shape[1] > hidden:
-                        value += through[i - a, hidden + k] * scale
-                        value += through[i - a, 2 * hidden + k] / scale
-                    kept.updated[i, k] = leaky(value + kept.parts[i, 2 * hidden + k])
+            own = slice(a - first_row, b - first_row)
+            update(kept.heard[a:b], kept.parts[a:b], degree[own], delta, of_heard,
+                   through[: b - a], kept.updated[a:b])  # fmt: skip
             np.dot(kept.updated[a:b], of_updated, given[: b - a])
             for i in range(a, b):
                 for k in range(hidden):
@@ -180,15 +166,13 @@ def forward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
                     kept.gates[i, hidden + k] = keep
                     kept.gates[i, 2 * hidden + k] = proposal
                     kept.latent[i, k] = proposal + keep * (kept.before[i, k] - proposal)
-            own = values[a - first_row : b - first_row]
-            decode(
-                outputs, kept.encoded[a:b], kept.latent[a:b], both[: b - a], logits[: b - a], own
-            )
+            decode(outputs, kept.encoded[a:b], kept.latent[a:b], both[: b - a], logits[: b - a],
+                   values[own])  # fmt: skip
         last_row = first_row
         first_row += size
 
 
-@_compiled
+@compiled_loop
 def _ungate(i, kept, d_latent, d_given, d_of_latent, carry, node):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate a latent's gradient back through the GRU; `carry` gets that of the one before."""
     hidden = d_latent.shape[1]
@@ -208,7 +192,7 @@ def _ungate(i, kept, d_latent, d_given, d_of_latent, carry, node):  # noqa: PLR0
         carry[node, k] = grad * keep
 
 
-@_compiled
+@compiled_loop
 def _unhear(i, node, first_row, kept, sender, start, kind, prepared, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate the gradient of what a node heard back to links, senders and the node itself."""
     hidden = prepared.shape[1]
@@ -236,9 +220,7 @@ def _unhear(i, node, first_row, kept, sender, start, kind, prepared, d_heard, d_
             grad = d_heard[k] * share
             if count > 3:
                 deviation = kept.heard[i, 3 * hidden + k]
-                is_flat = (
-                    deviation * deviation <= TINY
-                )  # no gradient there: the variance was clamped
+                is_flat = deviation * deviation <= TINY  # no gradient: the variance was clamped
                 slope = ZERO if is_flat else d_heard[3 * hidden + k] / deviation * share
                 mean = kept.heard[i, k] - kept.parts[i, k]
                 grad += slope * (kept.parts[j, hidden + k] + prepared[kind[link], k] - mean)
@@ -246,7 +228,7 @@ def _unhear(i, node, first_row, kept, sender, start, kind, prepared, d_heard, d_
             d_parts[j, hidden + k] += grad
 
 
-@_compiled
+@compiled_loop
 def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
     to_latent, to_encoded, to_heard, to_updated, delta,
     prepared, kind, sender, start, sizes, kept, d_encoded, d_latent,
@@ -258,7 +240,7 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
     made, and adds to d_inputs and d_prepared. These two and d_parts must start at zero.
     """
     hidden = prepared.shape[1]
-    carry = np.zeros((sizes[0], hidden), REAL)
+    degree, carry = np.diff(start), np.zeros((sizes[0], hidden), REAL)
     back, d_heard = np.empty((BLOCK, hidden), REAL), np.empty((BLOCK, to_heard.shape[1]), REAL)
     first_row = sizes.sum()
     for step in range(len(sizes) - 1, -1, -1):
@@ -270,7 +252,7 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
                 _ungate(i, kept, d_latent, d_given, d_of_latent, carry, i - first_row)
             np.dot(d_given[a:b], to_updated, back[: b - a])
             for i in range(a, b):
-                scale = _scale(i - first_row, start, delta)
+                scale = np.log(REAL(degree[i - first_row] + 1)) / delta
                 for k in range(hidden):
                     grad = back[i - a, k]
                     grad = grad if kept.updated[i, k] > ZERO else grad * SLOPE
@@ -299,7 +281,7 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
                     carry[i - first_row, k] += back[i - a, k]
 
 
-@_compiled
+@compiled_loop
 def choose(own, sent, along, kind, sender, start, sizes, target, losses, best, share):  # noqa: PLR0913 – numba takes arrays, not objects
     """Score the links into each node of each row; fill the loss of the target, and the best link.
 
@@ -332,7 +314,7 @@ def choose(own, sent, along, kind, sender, start, sizes, target, losses, best, s
         first_row += sizes[step]
 
 
-@_compiled
+@compiled_loop
 def unchoose(grad, share, kind, sender, start, sizes, d_own, d_sent, d_along):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate the gradients of the losses back to receivers, senders and kinds of link."""
     first_row, place = 0, 0

@@ -5,17 +5,15 @@ along[link], the maximum, minimum, sum or sum of squares over the links into eac
 gradients. That suffices, because a linear message splits into parts of the sender, the link and the
 receiver, and the last can be added after the reduction.
 
-There are three forms, tested equal. On the CPU a loop compiled by numba reads each value once and
-keeps nothing of the size of the links. Without numba, or on a GPU: for training, the links of the
-small graphs are laid out in a table (node, width), where the gradient of a gather is a gather, so
-that runs are reproducible bit for bit; for execution, PyTorch reduces the sorted links segment by
-segment, in memory linear in the links.
+There are three forms, tested equal. For gradients and ensembles, the links of the small graphs are
+laid out in a table (node, width), where the gradient of a gather is a gather, so that runs are
+reproducible bit for bit. For execution, in memory linear in the links, a compiled loop on the CPU
+reads each value once; on a GPU, PyTorch reduces the sorted links segment by segment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import torch
@@ -37,12 +35,13 @@ def reduce_links(
         wiring: who hears whom.
         kinds: which of `KINDS` to return, in this order, each (…, node, k).
     """
-    if sent.device.type == "cpu" and sent.ndim == 2 and along.ndim == 2 and _kernels() is not None:
-        return list(_Compiled.apply(sent, along, wiring, tuple(kinds)))
-    values = gather_senders(sent, wiring) + along
-    if values.requires_grad or values.ndim > 2:
+    is_learning = torch.is_grad_enabled() and (sent.requires_grad or along.requires_grad)
+    if is_learning or sent.ndim > 2 or along.ndim > 2:
+        values = gather_senders(sent, wiring) + along
         return [_IN_TABLES[kind](values, wiring) for kind in kinds]
-    return [_IN_SEGMENTS[kind](values, wiring) for kind in kinds]
+    if sent.device.type == "cpu":
+        return _in_loops(sent, along, wiring, kinds)
+    return _in_segments(sent, along, wiring, kinds)
 
 
 def best_links(scores: Tensor, wiring: Wiring) -> Tensor:
@@ -81,16 +80,24 @@ _IN_TABLES = {
 }
 
 
-def _segments(values: Tensor, wiring: Wiring, kind: str) -> Tensor:
-    return torch.segment_reduce(values, kind, offsets=wiring.start, axis=0)
+def _in_loops(sent: Tensor, along: Tensor, wiring: Wiring, kinds: Sequence[str]) -> list[Tensor]:
+    from augury.paper.loops import reduce  # numba takes a while to import
+
+    shape = wiring.num_nodes, sent.shape[1]
+    found = {kind: sent.new_empty(shape if kind in kinds else (0, 0)) for kind in KINDS}
+    tensors = sent.contiguous(), along.contiguous(), wiring.sender, wiring.start, *found.values()
+    reduce(*(tensor.detach().numpy() for tensor in tensors))
+    return [found[kind] for kind in kinds]
 
 
-_IN_SEGMENTS = {
-    "max": lambda values, wiring: _segments(values, wiring, "max"),
-    "min": lambda values, wiring: _segments(values, wiring, "min"),
-    "sum": lambda values, wiring: _segments(values, wiring, "sum"),
-    "square": lambda values, wiring: _segments(values.square(), wiring, "sum"),
-}
+def _in_segments(sent: Tensor, along: Tensor, wiring: Wiring, kinds: Sequence[str]) -> list[Tensor]:
+    values = sent[wiring.sender] + along
+    return [
+        torch.segment_reduce(values.square(), "sum", offsets=wiring.start, axis=0)
+        if kind == "square"
+        else torch.segment_reduce(values, kind, offsets=wiring.start, axis=0)
+        for kind in kinds
+    ]
 
 
 class _GatherSenders(torch.autograd.Function):
@@ -103,7 +110,7 @@ class _GatherSenders(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return _rows(grads[0], ctx.wiring.outgoing, 0.0).sum(-2), None
+        return _rows(grads[0], ctx.wiring.tables.outgoing, 0.0).sum(-2), None
 
 
 class _GatherNodes(torch.autograd.Function):
@@ -126,129 +133,14 @@ class _PadIncoming(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, links: Tensor, wiring: Wiring, fill: float) -> Tensor:
         ctx.wiring = wiring
-        return _rows(links, wiring.incoming, fill)
+        return _rows(links, wiring.tables.incoming, fill)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return grads[0].flatten(-3, -2).index_select(-2, ctx.wiring.slot), None, None
+        return grads[0].flatten(-3, -2).index_select(-2, ctx.wiring.tables.slot), None, None
 
 
 def _rows(links: Tensor, table: Tensor, fill: float) -> Tensor:
     padding = links.new_full((*links.shape[:-2], 1, links.shape[-1]), fill)
     rows = torch.cat([links, padding], dim=-2).index_select(-2, table.reshape(-1))
     return rows.unflatten(-2, (table.shape[0], table.shape[1]))
-
-
-class _Compiled(torch.autograd.Function):
-    """The same, in compiled loops over nodes and links."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, sent: Tensor, along: Tensor, wiring: Wiring, kinds: tuple[str, ...]
-    ) -> tuple[Tensor, ...]:
-        forward, _ = _kernels()
-        sent, along = sent.contiguous(), along.contiguous()
-        shape = (wiring.num_nodes, sent.shape[1])
-        out = {kind: sent.new_empty(shape if kind in kinds else (0, 0)) for kind in KINDS}
-        chosen = [
-            sent.new_empty(shape if kind in kinds else (0, 0), dtype=torch.int32)
-            for kind in ("max", "min")
-        ]
-        forward(
-            *(tensor.detach().numpy() for tensor in (sent, along)),
-            wiring.sender.numpy(),
-            wiring.start.numpy(),
-            *(out[kind].numpy() for kind in KINDS),
-            *(tensor.numpy() for tensor in chosen),
-        )
-        ctx.save_for_backward(sent, along, *chosen)
-        ctx.wiring, ctx.kinds = wiring, kinds
-        return tuple(out[kind] for kind in kinds)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        _, backward = _kernels()
-        sent, along, *chosen = ctx.saved_tensors
-        given: dict[str, Tensor] = dict(zip(ctx.kinds, grads, strict=True))
-        nothing = sent.new_empty((0, 0)).numpy()
-        grad_sent, grad_along = torch.zeros_like(sent), torch.empty_like(along)
-        backward(
-            *(tensor.detach().numpy() for tensor in (sent, along)),
-            ctx.wiring.sender.numpy(),
-            ctx.wiring.start.numpy(),
-            *(given[kind].contiguous().numpy() if kind in given else nothing for kind in KINDS),
-            *(tensor.numpy() for tensor in chosen),
-            grad_sent.numpy(),
-            grad_along.numpy(),
-        )
-        return grad_sent, grad_along, None, None
-
-
-@cache
-def _kernels() -> Any:  # noqa: C901 – two loops that numba can only see whole
-    """Compile the loops, or return None where numba is not installed."""
-    try:
-        import numba
-
-        from augury.neural.compiled import compiled
-    except ImportError:
-        return None
-
-    @compiled(fastmath=False)
-    def forward(sent, along, sender, start, high, low, total, square, high_link, low_link):  # noqa: PLR0913, C901 – numba takes arrays, not objects
-        num_features = sent.shape[1]
-        for node in range(len(start) - 1):
-            first = start[node]
-            for k in range(num_features):
-                if len(high):
-                    high[node, k] = -numba.float32(3e38)
-                if len(low):
-                    low[node, k] = numba.float32(3e38)
-                if len(total):
-                    total[node, k] = 0
-                if len(square):
-                    square[node, k] = 0
-            for link in range(first, start[node + 1]):
-                source = sender[link]
-                if len(high):
-                    for k in range(num_features):
-                        value = sent[source, k] + along[link, k]
-                        if value > high[node, k]:
-                            high[node, k] = value
-                            high_link[node, k] = link
-                if len(low):
-                    for k in range(num_features):
-                        value = sent[source, k] + along[link, k]
-                        if value < low[node, k]:
-                            low[node, k] = value
-                            low_link[node, k] = link
-                if len(total):
-                    for k in range(num_features):
-                        total[node, k] += sent[source, k] + along[link, k]
-                if len(square):
-                    for k in range(num_features):
-                        value = sent[source, k] + along[link, k]
-                        square[node, k] += value * value
-
-    @compiled(fastmath=False)
-    def backward(  # noqa: PLR0913 – numba takes arrays, not objects
-        sent, along, sender, start, high, low, total, square, high_link, low_link, to_sent, to_along
-    ):
-        num_features = sent.shape[1]
-        for node in range(len(start) - 1):
-            for link in range(start[node], start[node + 1]):
-                source = sender[link]
-                for k in range(num_features):
-                    grad = numba.float32(0)
-                    if len(high) and high_link[node, k] == link:
-                        grad += high[node, k]
-                    if len(low) and low_link[node, k] == link:
-                        grad += low[node, k]
-                    if len(total):
-                        grad += total[node, k]
-                    if len(square):
-                        grad += 2 * (sent[source, k] + along[link, k]) * square[node, k]
-                    to_along[link, k] = grad
-                    to_sent[source, k] += grad
-
-    return forward, backward

@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.wiring import Wiring
-from augury.paper import fast
+from augury.paper import fast, recurrence
 from augury.paper.fast import Recipe
 from augury.paper.features import from_bits
 from augury.paper.networks import LinkTerms, PaperNetwork, State
@@ -32,12 +31,9 @@ def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Ten
     wiring = batch.wiring
     distance = torch.full((wiring.num_nodes,), 2**network.bits - 1, device=wiring.sender.device)
     distance = distance.index_fill(0, wiring.source, 0)
-    if is_compiled(network, wiring):
-        # Each different pair of weight and capacity is encoded once.
-        width = MAX_WEIGHT + 1
-        pair, kind = fast.distinct((batch.capacities * width + batch.weights).numpy())
-        capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, width))
-        table, row = network.search_terms(weight, capacity), torch.from_numpy(kind)
+    if fast.is_available(network, wiring.sender.device):
+        pairs = batch.weights.numpy(), batch.capacities.numpy()
+        table, row = fast.distinct_terms(network, *pairs, "cpu")
         links = Links(table.prepared, row, wiring, batch.running)
         state = _compiled(fast.search_recipe(network), distance, links)
         return state, links._replace(prepared=table.score)
@@ -58,7 +54,7 @@ def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
     wiring = batch.wiring
     is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=wiring.sender.device)
     is_reached = is_reached.index_fill(0, wiring.source, True)
-    if is_compiled(network, wiring):
+    if fast.is_available(network, wiring.sender.device):
         table = network.reach_terms(torch.tensor([False, True], device="cpu"))
         links = Links(table, batch.is_usable.long(), wiring, batch.running)
         return _compiled(fast.reach_recipe(network), is_reached.long(), links)
@@ -113,12 +109,6 @@ class Links(NamedTuple):
     """How many graphs take part in each step."""
 
 
-def is_compiled(network: PaperNetwork, wiring: Wiring) -> bool:
-    """Tell whether there is a compiled form."""
-    is_paper = isinstance(network, PaperNetwork)
-    return is_paper and fast.is_available(network, wiring.sender.device)
-
-
 def _compiled(recipe: Recipe, values: Tensor, links: Links) -> State:
     return State(*_Recurrence.apply(*recipe, values, *links))
 
@@ -132,7 +122,11 @@ def predecessor_losses(
         own, sent = network.predecessor_parts(state)
         return _Choice.apply(own[:, 0], sent[:, 0], along.prepared[:, 0], along, target)
     terms = LinkTerms(along, rows.of_links(along))
-    scores = network.predecessor_scores(state, terms, rows.wiring)
+    return class_losses(network.predecessor_scores(state, terms, rows.wiring), target)
+
+
+def class_losses(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """(…, row, class), (row,) → (…, row): the losses of choosing the targets, and the choices."""
     chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
     return -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1), scores.argmax(-1)
 
@@ -151,7 +145,7 @@ class _Choice(torch.autograd.Function):
         ctx.share, ctx.num_kinds = np.empty(num_links, np.float32), len(along)
         ctx.wiring = links.kind.numpy(), wiring.sender.numpy(), wiring.start.numpy(), sizes
         outputs = losses.numpy(), best.numpy(), ctx.share
-        _recurrence().choose(*parts, *ctx.wiring, target.numpy(), *outputs)
+        recurrence.choose(*parts, *ctx.wiring, target.numpy(), *outputs)
         ctx.mark_non_differentiable(best)
         return losses, best
 
@@ -159,7 +153,7 @@ class _Choice(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         grad = grads[0].contiguous().numpy()
         found = [grads[0].new_zeros(size) for size in (len(grad), len(grad), ctx.num_kinds)]
-        _recurrence().unchoose(grad, ctx.share, *ctx.wiring, *(part.numpy() for part in found))
+        recurrence.unchoose(grad, ctx.share, *ctx.wiring, *(part.numpy() for part in found))
         return *found, None, None
 
 
@@ -172,9 +166,9 @@ class _Recurrence(torch.autograd.Function):
         sizes = wiring.offsets[np.array(running), 0]
         hidden = prepared.shape[1]
         arrays = [weight.detach().contiguous() for weight in weights]
-        kept = _recurrence().room(int(sizes.sum()), hidden, weights[3].shape[0] // hidden)
+        kept = recurrence.room(int(sizes.sum()), hidden, weights[3].shape[0] // hidden)
         prepared = prepared.detach().contiguous()
-        _recurrence().forward(
+        recurrence.forward(
             *(array.numpy() for array in arrays),
             outputs.detach().contiguous().numpy(),
             np.float32(delta),
@@ -201,7 +195,7 @@ class _Recurrence(torch.autograd.Function):
         d_through = inputs.new_empty(rows, of_heard.shape[1])
         d_given = inputs.new_empty(rows, of_updated.shape[1])
         d_inputs, d_prepared = torch.zeros_like(inputs), torch.zeros_like(prepared)
-        _recurrence().backward(
+        recurrence.backward(
             *(
                 part.mT.contiguous().numpy()
                 for part in (of_latent, of_encoded, of_heard, of_updated)
@@ -226,9 +220,3 @@ class _Recurrence(torch.autograd.Function):
             torch.from_numpy(kept.updated).mT @ d_given,
         )
         return *weights, *[None] * 4, d_prepared, *[None] * 3
-
-
-def _recurrence() -> Any:
-    from augury.paper import recurrence  # needs numba
-
-    return recurrence

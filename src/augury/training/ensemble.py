@@ -181,10 +181,9 @@ class Ensemble(pl.LightningModule):
 
 def training_data_of(config: Config) -> TrainingData:
     """Make the data of a configuration."""
-    training = config.training
     # Only the paper's network has distances; their width is that of its integers.
     bits = config.network.bits if config.network.kind == "paper" else 8
-    return training_data(config.data, training.execution_scales, training.execution_graphs, bits)
+    return training_data(config.data, bits)
 
 
 def initial_network(config: Config, data: TrainingData, seed: int) -> Any:

@@ -86,11 +86,12 @@ class Validation:
         self.maxima  # noqa: B018  # found once
 
 
+@dataclass(frozen=True, eq=False)
 class Execution:
     """One network's executions, under way in a child process or still to be done in this one."""
 
-    def __init__(self, state: State, future: Future[Shares] | None) -> None:
-        self.state, self.future = state, future
+    state: State
+    future: Future[Shares] | None
 
     @property
     def is_back(self) -> bool:
@@ -104,7 +105,7 @@ class Execution:
 
 
 class Executions:
-    """Takes networks and returns their shares; close it, or use it as a context manager."""
+    """Takes networks and returns their shares; close it in the end."""
 
     def __init__(
         self, validation: Validation, num_processes: int, say: Callable[[str], None] = print
@@ -118,12 +119,6 @@ class Executions:
                 self.pool = Pool(bare.executed, num_processes, prepare=bare.prepare)
             except OSError:  # no room for so many processes
                 self._give_up()
-
-    def __enter__(self) -> Executions:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def submit(self, weights: dict[str, Tensor]) -> Execution:
         """Take a network's weights, which must not change from now on."""

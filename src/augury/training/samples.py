@@ -47,8 +47,8 @@ def _floods(batch: ReachBatch) -> Iterator[Seen]:
         before, after = is_reached[: wiring.num_nodes], batch.reached[step, : wiring.num_nodes]
         kind = 2 * before[wiring.sender] + batch.is_usable[: wiring.num_links].long()
         padding = kind.new_full((1,), -1)
-        yield Seen(FLOOD, before.long(), torch.cat([kind, padding])[wiring.incoming])
-        new = wiring.incoming[after & ~before]
+        yield Seen(FLOOD, before.long(), torch.cat([kind, padding])[wiring.tables.incoming])
+        new = wiring.tables.incoming[after & ~before]
         weighted = kind << WEIGHT_BITS | batch.weights[: wiring.num_links]
         yield Seen(NEAREST, new[:, 0], torch.cat([weighted, padding])[new])
         is_reached = after

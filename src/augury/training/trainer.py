@@ -11,7 +11,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import lightning.pytorch as pl
@@ -79,12 +79,13 @@ def _train(
     validation = Validation(config, data.train.mean_log_degree)
     kind = device.partition(":")[0]
     ahead = EPOCHS_AHEAD.get(kind, 0) if config.training.select == "execution" else 0
+    num_processes = processes_for(len(seeds)) if ahead else 0
     with (
         # Beside a GPU the host only assembles batches. Its threads would wait for each other
         # whenever one shares its core with an execution: an epoch would take twice as long.
         one_thread(kind == "cuda"),
         memory_kept(),
-        Executions(validation, processes_for(len(seeds)) if ahead else 0, look.say) as executions,
+        closing(Executions(validation, num_processes, look.say)) as executions,
         Logs(folder, histories) as logs,
     ):
         module = Ensemble(config, seeds, data, kind == "cuda" and config.network.kind == "paper")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,20 @@ QUICK_SIZES, QUICK_EDGES = "8,64", "1000,100000"
 QUICK_CELLS = 2**22
 
 PLOT_ENDINGS = (".svg", ".png", ".pdf")
+
+BATCHES = {
+    "n": "{n}", "p": "{density}", "engine": "{name}", "kind": "{kind}",
+    "graphs/s": "{per_second:,.0f}", "times SciPy": "{ratio:.3g}",
+}  # fmt: skip
+THREADS = {
+    "n": "{n}", "p": "{density}", "batch": "{batch:,}", "table, 2 threads": "{per_second:,.0f}",
+    "times one": "{speedup:.2f}", "CPU times one": "{cpu:.2f}",
+}  # fmt: skip
+GROWTH = {
+    "edges": "{edges:,}", "one graph": "{name}", "CPU ms": "{ms:.2f}",
+    "times SciPy": "{ratio:.3g}", "MB for it": "{MB:.1f}", "MB in all": "{peak_MB:.0f}",
+}  # fmt: skip
+"""The columns of the tables, and how each is made of a record."""
 
 
 def bench(  # noqa: PLR0913  # one parameter for each option
@@ -91,45 +105,21 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         print(json_text.dumps(told))
         return
     say(", ".join(f"{key} {value}" for key, value in told["machine"].items()))
-    rows = [
-        (
-            str(record["n"]),
-            record["density"],
-            record["name"],
-            record["kind"],
-            f"{record['per_second']:,.0f}",
-            f"{record['ratio']:.3g}",
-        )
-        for record in batches
-    ]
-    print_table(("n", "p", "engine", "kind", "graphs/s", "times SciPy"), rows)
-    rows = [
-        (
-            str(record["n"]),
-            record["density"],
-            f"{record['batch']:,}",
-            f"{record['per_second']:,.0f}",
-            f"{record['speedup']:.2f}",
-            f"{record['cpu_many'] / record['cpu_one']:.2f}",
-        )
-        for record in shared
-    ]
-    print_table(("n", "p", "batch", "table, 2 threads", "times one", "CPU times one"), rows)
+    _print(BATCHES, batches)
+    for record in shared:
+        record["cpu"] = record["cpu_many"] / record["cpu_one"]
+    _print(THREADS, shared)
     most = ", ".join(f"{record['name']} {record['speedup']:.2f}" for record in ceilings)
     say(f"two threads that share nothing: {most} times one")
-    rows = [
-        (
-            f"{record['edges']:,}",
-            record["name"],
-            f"{1e3 * record['seconds']:.2f}",
-            f"{record['ratio']:.3g}",
-            f"{record['bytes'] / 1e6:.1f}",
-            f"{record['peak_bytes'] / 1e6:.0f}",
-        )
-        for record in growth
-    ]
-    head = ("edges", "one graph", "CPU ms", "times SciPy", "MB for it", "MB in all")
-    print_table(head, rows)
+    for record in growth:
+        record |= {"ms": 1e3 * record["seconds"], "MB": record["bytes"] / 1e6}
+        record |= {"peak_MB": record["peak_bytes"] / 1e6}
+    _print(GROWTH, growth)
+
+
+def _print(columns: dict[str, str], records: list[dict[str, Any]]) -> None:
+    rows = [[form.format(**record) for form in columns.values()] for record in records]
+    print_table(tuple(columns), rows)
 
 
 def _numbers(option: str, text: str) -> list[int]:

@@ -138,16 +138,13 @@ def _entries(text: str) -> list[str]:
 
 
 def _read(path: Path) -> dict[Part, Runs]:
-    from augury.errors import InputError, visible
+    from augury.errors import InputError
     from augury.experiments.records import read_records
 
-    found = read_records(path)
-    if not found.parts:
+    parts = read_records(path).parts
+    if not parts:
         raise InputError(f"{path}: no part of this evaluation is finished yet")
-    if found.num_dropped:
-        unfinished = f"{found.num_dropped:,} records of unfinished parts are left out"
-        print(f"augury: {visible(str(path))}: {unfinished}", file=sys.stderr)
-    return found.parts
+    return parts
 
 
 def _print_summaries(parts: dict[Part, Runs], as_json: bool) -> None:

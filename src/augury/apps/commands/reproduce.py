@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from augury.experiments.plan import Plan, Size
     from augury.experiments.reproduce import Options, Status
-    from augury.experiments.workers import Workers
+    from augury.experiments.tasks import Workers
 
 EXAMPLES = (
     "Examples:  augury reproduce --quick  ·  "
@@ -183,7 +183,7 @@ def _workers(count: int | None, ray: str | None, device: str, scratch: Path) -> 
     from functools import partial
 
     from augury.experiments import tasks
-    from augury.experiments.workers import InOrder, Processes
+    from augury.processes import Pool
 
     perform = partial(tasks.perform, scratch=scratch)
     if ray is not None:
@@ -191,13 +191,13 @@ def _workers(count: int | None, ray: str | None, device: str, scratch: Path) -> 
 
         return RayWorkers(perform, ray, count, device.startswith("cuda"))
     if count is None:
-        return InOrder(perform)
+        return tasks.InOrder(perform)
     devices: tuple[str, ...] = ()
     if device == "cuda":
         import torch
 
         devices = tuple(map(str, range(torch.cuda.device_count())))
-    return Processes(perform, count, devices)
+    return Pool(perform, count, devices=devices)
 
 
 def _run(plan: Plan, out: Path, options: Options, workers: Callable[[Path], Workers]) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,13 +22,6 @@ LARGEST_SEED = 2**63 - 1
 
 MOST_SEEDS = 100
 """The most networks that train side by side: they share the memory, and 0-9999 is a slip."""
-
-
-class Select(StrEnum):
-    """Which epoch is kept as the best."""
-
-    EXECUTION = "execution"
-    PAPER = "paper"
 
 
 def epilog() -> str:
@@ -80,7 +72,7 @@ def train(  # noqa: PLR0913  # one parameter for each option
         ),
     ] = None,
     select: Annotated[
-        Select | None,
+        Literal["execution", "paper"] | None,
         typer.Option(
             help="The best epoch: by whole executions, or by the paper's rule; training.select.",
             show_default="execution",
@@ -97,7 +89,9 @@ def train(  # noqa: PLR0913  # one parameter for each option
     if seed is not None and seeds is not None:
         raise typer.BadParameter("give either --seed or --seeds", param_hint="--seeds")
     wanted = [seed or 0] if seeds is None else chosen_seeds(seeds)
-    resolved = _resolved(name, config, settings or [], select)
+    resolved = preset(name) if config is None else with_file(preset(name), config)
+    chosen = [f"training.select={select}"] if select else []
+    resolved = with_settings(resolved, [*(settings or []), *chosen])
     where = chosen_device(device)
     folder = out or Path("runs") / name
     with _lines() as print_line:
@@ -134,15 +128,6 @@ def _train(
         raise_lost()
     except OSError as error:
         raise InputError(f"{folder}: {os_fault(error)}") from None
-
-
-def _resolved(name: str, file: Path | None, settings: list[str], select: Select | None) -> Config:
-    config = preset(name)
-    if file is not None:
-        config = with_file(config, file)
-    if select is not None:
-        settings = [*settings, f"training.select={select.value}"]
-    return with_settings(config, settings)
 
 
 def chosen_seeds(text: str) -> list[int]:

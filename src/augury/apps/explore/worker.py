@@ -53,10 +53,6 @@ STATUS = struct.Struct("<HI")
 INTERRUPT = getattr(signal, "SIGUSR1", None)
 """What the server stops a run with, where there are such signals."""
 
-SETTINGS = (
-    "exact", "seed", "many_paths", "termination", "neural_bottleneck", "neural_augmentation",
-)  # fmt: skip
-
 
 class TooLarge(InputError):
     """Input beyond a limit."""
@@ -81,11 +77,10 @@ def trace(body: bytes, limits: Limits) -> dict[str, Any]:
     from augury.watch import watch
 
     task = read(TraceRequest, body)
-    graph = graph_of(task["graph"], limits)
+    graph, model, other = graph_of(task.pop("graph"), limits), task.pop("model"), task.pop("other")
     refuse_large(graph, limits.trace_nodes, limits.trace_edges, " to trace")
-    models = [task["model"], *([task["other"]] if task["other"] else [])]
-    settings = {name: task[name] for name in SETTINGS}
-    return shown([watch(graph, model=model, **settings) for model in models])
+    models = [model, other] if other else [model]
+    return shown([watch(graph, model=model, **task) for model in models])
 
 
 def make(body: bytes, limits: Limits) -> dict[str, Any]:
@@ -136,13 +131,8 @@ def written(graph: Graph) -> dict[str, Any]:
 
 def graph_of(given: dict[str, Any], limits: Limits) -> Graph:
     """Read a graph from the text, the bytes or the object of a request."""
-    options = ReadOptions(
-        flow=bool(given.get("flow")),
-        header=given.get("header"),
-        source=given.get("source"),
-        sink=given.get("sink"),
-        ignore_costs=bool(given.get("ignore_costs")),
-    )
+    own = ("flow", "header", "source", "sink", "ignore_costs")
+    options = ReadOptions(**{key: given[key] for key in own if key in given})
     if given.get("text") is not None:
         data = given["text"].encode(errors="surrogatepass")
     elif given.get("data") is not None:
