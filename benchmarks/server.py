@@ -187,7 +187,7 @@ def _long_run() -> bytes:
 
 def abandoned_runs(server: Served, stack: Stack) -> None:
     """20 clients ask for long runs at once and leave."""
-    plains = [server.post("trace", _long_run()) for _ in range(20)]
+    plains = [server.post("story", _long_run()) for _ in range(20)]
     time.sleep(1)
     for plain in plains:
         plain.close()
@@ -196,7 +196,7 @@ def abandoned_runs(server: Served, stack: Stack) -> None:
 def abandoned_in_turn(server: Served, stack: Stack) -> None:
     """20 clients, each leaves once its long run has begun, and the next one asks."""
     for _ in range(20):
-        with server.post("trace", _long_run()):
+        with server.post("story", _long_run()):
             time.sleep(0.3)
 
 

@@ -168,15 +168,15 @@ def test_every_file_of_the_page_is_part_of_the_package() -> None:
 
 def test_the_examples_are_graphs_that_can_be_run() -> None:
     from augury.apps.explore.limits import Limits
-    from augury.apps.explore.requests import SolveRequest, TraceRequest
+    from augury.apps.explore.requests import SolveRequest, StoryRequest
     from augury.apps.explore.worker import graph_of
 
     examples = json.loads((FOLDER / "examples.json").read_text())
     assert len({example["name"] for example in examples}) == len(examples) >= 3
     for example in examples:
         settings = example["settings"]
-        assert set(settings) == set(TraceRequest.model_fields) - {"graph"}
-        request = TraceRequest.model_validate(
+        assert set(settings) == set(StoryRequest.model_fields) - {"graph"}
+        request = StoryRequest.model_validate(
             settings | {"graph": example["graph"], "other": settings["other"] or None}
         )
         assert isinstance(request, SolveRequest)

@@ -28,10 +28,10 @@ def first_difference(one: Story, other: Story) -> dict[str, Any] | None:
         InputError: the stories are not about the same graph, or not the same weights.
     """
     if one["graph"] != other["graph"]:
-        raise InputError("the two traces are of different graphs")
+        raise InputError("the two stories are of different graphs")
     for number, (a, b) in enumerate(zip(one["rounds"], other["rounds"], strict=False)):
         if a["weights"] != b["weights"]:
-            raise InputError(f"the two traces have different weights in round {number}")
+            raise InputError(f"the two stories have different weights in round {number}")
         found = _step_difference(*(_Search.of(*pair) for pair in ((one, a), (other, b))))
         found = found or _round_difference(a, b)
         if found is not None:

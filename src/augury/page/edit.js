@@ -245,7 +245,7 @@ class Desk {
     const settings = settingsNow();
     say("Running…", true);
     try {
-      const shown = await ask(`${API}trace`,
+      const shown = await ask(`${API}story`,
         { graph, ...settings, other: settings.other || null }, signal);
       if (signal.aborted) return; // somebody has asked for something else meanwhile
       this.graph = graph;
@@ -258,13 +258,13 @@ class Desk {
   }
 
   /**
-   * Say what went wrong. A graph too large to be traced can still be solved.
+   * Say what went wrong. A graph too large to be told can still be solved.
    * @param {unknown} error @param {GraphRequest} graph @param {Settings} settings
    * @param {AbortSignal} signal
    */
   async explain(error, graph, settings, signal) {
     if (!(error instanceof Refusal)) throw error;
-    const isLarge = error.message.includes("too large to trace");
+    const isLarge = error.message.includes("too large to tell");
     if (!isLarge) {
       say(error.message);
       return;

@@ -541,7 +541,7 @@ def test_a_graph_beyond_tracing_is_solved_and_says_so(bench: Watched) -> None:
 def test_a_request_that_nobody_waits_for_is_given_up(page: Page) -> None:
     given_up: list[str] = []
     page.on("requestfailed", lambda request: given_up.append(request.post_data or ""))
-    page.route("**/trace", lambda route: None, times=1)  # the first is never answered
+    page.route("**/story", lambda route: None, times=1)  # the first is never answered
     page.select_option("#model", "paper-mpnn")
     page.select_option("#model", "classical")
     expect(page.locator("figcaption strong")).to_have_text("classical", timeout=PATIENCE_MS)

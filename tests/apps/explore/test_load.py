@@ -32,7 +32,7 @@ def ask(client: httpx.Client, number: int) -> int:
     kinds = [
         lambda: client.post("/api/v1/solve", json={"graph": graph, "seed": number}),
         lambda: client.get("/api/v1/generate", params={"family": "uniform", "n": number % 30}),
-        lambda: client.post("/api/v1/trace", json={"graph": graph, "seed": number}),
+        lambda: client.post("/api/v1/story", json={"graph": graph, "seed": number}),
         lambda: client.get("/api/v1/models"),
         lambda: client.get("/story.js"),
         lambda: client.post("/api/v1/solve", json={"graph": {"text": "a,b\nc"}}),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from augury.apps.explore.requests import MOST_LETTERS, SolveRequest, TraceRequest, read
+from augury.apps.explore.requests import MOST_LETTERS, SolveRequest, StoryRequest, read
 from augury.errors import InputError
 
 MANY = 20_000
@@ -30,7 +30,7 @@ POISON: dict[str, Any] = {
 @pytest.mark.parametrize("name", POISON)
 def test_reading_stops_at_the_first_fault(name: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        TraceRequest.model_validate(POISON[name])
+        StoryRequest.model_validate(POISON[name])
     assert caught.value.error_count() < 10
 
 
@@ -48,7 +48,7 @@ def test_reading_stops_at_the_first_fault(name: str) -> None:
 )
 def test_what_is_wrong_is_told_in_a_line(body: Any) -> None:
     with pytest.raises(InputError) as caught:
-        read(TraceRequest, json.dumps(body).encode())
+        read(StoryRequest, json.dumps(body).encode())
     told = str(caught.value)
     assert told.startswith("body")
     assert len(told) <= MOST_LETTERS

@@ -29,7 +29,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-PATHS = {"/api/v1/solve", "/api/v1/trace", "/api/v1/models", "/api/v1/generate"}
+PATHS = {"/api/v1/solve", "/api/v1/story", "/api/v1/models", "/api/v1/generate"}
 
 
 @pytest.fixture(scope="module")

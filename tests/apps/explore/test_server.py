@@ -86,9 +86,9 @@ def test_an_npz_file_is_read_from_memory(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("model", ["discrete", "paper-mpnn", "classical", "bellman-ford"])
-def test_a_trace_tells_every_round(client: httpx.Client, model: str) -> None:
+def test_a_story_tells_every_round(client: httpx.Client, model: str) -> None:
     request = {"graph": GRAPHS["sides"], "model": model, "seed": 3}
-    answer = client.post("/api/v1/trace", json=request)
+    answer = client.post("/api/v1/story", json=request)
     assert answer.status_code == 200, answer.text
     (story,) = answer.json()["stories"]
     assert answer.json()["first_difference"] is None
@@ -99,45 +99,45 @@ def test_a_trace_tells_every_round(client: httpx.Client, model: str) -> None:
     assert [node["label"] for node in story["graph"]["nodes"]][1:4] == ["ann", "bob", "cat"]
 
 
-def test_settings_of_a_trace_reach_the_network(client: httpx.Client) -> None:
+def test_settings_of_a_story_reach_the_network(client: httpx.Client) -> None:
     request = {"graph": GRAPHS["sides"], "model": "paper-mpnn", "termination": "3"}
-    story = client.post("/api/v1/trace", json=request).json()["stories"][0]
+    story = client.post("/api/v1/story", json=request).json()["stories"][0]
     assert story["model"]["termination"] == "3"
     request = {"graph": GRAPHS["sides"], "neural_bottleneck": False, "many_paths": True}
-    story = client.post("/api/v1/trace", json=request).json()["stories"][0]
+    story = client.post("/api/v1/story", json=request).json()["stories"][0]
     assert (story["model"]["neural_bottleneck"], story["model"]["many_paths"]) == (False, True)
     assert story["model"]["neural_augmentation"] is True
 
 
-def test_two_networks_are_traced_on_the_same_weights(client: httpx.Client) -> None:
+def test_two_networks_are_told_on_the_same_weights(client: httpx.Client) -> None:
     request = {"graph": GRAPHS["sides"], "model": "discrete", "other": "classical"}
-    answer = client.post("/api/v1/trace", json=request).json()
+    answer = client.post("/api/v1/story", json=request).json()
     one, other = answer["stories"]
     assert (one["model"]["name"], other["model"]["name"]) == ("discrete", "classical")
     assert one["rounds"][0]["weights"] == other["rounds"][0]["weights"]
     assert answer["first_difference"] is None
     edges = [[left, right] for left in "abc" for right in "xyz"]
     request = {"graph": {"edges": edges}, "model": "classical", "other": "bellman-ford", "seed": 1}
-    told = client.post("/api/v1/trace", json=request).json()["first_difference"]
+    told = client.post("/api/v1/story", json=request).json()["first_difference"]
     assert (told["round"], told["what"]) == (2, "path")
 
 
 def test_a_graph_too_large_to_draw_is_summed_up(client: httpx.Client) -> None:
     graph = {"left": 65, "right": 65, "edges": [[i, i] for i in range(65)]}
     request = {"graph": graph, "many_paths": True}
-    story = client.post("/api/v1/trace", json=request).json()["stories"][0]
+    story = client.post("/api/v1/story", json=request).json()["stories"][0]
     assert story["summary"] == {"nodes": 132, "arcs": 2 * 195}
     assert story["graph"]["nodes"] == []
     assert [step["reached"] for step in story["rounds"][0]["steps"]] == [1, 66, 131, 132, 132]
     assert story["rounds"][0]["value"] == 65
 
 
-def test_a_graph_too_large_to_trace_can_still_be_solved(client: httpx.Client) -> None:
-    side = LIMITS.trace_nodes
+def test_a_graph_too_large_to_tell_can_still_be_solved(client: httpx.Client) -> None:
+    side = LIMITS.story_nodes
     graph = {"left": side, "right": side, "edges": [[i, i] for i in range(side)]}
-    answer = client.post("/api/v1/trace", json={"graph": graph})
+    answer = client.post("/api/v1/story", json={"graph": graph})
     assert answer.status_code == 413
-    assert answer.json()["error"] == "a graph of 1,024 nodes is too large to trace: at most 512"
+    assert answer.json()["error"] == "a graph of 1,024 nodes is too large to tell: at most 512"
     assert client.post("/api/v1/solve", json={"graph": graph}).json()["size"] == side
 
 
@@ -373,7 +373,7 @@ def test_the_limits_in_the_document_are_the_limits() -> None:
         f"{LIMITS.body_bytes >> 20} MiB, {LIMITS.body_seconds:g} seconds",
         f"{LIMITS.unpacked_bytes >> 20} MiB |",
         f"{LIMITS.nodes:,} nodes, {LIMITS.edges:,} edges",
-        f"{LIMITS.trace_nodes:,} nodes, {LIMITS.trace_edges:,} edges",
+        f"{LIMITS.story_nodes:,} nodes, {LIMITS.story_edges:,} edges",
         f"{LIMITS.seconds:g} seconds; then",
         f"head | {LIMITS.head_seconds:g} seconds",
         f"{LIMITS.arriving_bytes >> 20} MiB; beyond",

@@ -301,7 +301,7 @@ def test_what_a_request_needs_is_compiled_before_it_comes() -> None:
             graph = {"text": text, "flow": is_flow}
             ends = {"source": "s", "sink": "t"} if is_flow else {}
             request = {"graph": graph | ends, "model": model, "seed": 3}
-            for task in (b"solve", b"trace"):
+            for task in (b"solve", b"story"):
                 told = worker.answered(task + b"\n" + json.dumps(request).encode(), Limits())
                 assert told[0] == 200, told
     assert compiled() == before

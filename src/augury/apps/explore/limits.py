@@ -17,9 +17,9 @@ class Limits:
     """Of a graph to solve, both sides together."""
     edges: int = 200_000
     """Of a graph to solve; of a flow network, its arcs."""
-    trace_nodes: int = 512
-    """Of a graph to trace, of which every step is kept."""
-    trace_edges: int = 5_000
+    story_nodes: int = 512
+    """Of a graph to tell, of which every step is kept."""
+    story_edges: int = 5_000
     runs: int = 2
     """Processes that compute, each on one core."""
     waiting: int = 16

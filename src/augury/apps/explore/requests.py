@@ -128,7 +128,7 @@ class SolveRequest(Body):
         return self.model_dump(exclude={"graph"}) | {"graph": self.graph.to_task()}
 
 
-class TraceRequest(SolveRequest):
+class StoryRequest(SolveRequest):
     """A graph, who solves it, and which decisions are the network's own."""
 
     other: Model | None = Field(None, description="A second network, to compare.")

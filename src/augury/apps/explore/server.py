@@ -1,7 +1,7 @@
 """The page and its API, as an application for uvicorn: `make_app`.
 
     POST /api/v1/solve      a graph to a matching or flow with its certificate
-    POST /api/v1/trace      a graph to one or two stories: every step of a run
+    POST /api/v1/story      a graph to one or two stories: every step of a run
     GET  /api/v1/models     networks, families of graphs, limits
     GET  /api/v1/generate   a family and a seed to a graph
 
@@ -33,7 +33,7 @@ from augury.apps.explore.requests import (
     MAX_SEED,
     MODELS,
     SolveRequest,
-    TraceRequest,
+    StoryRequest,
     one_of,
     sentence_of,
 )
@@ -65,7 +65,7 @@ class SolutionAnswer(BaseModel):
     certificate: dict[str, Any]
 
 
-class TraceAnswer(BaseModel):
+class StoryAnswer(BaseModel):
     """Stories in the format augury-story; those of large graphs without nodes and arcs."""
 
     stories: list[dict[str, Any]]
@@ -176,10 +176,10 @@ def _add_api(app: FastAPI, limits: Limits) -> None:
         """Find a maximum matching or flow and prove it."""
         return await _answered(workers, request, "solve", await _json_of(request))
 
-    @app.post("/api/v1/trace", response_model=TraceAnswer, responses=PROBLEMS)
-    async def trace(request: Request) -> Response:
+    @app.post("/api/v1/story", response_model=StoryAnswer, responses=PROBLEMS)
+    async def story(request: Request) -> Response:
         """Run a network, or two, and tell every step."""
-        return await _answered(workers, request, "trace", await _json_of(request))
+        return await _answered(workers, request, "story", await _json_of(request))
 
     @app.get("/api/v1/models", response_model=ModelsAnswer, responses=PROBLEMS)
     async def models() -> dict[str, Any]:
@@ -243,7 +243,7 @@ async def _left(request: Request) -> None:
 
 def _describe_bodies(app: FastAPI) -> None:
     """Add to the API's description what the workers read, of which FastAPI knows nothing."""
-    kinds = {"solve": SolveRequest, "trace": TraceRequest}
+    kinds = {"solve": SolveRequest, "story": StoryRequest}
     described = app.openapi()
     _, schemas = models_json_schema(
         [(kind, "validation") for kind in kinds.values()],

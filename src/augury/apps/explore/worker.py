@@ -31,7 +31,7 @@ from augury.apps.explore.requests import (
     MODELS,
     MOST_LETTERS,
     SolveRequest,
-    TraceRequest,
+    StoryRequest,
     read,
     shortened,
 )
@@ -72,13 +72,13 @@ def solve(body: bytes, limits: Limits) -> dict[str, Any]:
     return solve_graph(graph, model=task["model"], exact=task["exact"], seed=task["seed"]).to_dict()
 
 
-def trace(body: bytes, limits: Limits) -> dict[str, Any]:
+def story(body: bytes, limits: Limits) -> dict[str, Any]:
     """A graph to one or two stories and where they first differ."""
     from augury.watch import watch
 
-    task = read(TraceRequest, body)
+    task = read(StoryRequest, body)
     graph, model, other = graph_of(task.pop("graph"), limits), task.pop("model"), task.pop("other")
-    refuse_large(graph, limits.trace_nodes, limits.trace_edges, " to trace")
+    refuse_large(graph, limits.story_nodes, limits.story_edges, " to tell")
     models = [model, other] if other else [model]
     return shown([watch(graph, model=model, **task) for model in models])
 
@@ -117,7 +117,7 @@ def _refuse_large_family(family: str, given: dict[str, Any], limits: Limits) -> 
 
 TASKS: dict[str, Callable[[bytes, Limits], dict[str, Any]]] = {
     "solve": solve,
-    "trace": trace,
+    "story": story,
     "generate": make,
 }
 
@@ -186,7 +186,7 @@ def _refuse_bytes(size: int, limits: Limits) -> None:
 
 
 def refuse_large(graph: Graph, max_nodes: int, max_edges: int, purpose: str) -> None:
-    """Raise TooLarge if a graph is beyond these limits; `purpose` is such as " to trace"."""
+    """Raise TooLarge if a graph is beyond these limits; `purpose` is such as " to tell"."""
     is_matching = isinstance(graph, BipartiteGraph)
     nodes = graph.num_left + graph.num_right if is_matching else graph.num_nodes
     edges = graph.num_edges if is_matching else graph.num_arcs // 2
@@ -272,7 +272,7 @@ def warm(limits: Limits) -> None:
     for model in sorted(MODELS, key=DEFAULT_MODEL.__eq__):
         body = json.dumps({"graph": graph, "model": model}).encode()
         solve(body, limits)
-        trace(body, limits)
+        story(body, limits)
 
 
 class Interruptible:
