@@ -17,9 +17,12 @@ def parent_of(script: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str]
     """Run a script that prints the process numbers of its children; yield it, and these."""
     path = folder / "script.py"
     path.write_text(script)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(
-        [sys.executable, path], start_new_session=True, text=True, **pipes
+        [sys.executable, path],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         try:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from augury.classical.simulate import DECISIONS
+from augury.experiments import plots
 from augury.experiments.conditions import Extent
 from augury.experiments.plan import EXAM_SEED, Plan, Size, Want, exam, sections
 from augury.experiments.records import Part, Runs
@@ -17,6 +18,14 @@ from augury.experiments.run_folder import PAPERS_SCORE, Results, Seed
 
 SEEDS = 4
 EPOCHS = 31
+
+
+@pytest.fixture(autouse=True)
+def _draws_nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw in one test alone: drawing takes most of a report's time."""
+    if "all_plots" not in request.node.name:
+        for name in ("plot_curves", "plot_seeds", "plot_scales"):
+            monkeypatch.setattr(plots, name, lambda *_: None)
 
 
 def made_up(plan: Plan, folder: Path) -> Results:

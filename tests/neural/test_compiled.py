@@ -66,7 +66,7 @@ def outer(x):
 
 
 def test_processes_that_need_a_function_at_the_same_time_compile_it_once(tmp_path: Path) -> None:
-    terms = " + ".join(f"(x + {n}) % 7" for n in range(60))
+    terms = " + ".join(f"(x + {n}) % 7" for n in range(30))
     (tmp_path / "slow.py").write_text(SLOW.format(terms=terms))
     with ExitStack() as stack:
         pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "text": True, "cwd": tmp_path}
