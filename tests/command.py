@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import pytest
+import typer.main
 
 from augury.apps import cli
 
@@ -23,11 +25,16 @@ class Done(NamedTuple):
 
 Augury = Callable[..., Done]
 
+_built = cache(typer.main.get_command)
+"""The command is put together once, not for every call."""
+
 
 def runner(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *first: str
 ) -> Augury:
     """Return a function that runs main() with these and its own arguments."""
+
+    monkeypatch.setattr(typer.main, "get_command", _built)
 
     def run(*arguments: str) -> Done:
         monkeypatch.setattr(sys, "argv", ["augury", *first, *arguments])

@@ -15,12 +15,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from augury import processes
 from augury.processes import ONE_THREAD, Died, Pool, WorkerError
 from doing import evaluate
+from parents import assert_gone, parent_of
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +126,35 @@ def test_a_child_ignores_an_interrupt_and_ends_with_the_pipe(is_busy: bool) -> N
         assert child.poll() is None
         child.stdin.close()
         assert child.wait(60) == 1
+
+
+PARENT = """
+import multiprocessing, signal, time
+from augury.processes import Pool
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+    with closing(Pool(int, 2)) as pool:
+        if {is_ready}:
+            assert [pool.submit(text).result() for text in "12"] == [1, 2]
+        print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("is_ready", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_children_end_with_the_one_that_started_them(
+    is_ready: bool, number: signal.Signals, tmp_path: Path
+) -> None:
+    with parent_of(PARENT.format(is_ready=is_ready), tmp_path) as (process, pids):
+        assert len(pids) == 2
+        if number == signal.SIGKILL:
+            process.kill()
+        else:
+            os.killpg(process.pid, number)  # as a terminal does
+        errors = process.communicate()[1]
+        assert errors.count("Traceback") == (number == signal.SIGINT), errors
+        assert_gone(pids)
 
 
 LIMITED = """

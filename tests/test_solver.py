@@ -225,7 +225,7 @@ def test_a_run_that_cannot_be_told_is_shown_as_text() -> None:
     with pytest.raises(InputError, match="the executor 'own' shows no steps"):
         own.story()
     assert own._repr_html_() is None
-    large = solve(generate.sparse(np.random.default_rng(0), 20_000), model="classical")
+    large = solve(generate.sparse(np.random.default_rng(0), 8_000), model="classical")
     assert large._repr_html_() is None
 
 

@@ -108,7 +108,7 @@ def goes_wrong(network: CellNetwork, seed: int) -> bool:
     return any(not run.is_right or any(run.wrong[name] for name in DECISIONS) for run in runs)
 
 
-FIRST = 40
+FIRST = 20
 """Of so many changed decisions it is seen whether a run shows them."""
 
 
@@ -184,8 +184,8 @@ def planted(monkeypatch: pytest.MonkeyPatch, wanted: int) -> Mutants:
 def test_no_planted_mutation_passes_verification_and_fails_on_a_graph(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = planted(monkeypatch, wanted=200)
-    assert found.proven > 50
+    found = planted(monkeypatch, wanted=70)
+    assert found.proven > 15
     # The graphs are hard enough: most of the decisions that changed can be seen in a run.
     assert found.seen > FIRST / 2
 

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -182,7 +182,6 @@ def test_somebody_elses_maximum_flow_is_certified(data: st.DataObject, high: int
 
 
 @given(networks(high=WIDE))
-@settings(max_examples=50)
 def test_the_empty_flow_is_short_of_everything(network: FlowNetwork) -> None:
     certificate = certify_flow(network, np.zeros(network.num_arcs, np.int64))
     assert certificate.shortfall == networkx_flow(network)[0]

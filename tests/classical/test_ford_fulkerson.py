@@ -88,7 +88,7 @@ def networkx_value(network: FlowNetwork) -> int:
 
 
 @given(network=networks(), executor=any_executor, many=st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_value_is_that_of_scipy_and_networkx(
     network: FlowNetwork, executor: str, many: bool
 ) -> None:
@@ -104,7 +104,6 @@ def test_the_value_is_that_of_scipy_and_networkx(
 
 
 @given(network=networks(high=WIDE), executor=any_executor, many=st.booleans())
-@settings(max_examples=60)
 def test_capacities_up_to_2_to_the_62_are_exact(
     network: FlowNetwork, executor: str, many: bool
 ) -> None:
@@ -207,7 +206,6 @@ def of_graph(round_: Round, position: int) -> dict[str, Any] | None:
     executor=any_executor,
     many=st.booleans(),
 )
-@settings(max_examples=60)
 def test_a_graph_runs_in_a_batch_as_it_does_alone(
     alone: Sequence[FlowNetwork], seed: int, executor: str, many: bool
 ) -> None:
@@ -410,7 +408,6 @@ ENDS = {
     seed=st.integers(0, 999),
     many=st.booleans(),
 )
-@settings(max_examples=40)
 def test_no_executor_makes_the_residual_illegal(
     alone: list[FlowNetwork], seed: int, lies: str, many: bool
 ) -> None:
@@ -513,7 +510,6 @@ def vandal() -> Subroutines:
 
 
 @given(alone=st.lists(networks(high=4), min_size=1, max_size=3), many=st.booleans())
-@settings(max_examples=40)
 def test_an_executor_that_writes_into_its_arguments_changes_nothing_of_the_judges(
     alone: list[FlowNetwork], many: bool
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from augury.classical.batch import Batch
@@ -99,7 +99,6 @@ def test_only_the_last_round_has_no_path(network: FlowNetwork, seed: int) -> Non
 
 
 @given(st.lists(networks(), min_size=1, max_size=4), st.integers(0, 99))
-@settings(max_examples=50)
 def test_a_graph_is_traced_in_a_batch_as_it_is_alone(alone: list[FlowNetwork], seed: int) -> None:
     together = record(alone, np.random.default_rng(seed))
     for position, (network, trace) in enumerate(zip(alone, together, strict=True)):

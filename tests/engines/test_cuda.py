@@ -6,6 +6,7 @@ import ctypes
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -31,6 +32,13 @@ def random_graphs(seed: int, shape: tuple[int, int], count: int) -> npt.NDArray[
     return rng.random((count, *shape)) < np.linspace(0, 1, count)[:, None, None] ** 2
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the simulations are compiled, each once."""
+    return tmp_path_factory.mktemp("simulated")
+
+
+@cache
 def simulated(folder: Path, source: str, lanes: int, size: int) -> ctypes.CDLL:
     if COMPILER is None:
         pytest.skip("there is no C++ compiler")
@@ -62,8 +70,8 @@ def pointer(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
 
 
 @pytest.mark.parametrize(("lanes", "size"), [(1, 8), (8, 8), (8, 16), (16, 16), (32, 32), (32, 64)])
-def test_simulated_warps_match_as_the_cpu_does(tmp_path: Path, lanes: int, size: int) -> None:
-    library = simulated(tmp_path, "table.cu", lanes, size)
+def test_simulated_warps_match_as_the_cpu_does(folder: Path, lanes: int, size: int) -> None:
+    library = simulated(folder, "table.cu", lanes, size)
     shapes = [(size, size), (size - 3, size), (size, size - 4), (1, 1), (2, size), (size, 1)]
     for shape in shapes:
         adjacency = as_bytes(random_graphs(sum(shape), shape, 37))
@@ -96,8 +104,8 @@ def evaluated(
     return mates, rounds
 
 
-def test_simulated_warps_evaluate_the_network_as_it_decides(tmp_path: Path) -> None:
-    library = simulated(tmp_path, "network.cu", 32, 64)
+def test_simulated_warps_evaluate_the_network_as_it_decides(folder: Path) -> None:
+    library = simulated(folder, "network.cu", 32, 64)
     assert library.graph_bytes() == cuda.NODES_BYTES
     for shape, count in (((1, 1), 3), ((2, 5), 5), ((8, 8), 6), ((7, 4), 4), ((34, 36), 1)):
         adjacency = as_bytes(random_graphs(sum(shape), shape, count))
@@ -114,9 +122,9 @@ def assert_decides_as_compiled(library: ctypes.CDLL, adjacency: npt.NDArray[np.u
     np.testing.assert_array_equal(rounds, expected.rounds)
 
 
-def test_a_network_that_decides_otherwise_gets_other_answers(tmp_path: Path) -> None:
+def test_a_network_that_decides_otherwise_gets_other_answers(folder: Path) -> None:
     """The kernel computes what it is given; and whatever that is, the result is a matching."""
-    library = simulated(tmp_path, "network.cu", 32, 64)
+    library = simulated(folder, "network.cu", 32, 64)
     adjacency = as_bytes(random_graphs(3, (4, 5), 5))
     expected, differs = match_dense(adjacency).mates, 0
     for seed in range(3):
@@ -161,9 +169,9 @@ def test_a_graph_beyond_a_word_is_refused() -> None:
         cuda.best_variant(3, 65)
 
 
-def test_the_memory_of_a_graph_is_that_of_the_kernel(tmp_path: Path) -> None:
+def test_the_memory_of_a_graph_is_that_of_the_kernel(folder: Path) -> None:
     for lanes, size in ((8, 8), (32, 64)):
-        assert simulated(tmp_path, "table.cu", lanes, size).graph_bytes() == cuda.graph_bytes(size)
+        assert simulated(folder, "table.cu", lanes, size).graph_bytes() == cuda.graph_bytes(size)
 
 
 def test_without_a_gpu_one_sentence_says_so() -> None:

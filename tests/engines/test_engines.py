@@ -181,7 +181,7 @@ def test_words_and_lists_agree() -> None:
         np.testing.assert_array_equal(words.rounds, lists.rounds)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     st.tuples(st.integers(0, 9), st.integers(0, 9)).flatmap(
         lambda shape: arrays(np.bool_, (3, *shape))

@@ -123,7 +123,8 @@ def test_an_engine_that_is_wrong_on_a_sparse_graph_ends_the_run(
         list(measure_growth([5], ["lookup"]))
 
 
-def test_threads_are_measured_beside_one() -> None:
+def test_threads_are_measured_beside_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench._shared, "__defaults__", (0.0, 1))  # how long and how often at least
     records = list(measure_threads([4], 2**11, threads=3))
     assert [(r["density"], r["batch"], r["threads"]) for r in records] == [
         ("1/4", 128, 3),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from augury.classical.simulate import DECISIONS
+from augury.experiments import plots
 from augury.experiments.conditions import Extent
 from augury.experiments.plan import EXAM_SEED, Plan, Size, Want, exam, sections
 from augury.experiments.records import Part, Runs
@@ -17,6 +18,18 @@ from augury.experiments.run_folder import PAPERS_SCORE, Results, Seed
 
 SEEDS = 4
 EPOCHS = 31
+DRAWN = {
+    "test_the_whole_report_is_the_same_twice_with_all_plots",
+    "test_a_report_of_variants_says_so_and_has_none_of_the_papers_figures",
+}
+
+
+@pytest.fixture(autouse=True)
+def _draws_nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw only where plots are looked at: drawing takes most of a report's time."""
+    if request.node.name not in DRAWN:
+        for name in ("plot_curves", "plot_seeds", "plot_scales"):
+            monkeypatch.setattr(plots, name, lambda *_: None)
 
 
 def made_up(plan: Plan, folder: Path) -> Results:

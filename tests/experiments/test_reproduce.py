@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ from augury.experiments.plan import EXAM_SEED, Plan
 from augury.experiments.records import Part, read_records
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
-from command import Augury, runner
+from command import Augury, Done, runner
 from tiny import tiny_config
 
 TINY = [
@@ -109,35 +111,49 @@ def test_what_the_best_seed_alone_runs_follows_the_exam(augury: Augury, tmp_path
     assert "exam of each seed" in (folder / "report.md").read_text()
 
 
-def heed_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
+def interrupted_in_evaluations(augury: Augury, folder: Path) -> Done:
+    """Run the command in this process, with Ctrl-C as soon as there are new records."""
+    _, before = state(folder)
+
+    def press() -> None:
+        while state(folder)[1] <= before + 200:
+            time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    presser = threading.Thread(target=press)
+    presser.start()
+    done = augury(*ASKED, *TINY, "--out", str(folder))
+    presser.join()
+    signal.signal(signal.SIGINT, handler)
+    return done
 
 
-def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
-    whole: Path, augury: Augury, tmp_path: Path
+def test_killed_and_interrupted_it_says_how_to_go_on_and_ends_the_same(
+    whole: Path, augury: Augury, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Interrupt it in its first training, kill it in its evaluations, then let it finish."""
+    """Kill it in its evaluations, interrupt it after a training, then let it finish."""
     folder, temporary = tmp_path / "run", tmp_path / "tmp"
+    shutil.copytree(whole / "train", folder / "train")
     temporary.mkdir()
-    how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    how["env"] = os.environ | {"TMPDIR": str(temporary)}
-    goes_on = f"augury: interrupted; the same command goes on with {folder}\n"
-    for stop, code, told in (
-        (signal.SIGINT, cli.INTERRUPTED, goes_on),
-        (signal.SIGKILL, -signal.SIGKILL, ""),
-    ):
-        trained, size = state(folder)
-        command = [*COMMAND, "--out", str(folder)]
-        with subprocess.Popen(command, preexec_fn=heed_interrupts, **how) as process:
-            while (now := state(folder))[0] == 0 or (trained and now[1] <= size + 200):
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.send_signal(stop)
-            _, err = process.communicate(timeout=120)
-        assert (process.returncode, err) == (code, told)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it is looked up again
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*COMMAND, "--out", str(folder)], **pipes) as process:
+        while state(folder)[1] < 1000:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        assert process.communicate(timeout=120)[1] == ""
+    for is_killed in (True, False):
+        if not is_killed:
+            shutil.rmtree(folder / "train" / "discrete" / "seed-1")
+            done = interrupted_in_evaluations(augury, folder)
+            goes_on = f"augury: interrupted; the same command goes on with {folder}\n"
+            assert (done.code, done.err) == (cli.INTERRUPTED, goes_on)
         assert not (folder / "report.md").exists()
         assert not list(temporary.iterdir())
-        assert (folder / "scratch").exists() == (stop == signal.SIGKILL)
+        assert (folder / "scratch").exists() == is_killed
         # What a process that dies in the middle of a line leaves.
         with (folder / "records.jsonl").open("a") as file:
             file.write('{"network": "pap')
@@ -148,7 +164,7 @@ def test_interrupted_and_killed_it_says_how_to_go_on_and_ends_the_same(
     assert len(parts) == len(set(parts))
     times = map(json.loads, (folder / "times.jsonl").read_text().splitlines())
     sittings = [told["ended"] for told in times if told["what"] == "sitting"]
-    assert sittings[0] == "interrupted"
+    assert sittings[-2] == "interrupted"
     again = augury(*ASKED, *TINY, "--out", str(folder))
     assert again.out == f"{folder}: report.md, records.jsonl, plots in reproduction/\n"
     assert_same(folder, whole)
@@ -181,23 +197,14 @@ def test_evaluate_reads_the_published_records(
     assert re.search(r"^discrete, test seed 0 +8x +1/4 +bfs +100\.00 ± 0\.00 ", done.out, re.M)
 
 
-def test_processes_side_by_side_give_the_same_report_though_one_is_killed(
-    whole: Path, augury: Augury
-) -> None:
-    killed: list[int] = []
+def test_processes_side_by_side_give_the_same_report(whole: Path, augury: Augury) -> None:
+    """All is trained: what trainings are given and return can be sent, as is tested below.
 
-    def kill_one() -> None:
-        while state(Path("run"))[0] == 0:
-            time.sleep(0.01)
-        killed.append(workers_of(os.getpid())[0])
-        os.kill(killed[0], signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
+    What becomes of tasks whose process dies is tested in test_workers.py.
+    """
+    shutil.copytree(whole / "train", "run/train")
     done = augury(*ASKED, *TINY, "--out", "run", "--workers", "2")
-    killer.join()
     assert (done.code, done.err) == (0, "")
-    assert killed
     assert_same(Path("run"), whole)
 
 
@@ -206,16 +213,6 @@ def test_a_ray_cluster_gives_the_same_report(whole: Path, augury: Augury) -> Non
     done = augury(*ASKED, *TINY, "--out", "run", "--ray", "local", "--workers", "2")
     assert done.code == 0, done.err
     assert_same(Path("run"), whole)
-
-
-def workers_of(parent: int) -> list[int]:
-    """Return the processes that a process started to do its tasks."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return [
-        int(child)
-        for child in children
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
 
 
 def test_a_second_process_in_the_same_folder_is_refused(
@@ -239,6 +236,9 @@ def test_stopped_for_time_and_tidied_up_it_ends_with_the_same_report(
     monkeypatch.setattr(reproduce, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(reproduce, "SAFETY", 0.0)
     run = [*ASKED, *TINY, "--out", "run", "--tidy"]
+    for network in ("paper-pna", "paper-pna-nostd", "paper-mpnn"):
+        shutil.copytree(whole / "train" / network, f"run/train/{network}")
+    shutil.rmtree("run/train/paper-mpnn/seed-1")
     trained = augury(*run, "--train-only")
     assert (trained.code, state(Path("run"))[0]) == (0, 10)
     assert "every network is trained" in trained.out
@@ -334,6 +334,11 @@ def test_the_clock_goes_by_what_similar_tasks_took() -> None:
     assert clock.epoch("discrete") == clock.epoch("paper-pna") == 3
 
 
+def sent(message: Any) -> Any:
+    """Return what another process would get."""
+    return pickle.loads(pickle.dumps(message))
+
+
 def test_a_training_in_slices_ends_as_one_in_one_piece() -> None:
     """Slices of one epoch each; every slice knows nothing but the file that the last one left."""
     config = tiny_config("paper-mpnn")
@@ -342,7 +347,7 @@ def test_a_training_in_slices_ends_as_one_in_one_piece() -> None:
     assert sum(name.startswith("epoch-") for name in once.made) == 3
     state = None
     for epoch in range(3):
-        piece = tasks.perform(tasks.Training(1, config, "cpu", 0.0, state))
+        piece = sent(tasks.perform(sent(tasks.Training(1, config, "cpu", 0.0, state))))
         assert isinstance(piece.made, dict)
         assert sum(name.startswith("epoch-") for name in piece.made) == 1
         name = f"epoch-{epoch:03d}.safetensors"

@@ -88,7 +88,7 @@ def test_a_file_cut_short_anywhere_is_refused(file: Path) -> None:
 
 @given(where=st.floats(0, 1, exclude_max=True), change=st.integers(1, 255), is_early=st.booleans())
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_changed_byte_is_noticed(file: Path, where: float, change: int, is_early: bool) -> None:
     data = bytearray(file.read_bytes())

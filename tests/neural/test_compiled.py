@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib import util
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -39,6 +42,55 @@ def test_what_was_compiled_once_is_kept_and_not_compiled_again(tmp_path: Path) -
     assert {path.suffix for path in kept_in(tmp_path)} == {".nbi", ".nbc"}
     again = double_in(tmp_path)
     assert again(5) == 10 and sum(again.stats.cache_hits.values()) == 1
+
+
+AT_ONCE = """
+import sys
+sys.path.insert(0, ".")
+from slow import outer
+print("ready", flush=True)
+sys.stdin.readline()
+print(outer(4), sum(outer.stats.cache_misses.values()))
+"""
+SLOW = """
+from augury.neural.compiled import compiled
+
+@compiled()
+def inner(x):
+    return {terms}
+
+@compiled()
+def outer(x):
+    return inner(x) + 1
+"""
+
+
+def test_processes_that_need_a_function_at_the_same_time_compile_it_once(tmp_path: Path) -> None:
+    terms = " + ".join(f"(x + {n}) % 7" for n in range(30))
+    (tmp_path / "slow.py").write_text(SLOW.format(terms=terms))
+    with ExitStack() as stack:
+        pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "text": True, "cwd": tmp_path}
+        both = [
+            stack.enter_context(Popen([sys.executable, "-c", AT_ONCE], **pipes)) for _ in range(2)
+        ]
+        for process in both:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        for process in both:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        told = [process.communicate()[0].split() for process in both]
+    assert told[0][0] == told[1][0]
+    assert sorted(misses for _, misses in told) == ["0", "1"]
+
+
+def test_who_waits_too_long_compiles_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("augury.neural.compiled.WAIT_SECONDS", 0.1)
+    function = double_in(tmp_path)
+    with (tmp_path / "doubling.py").open("rb") as other:  # locks belong to open files
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert function(4) == 8
+        assert function(4.0) == 8.0
 
 
 def test_a_change_in_a_file_beside_it_compiles_anew(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from augury.paper.processors import PROCESSORS
 from graphs import NO_ARCS
 from tiny import UNEQUAL, bipartite, neural
 
-GRAPHS = [*UNEQUAL, NO_ARCS, *(bipartite(side, seed=side) for side in (4, 6, 9))]
+GRAPHS = [*UNEQUAL, NO_ARCS, *(bipartite(side, seed=side) for side in (4, 7))]
 
 Overfitted = tuple[PaperNetwork, list[Tally]]
 

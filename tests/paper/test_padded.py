@@ -65,7 +65,7 @@ def test_a_filled_batch_has_the_losses_and_gradients_of_the_batch(
     network = neural(name, hidden=16)
     if not is_compiled:
         monkeypatch.setattr(fast, "is_available", lambda network, device: False)
-    for first, count, extra in ((0, 9, 0), (3, 9, 3), (6, 4, 1), (0, 1, 2)):
+    for first, count, extra in ((3, 9, 3), (6, 1, 1)):
         chosen = list(range(first, first + count))
         check_same(learnt(network, chosen, None), learnt(network, chosen, extra))
 

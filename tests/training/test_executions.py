@@ -5,9 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -22,6 +19,7 @@ from augury import processes
 from augury.config import preset, with_settings
 from augury.models import checkpoint
 from augury.training.executions import Executions, Validation, processes_for
+from parents import assert_gone, parent_of
 from tiny import tiny_config
 
 CONFIG = with_settings(
@@ -50,9 +48,16 @@ def networks() -> list[dict[str, Tensor]]:
 
 
 @pytest.fixture(scope="module")
-def two() -> Iterator[Executions]:
-    with closing(Executions(validation(), 2, silent)) as made:
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def two(said: list[str]) -> Iterator[Executions]:
+    before = set(multiprocessing.active_children())
+    with closing(Executions(validation(), 2, said.append)) as made:
         yield made
+    assert not set(multiprocessing.active_children()) - before
 
 
 def test_processes_find_what_this_one_finds(two: Executions) -> None:
@@ -69,8 +74,8 @@ def test_all_processes_start_without_waiting_for_one_another() -> None:
     before = set(multiprocessing.active_children())
     whole = Validation(preset("paper-mpnn"), 1.0)
     assert whole.graphs  # which are more than a pipe holds
-    with closing(Executions(whole, 3, silent)):
-        assert len(set(multiprocessing.active_children()) - before) == 3
+    with closing(Executions(whole, 2, silent)):
+        assert len(set(multiprocessing.active_children()) - before) == 2
 
 
 def test_randomness_of_the_caller_is_left_alone() -> None:
@@ -86,18 +91,15 @@ def test_an_error_of_an_execution_is_an_error_here(two: Executions) -> None:
     assert two.pool is not None  # the others go on
 
 
-def test_a_process_that_dies_is_replaced() -> None:
-    said: list[str] = []
-    before = set(multiprocessing.active_children())
-    with closing(Executions(validation(), 2, said.append)) as made:
-        under_way = [made.submit(weights) for weights in networks()[:2] * 4]
-        started = set(multiprocessing.active_children()) - before
-        assert len(started) == 2
-        started.pop().kill()
-        found = [made.result(execution) for execution in under_way]
-        assert made.pool is not None
+def test_a_process_that_dies_is_replaced(two: Executions, said: list[str]) -> None:
+    assert two.pool is not None
+    under_way = [two.submit(weights) for weights in networks()[:2] * 4]
+    process = two.pool.children[0].process
+    assert process is not None
+    process.kill()
+    found = [two.result(execution) for execution in under_way]
     assert found == found[:2] * 4 and not said
-    assert not set(multiprocessing.active_children()) - before
+    assert two.pool is not None and two.pool.children[0].process is not process
 
 
 def test_what_processes_left_that_keep_dying_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,46 +154,18 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
     few = ["training.execution_graphs=2", "training.execution_scales=(1,)"]
     config = with_settings(preset("paper-mpnn"), few)
-    with closing(Executions(Validation(config, 1.0), 2)) as made:
-        if {is_ready}:
-            made.result(made.submit(checkpoint.load(checkpoint.find('paper-mpnn')).network.state_dict()))
+    with closing(Executions(Validation(config, 1.0), 1)) as made:
+        made.result(made.submit(checkpoint.load(checkpoint.find('paper-mpnn')).network.state_dict()))
         print(*[child.pid for child in multiprocessing.active_children()], flush=True)
         time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("is_ready", [False, True])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_processes_end_with_the_one_that_started_them(
-    is_ready: bool, number: signal.Signals, tmp_path: Path
-) -> None:
-    path = tmp_path / "script.py"
-    path.write_text(SCRIPT.format(is_ready=is_ready))
-    process = subprocess.Popen(
-        [sys.executable, path],
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    pids = [int(pid) for pid in process.stdout.readline().split()]
-    assert len(pids) == 2
-    if number == signal.SIGKILL:
-        process.kill()
-    else:
-        os.killpg(process.pid, number)  # as a terminal does
-    errors = process.communicate()[1]
-    assert errors.count("Traceback") == (number == signal.SIGINT), errors
-    deadline = time.monotonic() + 30
-    while any(is_alive(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(is_alive(pid) for pid in pids)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+def test_an_interrupt_ends_a_process_that_executes_too(tmp_path: Path) -> None:
+    """How processes end otherwise is tested in test_processes.py."""
+    with parent_of(SCRIPT, tmp_path) as (process, pids):
+        assert len(pids) == 1
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        errors = process.communicate()[1]
+        assert errors.count("Traceback") == 1, errors
+        assert_gone(pids)

@@ -387,8 +387,7 @@ def in_turn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("ahead", [1, 3, 20])
-@pytest.mark.parametrize("is_back", [False, True])
+@pytest.mark.parametrize(("ahead", "is_back"), [(1, False), (3, True), (20, False)])
 def test_epochs_ahead_leave_the_same_files(
     ahead: int, is_back: bool, in_turn: Path, tmp_path: Path, epochs_ahead: Ahead
 ) -> None:
@@ -400,8 +399,7 @@ def test_epochs_ahead_leave_the_same_files(
     assert all(row.keys() == {"updates", "figures", "waiting", "keeping"} for row in timeline)
 
 
-@pytest.mark.parametrize("line", [1, 2, 5])
-@pytest.mark.parametrize("ahead", [0, 3])
+@pytest.mark.parametrize(("line", "ahead"), [(1, 3), (2, 0), (5, 3)])
 def test_what_was_interrupted_with_epochs_ahead_goes_on_to_the_same_files(
     line: int, ahead: int, in_turn: Path, tmp_path: Path, epochs_ahead: Ahead
 ) -> None:
@@ -459,9 +457,8 @@ def test_the_papers_rule_needs_no_executions_and_is_never_ahead(
     assert contents(tmp_path / "0") == contents(tmp_path / "5")
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
 def test_processes_of_their_own_find_the_same_and_may_die(
-    is_killed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping, "HOPELESS", {})
     settings = "data.train_graphs=16", "training.max_epochs=4", "training.execution_graphs=4"
@@ -474,7 +471,7 @@ def test_processes_of_their_own_find_the_same_and_may_die(
 
     def say(line: str) -> None:
         started.update(set(multiprocessing.active_children()) - before)
-        if is_killed and not lines:
+        if not lines:
             for process in started:
                 process.kill()
         lines.append(line)

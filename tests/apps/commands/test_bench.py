@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from augury.experiments import growth
+from augury.experiments import bench, growth
 from command import Augury, runner
 
 
@@ -25,6 +25,7 @@ TINY += ("--seconds", "0.01")
 
 def test_a_table_a_file_and_a_figure(augury: Augury, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "_in_fresh_process", growth.measure)  # its own tests start some
+    monkeypatch.setattr(bench._shared, "__defaults__", (0.0, 1))  # how long and how often at least
     code, out, err = augury(*TINY, "--out", "bench.json", "--plot", "bench.svg")
     assert (code, err) == (0, "")
     assert "times SciPy" in out and "\n3  1/4  table " in out

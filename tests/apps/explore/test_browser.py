@@ -437,6 +437,7 @@ def test_two_networks_are_compared_in_step(page: Page) -> None:
 
 def test_the_example_of_failure_shows_where_results_part(bench: Watched) -> None:
     page = bench.page
+    page.click("#tab-examples")
     page.select_option("#example", label="Where the paper's network fails")
     expect(page.locator("#stage figure")).to_have_count(2, timeout=PATIENCE_MS)
     settled(page)

@@ -88,5 +88,5 @@ def there_and_back(graph, path, options=AS_FOUND) -> Any:
 
 
 fuzz = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

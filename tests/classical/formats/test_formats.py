@@ -40,7 +40,7 @@ from augury.errors import InputError
     st.sampled_from([b"", b"PK\x03\x04", b"\x1f\x8b\x08", MATRIX.encode(), b"{", b"["]),
 )
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_no_bytes_cause_anything_but_an_input_error(tmp_path, noise, start):
     path = tmp_path / "noise"
