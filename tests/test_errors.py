@@ -90,10 +90,10 @@ def test_a_network_that_runs_short_raises_one_sentence(monkeypatch: pytest.Monke
     def greedy(*_: object) -> None:
         torch.empty(HUGE, dtype=torch.uint8)
 
-    executor = CellExecutor(proven())
-    monkeypatch.setattr(executor.network["flood"], "forward", greedy)
+    network = proven()
+    monkeypatch.setattr(network["flood"], "forward", greedy)
     with pytest.raises(MemoryError, match=f"^{NO_MEMORY}$"):
-        solve(JOBS, model=executor, engine="plain")
+        solve(JOBS, model=CellExecutor(network), engine="plain")
 
 
 def test_an_executor_of_somebody_else_says_what_it_wants() -> None:

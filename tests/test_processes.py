@@ -130,6 +130,7 @@ def test_a_child_ignores_an_interrupt_and_ends_with_the_pipe(is_busy: bool) -> N
 
 PARENT = """
 import multiprocessing, signal, time
+from contextlib import closing
 from augury.processes import Pool
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored

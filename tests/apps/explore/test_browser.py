@@ -297,6 +297,7 @@ def test_pointing_at_a_node_and_an_arc_tells_the_details(run: Page) -> None:
 
 def test_a_flow_ends_with_its_cut(bench: Watched) -> None:
     page = bench.page
+    page.click("#tab-examples")
     page.select_option("#example", label="Water for a town")
     expect(page.locator("#stage .label", has_text="town")).to_be_visible(timeout=PATIENCE_MS)
     settled(page)
