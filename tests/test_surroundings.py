@@ -53,7 +53,8 @@ def test_every_warning_may_be_an_error(tmp_path: Path) -> None:
 
 
 def test_memory_too_short_to_load_the_network_is_one_sentence() -> None:
-    code, out, err = run("solve", str(JOBS), limit="ulimit -v 400000")  # kilobytes
+    evaluated = ("solve", str(JOBS), "--engine", "plain")
+    code, out, err = run(*evaluated, limit="ulimit -v 400000")  # kilobytes
     assert (code, out, err) == (2, "", f"augury: {NO_MEMORY}\n")
 
 

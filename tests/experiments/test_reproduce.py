@@ -129,6 +129,9 @@ def interrupted_in_evaluations(augury: Augury, folder: Path) -> Done:
     return done
 
 
+# Ctrl-C may come between opening a file and the block that closes it.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_killed_and_interrupted_it_says_how_to_go_on_and_ends_the_same(
     whole: Path, augury: Augury, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
