@@ -217,6 +217,11 @@ class BipartiteGraph:
         """The user's name for a right node."""
         return node if self.right_labels is None else self.right_labels[node]
 
+    def label_index(self) -> tuple[LabelIndex, LabelIndex]:
+        """Return what finds a left and a right node by its label."""
+        sides = self.left_labels or range(self.num_left), self.right_labels or range(self.num_right)
+        return LabelIndex(sides[0], "left"), LabelIndex(sides[1], "right")
+
     def as_arcs(self) -> Arcs:
         """Return the unit-capacity network whose integer flows are the matchings.
 

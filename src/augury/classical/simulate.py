@@ -13,16 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from augury.classical import ford_fulkerson as classical
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    BREADTH_FIRST,
-    Round,
-    Settings,
-    Subroutines,
-    Verdict,
-    ford_fulkerson,
-    reachable,
-)
+from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 
@@ -62,14 +55,10 @@ residuals.
 
 def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
     """Return the maximum flow value of each network, by the classical executor."""
-    values = [0] * len(networks)
+    batch = Batch.of(networks)
     rngs = [np.random.default_rng(0) for _ in networks]
-    for round_ in ford_fulkerson(
-        Batch.of(networks), BREADTH_FIRST, rngs, Settings(many_paths=True)
-    ):
-        for graph, amount in zip(round_.paths.graph, round_.bottleneck.tolist(), strict=True):
-            values[int(round_.batch.graphs[graph])] += amount
-    return values
+    residual, _, _ = classical.run_to_end(batch, classical.BREADTH_FIRST, rngs)
+    return [own.value(part) for own, part in zip(networks, batch.split(residual), strict=True)]
 
 
 def simulate(
@@ -90,7 +79,7 @@ def simulate(
     """
     known = maximum_values(networks) if maxima is None else maxima
     runs = [Run(maximum=value) for value in known]
-    for round_ in ford_fulkerson(Batch.of(networks), subroutines, rngs, settings):
+    for round_ in classical.ford_fulkerson(Batch.of(networks), subroutines, rngs, settings):
         counts = _judged(round_)
         for graph, own in enumerate(round_.batch.graphs):
             run = runs[int(own)]
@@ -107,7 +96,7 @@ def simulate(
 def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:
     """Count how often each graph's decisions were requested and wrong in this round."""
     batch, tried = round_.batch, round_.tried
-    has_path = reachable(batch, round_.residual)[-1][batch.sink]
+    has_path = classical.reachable(batch, round_.residual)[-1][batch.sink]
     is_done = round_.verdict == Verdict.DONE
     smallest = tried.smallest(round_.residual)
 
@@ -119,13 +108,11 @@ def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:
     empty = smallest == 0
     right = round_.proposed == smallest
     answered = count(tried.graph[(smallest > 0) & right])
+    failed = round_.verdict == Verdict.WRONG_AUGMENTATION
     return {
         "search": (searched.astype(np.int64), (searched & (legal == 0)).astype(np.int64)),
         "reach": (np.ones(batch.num_graphs, np.int64), (is_done == has_path).astype(np.int64)),
         "bottleneck": (count(tried.graph), count(tried.graph[~right])),
         "empty_path": (count(tried.graph[empty]), count(tried.graph[empty & ~right])),
-        "augmentation": (
-            answered,
-            (round_.verdict == Verdict.WRONG_AUGMENTATION).astype(np.int64),
-        ),
+        "augmentation": (answered, failed.astype(np.int64)),
     }

@@ -150,8 +150,7 @@ def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
 
 def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:
     """Return the matching of each graph as (pair, 2)."""
-    told = zip(mates, rounds.tolist(), strict=True)
-    return [Answer(pairs_of(row), number) for row, number in told]
+    return list(map(Answer, map(pairs_of, mates), rounds.tolist()))
 
 
 def pairs_of(mates: npt.NDArray[Any]) -> WideArray:
@@ -179,9 +178,8 @@ def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
         return []
     batch = Batch.of(networks)
     residual, rounds = push_flows(batch, bits)
-    parts = np.split(residual, batch.arc_start[1:-1])
-    told = zip(networks, parts, rounds.tolist(), strict=True)
-    return [Answer(graph.found(part), number) for graph, part, number in told]
+    found = (own.found(part) for own, part in zip(networks, batch.split(residual), strict=True))
+    return list(map(Answer, found, rounds.tolist()))
 
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
