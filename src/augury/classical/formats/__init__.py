@@ -40,20 +40,17 @@ from augury.classical.formats.matrix import (
 from augury.classical.formats.text import LONGEST_LINE, ReadOptions
 from augury.classical.network import Graph
 from augury.errors import InputError
-from augury.files import BYTE_ORDER_MARK, atomic_file, named, open_input, os_fault, write_text
+from augury.files import BYTE_ORDER_MARK, atomic_file, named, open_input
 
 __all__ = [
     "WRITERS",
     "ReadOptions",
     "answer_text",
     "ending_of",
-    "named",
-    "os_fault",
     "parse_graph",
     "read_answer",
     "read_graph",
     "write_graph",
-    "write_text",
 ]
 
 Reader = Callable[[IO[bytes], ReadOptions], Graph]

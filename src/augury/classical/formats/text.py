@@ -181,12 +181,13 @@ class ReadOptions:
     """Whether to refuse a flow network without a sink; if not, any other node serves as one."""
 
 
-def ignored_costs(what: str) -> InputError:
-    """Return the error that refuses costs; `what` says which."""
-    return InputError(
+def ignored_costs(what: str, line: int | None = None) -> InputError:
+    """Return the error that refuses costs; `what` says which, and `line` where."""
+    told = (
         f"{what} would be ignored, for matchings are of greatest cardinality and flows of greatest "
         "value; --ignore-costs, in Python ReadOptions(ignore_costs=True), reads the edges alone"
     )
+    return InputError(told) if line is None else LineError(line, told)
 
 
 class Numbering(dict[Label, int]):
@@ -289,6 +290,12 @@ def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, in
     if not options.needs_sink:
         nothing = "nothing says which node is the source: name it with --source"
     return ends_of(labels, own, options, dict.fromkeys(asked, nothing))
+
+
+def as_integers(labels: Sequence[Label]) -> list[Label]:
+    """Return the labels of a file, as integers if all of them are written as integers."""
+    texts = list(map(str, labels))
+    return [int(x) for x in texts] if all(map(INTEGER.fullmatch, texts)) else list(labels)
 
 
 def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
