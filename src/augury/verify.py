@@ -62,9 +62,7 @@ class Proof:
 
 
 def verify(
-    network: CellNetwork,
-    find_counterexample: bool = True,
-    algorithm: Algorithm = FORD_FULKERSON,
+    network: CellNetwork, find_counterexample: bool = True, algorithm: Algorithm = FORD_FULKERSON
 ) -> Proof:
     """Enumerate all cases in float32 and float64; on failure look for a small graph to show it.
 

@@ -87,8 +87,7 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     )
     told = row.story(graph, actor, telling)
     [solution] = solutions_of(row, (actor.name, engine), [graph], [told.answer])
-    settings = telling._asdict()
-    ran = {key: settings[key] for key in SETTINGS} | told.model
+    ran = {key: getattr(telling, key) for key in SETTINGS} | told.model
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -114,14 +113,8 @@ def _actor(row: Algorithm, model: str | Path | None, device: str) -> Actor:
     if row.name not in executor.executes:
         raise row.unable(checkpoint.config.name, executor)
 
-    def observed(listener: Any, owns: tuple[bool, bool, bool]) -> Any:
-        return replace(
-            executor,
-            asks_reachability=owns[0],
-            neural_bottleneck=owns[1],
-            neural_augmentation=owns[2],
-            observer=listener,
-        ).subroutines()
+    def observed(listener: Any, owns: dict[str, bool]) -> Any:
+        return replace(executor, observer=listener, **owns).subroutines()
 
     kind = checkpoint.config.network.kind
     infinity = 2**checkpoint.network.bits - 1 if kind == "paper" else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -25,16 +25,9 @@ from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells.table import Decider, Said, Table, sets_of
 from augury.classical.answer import Answer, How
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    Paths,
-    Subroutines,
-    Tree,
-    WeightArray,
-    smallest_residual,
-    subtract,
-)
+from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, Tree, WeightArray
 from augury.classical.graph import BoolArray, IntArray, Numbers, WideArray
-from augury.classical.network import Graph
+from augury.classical.network import Graphs
 from augury.errors import InputError
 
 if TYPE_CHECKING:
@@ -99,8 +92,8 @@ class Executor(ABC):
         """Return the four parts."""
         return Subroutines(
             search=self.search,
-            bottleneck=self.bottleneck if self.neural_bottleneck else smallest_residual,
-            augment=self.augment if self.neural_augmentation else subtract,
+            bottleneck=self.bottleneck if self.neural_bottleneck else BREADTH_FIRST.bottleneck,
+            augment=self.augment if self.neural_augmentation else BREADTH_FIRST.augment,
             is_done=self.is_done if self.asks_reachability else _never_done,
         )
 
@@ -145,9 +138,7 @@ class Executor(ABC):
         """Say what each arc of the paths keeps."""
 
 
-def stepwise(
-    algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-) -> list[Answer]:
+def stepwise(algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
     """Run an algorithm; every decision is asked of the executor, or of a tuple of subroutines."""
     parts = executor if isinstance(executor, Subroutines) else executor.subroutines()
     return algorithm.run(graphs, parts, how)

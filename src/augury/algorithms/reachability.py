@@ -104,7 +104,7 @@ def story(graph: Any, actor: stories.Actor, telling: stories.Telling) -> stories
     """Run an actor and tell every step of its search."""
     batch, recorder = Batch.of([graph]), stories.Recorder(graph, telling.max_steps)
     weights = classical.draw_weights(batch, [np.random.default_rng(telling.seed)])
-    subroutines = actor.observed(recorder, (True, True, True))
+    subroutines = actor.observed(recorder, {})
     [answer] = run([graph], subroutines, How(telling.exact, telling.seed))
     if actor.kind == "classical":
         arc, truth = subroutines.search(batch, batch.capacity, weights).arc, answer.found[:, 0]

@@ -51,8 +51,8 @@ class Actor(NamedTuple):
     """"discrete", "paper" or "classical"."""
     infinity: int | None
     """The distance of a node that is not reached; None where nodes hold a reached bit."""
-    observed: Callable[[Recorder, tuple[bool, bool, bool]], Subroutines]
-    """Who listens, and whether end, bottleneck and augmentation are its own → its subroutines."""
+    observed: Callable[[Recorder, dict[str, bool]], Subroutines]
+    """Who listens, and which decisions are its own, as in an `Executor` → its subroutines."""
 
     @property
     def state(self) -> str:

@@ -351,6 +351,7 @@ class FlowNetwork:
 
 
 Graph = BipartiteGraph | FlowNetwork
+Graphs = Sequence[Graph]
 
 
 def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:

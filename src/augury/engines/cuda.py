@@ -25,12 +25,7 @@ from augury.errors import InputError
 from augury.neural.isolation import inference
 
 FOLDER = Path(__file__).parent
-WORDS = {
-    8: "unsigned int",
-    16: "unsigned int",
-    32: "unsigned int",
-    64: "unsigned long long",
-}
+WORDS = {8: "unsigned int", 16: "unsigned int", 32: "unsigned int", 64: "unsigned long long"}
 """The sizes that kernels are compiled for, and the word that holds the rows of a column."""
 
 LANES = (1, 8, 16, 32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
 from augury.engines.table import answers_of, report
 from augury.errors import InputError
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 
 class OnGpu(Engine):
@@ -31,9 +31,7 @@ class OnGpu(Engine):
     def on_gpu(self, adjacency: Any, network: Any) -> tuple[Any, Any]:
         """(graph, left, right) bytes on the device → mates and rounds there."""
 
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
+    def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """One call for the graphs of each shape, as a stack."""
         require_proof(executor)
         by_shape: dict[tuple[int, int], list[tuple[int, BipartiteGraph]]] = {}

@@ -8,7 +8,6 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +22,7 @@ from augury.classical.ford_fulkerson import Settings, run_to_end
 from augury.classical.graph import BipartiteGraph
 from augury.engines.engine import Engine, Mates
 from augury.engines.ties import turning_weights
-from augury.inputs import Graph
+from augury.inputs import Graphs
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,7 @@ class Stepwise(Engine):
 class Fast(Stepwise):
     """Pieces so small that PyTorch's threads would only wait for each other."""
 
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
+    def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""
         from augury.neural.isolation import one_thread
 

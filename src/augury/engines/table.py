@@ -23,7 +23,7 @@ from augury.classical.graph import BipartiteGraph, IntArray, WideArray
 from augury.classical.network import FlowNetwork
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -44,9 +44,7 @@ class Table(Engine):
     needs_proof = True
     takes_stacks = True
 
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
+    def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""
         require_proof(executor)
         flows = [graph for graph in graphs if isinstance(graph, FlowNetwork)]
@@ -159,7 +157,7 @@ def pairs_of(mates: npt.NDArray[Any]) -> WideArray:
     return np.stack([row, mates[row]], axis=1).astype(np.int64)
 
 
-def report(graphs: Sequence[Graph], answers: Sequence[Answer], how: How) -> None:
+def report(graphs: Graphs, answers: Sequence[Answer], how: How) -> None:
     """Tell a run's progress, all of it at once: no round of these runs in Python."""
     if how.progress is None:
         return

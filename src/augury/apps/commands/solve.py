@@ -60,11 +60,7 @@ class AnswerFormat(StrEnum):
     TABLE = "table"
 
 
-ANSWER_ENDINGS = {
-    AnswerFormat.CSV: ".csv",
-    AnswerFormat.TABLE: ".txt",
-    AnswerFormat.JSON: ".json",
-}
+ANSWER_ENDINGS = {AnswerFormat.CSV: ".csv", AnswerFormat.TABLE: ".txt", AnswerFormat.JSON: ".json"}
 """What follows the name of the graph in the name of its answer, in a folder of answers."""
 
 
@@ -347,8 +343,7 @@ def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> No
     rows = getattr(solution, noun)
     print()
     print_table(
-        COLUMNS[noun],
-        [["" if x is None else str(x) for x in row] for row in rows[:MAX_ROWS_SHOWN]],
+        COLUMNS[noun], [["" if x is None else str(x) for x in row] for row in rows[:MAX_ROWS_SHOWN]]
     )
     if len(rows) > MAX_ROWS_SHOWN:
         print(f"… and {len(rows) - MAX_ROWS_SHOWN:,} more: --format csv or --output FILE gives all")
