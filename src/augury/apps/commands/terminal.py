@@ -45,12 +45,9 @@ Header = Annotated[
         show_default="decided by looking",
     ),
 ]
-Source = Annotated[
-    str | None, typer.Option(help="Label of the source, where the file does not say it.")
-]
-Sink = Annotated[
-    str | None, typer.Option(help="Label of the sink, where the file does not say it.")
-]
+LABEL = "Label of the {}, where the file does not say it."
+Source = Annotated[str | None, typer.Option(help=LABEL.format("source"))]
+Sink = Annotated[str | None, typer.Option(help=LABEL.format("sink"))]
 IgnoreCosts = Annotated[
     bool,
     typer.Option(
@@ -203,9 +200,8 @@ def chosen_device(text: str) -> str:
     if text == "auto":
         return "cuda" if torch.cuda.is_available() else chosen_device("cpu")
     if int(text.partition(":")[2] or 0) >= torch.cuda.device_count():
-        raise InputError(
-            f"there is no device {text} on this machine; --device cpu works everywhere"
-        )
+        told = f"there is no device {text} on this machine"
+        raise InputError(f"{told}; --device cpu works everywhere")
     return text
 
 
