@@ -188,16 +188,10 @@ class Solutions(Sequence[Solution]):
             certificate = Certificate(len(pairs), "", len(pairs), cover)
         else:
             certificate = certify_pairs(covers.graph(number), pairs)
-        return Solution(
-            executor=self.executor,
-            neural_rounds=int(self.rounds[number]),
-            classical_rounds=0,
-            ending="done",
-            certificate=certificate,
-            engine=self.engine,
-            matching=list(map(tuple, pairs.tolist())),
-            retell=tell and (lambda: tell(covers.graph(number))),
-        )
+        run = self.executor, int(self.rounds[number]), 0, "done"
+        matching = list(map(tuple, pairs.tolist()))
+        told = tell and (lambda: tell(covers.graph(number)))
+        return Solution(*run, certificate, self.engine, matching, retell=told)
 
     def __repr__(self) -> str:
         proven = int(self.covers.is_proven.sum())

@@ -7,11 +7,4 @@ from augury.errors import Choices
 
 __all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm"]
 
-
-class Algorithms(Choices[Algorithm]):
-    """The algorithms by name."""
-
-    noun = "algorithms"
-
-
-ALGORITHMS = Algorithms({row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
+ALGORITHMS = Choices("algorithms", {row.name: row for row in (FORD_FULKERSON, REACHABILITY)})

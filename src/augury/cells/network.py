@@ -111,11 +111,6 @@ class CellNetwork(nn.ModuleDict):
         self.cells, self.hidden, self.bits = tuple(cells), hidden, bits
 
     @property
-    def dtype(self) -> torch.dtype:
-        """That of the weights."""
-        return next(self.parameters()).dtype
-
-    @property
     def device(self) -> torch.device:
         """That of the weights."""
         return next(self.parameters()).device
@@ -177,23 +172,14 @@ class Evaluated:
 
     network: CellNetwork
 
-    def points(self, cell: Cell, own: Numbers, /) -> Said:
-        """See `table.Decider`."""
-        return self._said(cell, own)
-
-    def sets(self, cell: Cell, own: Numbers, heard: Numbers, /) -> Said:
-        """See `table.Decider`."""
-        return self._said(cell, own, heard)
-
-    def scores(self, cell: Cell, /) -> Said:
-        """See `table.Decider`."""
-        return self._said(cell)
-
     @inference()
-    def _said(self, cell: Cell, *inputs: Numbers) -> Said:
+    def said(self, cell: Cell, *inputs: Numbers) -> Said:
+        """See `table.Decider`: a cell's module takes what its cases are made of."""
         device = self.network.device
         tensors = (torch.from_numpy(np.asarray(part, np.int64)).to(device) for part in inputs)
         return self.network[cell.name](*tensors).cpu().numpy()
+
+    points = sets = scores = said
 
 
 def _width(fields: Sequence[Field]) -> int:

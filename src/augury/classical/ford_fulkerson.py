@@ -178,11 +178,8 @@ def ford_fulkerson(
 ) -> Iterator[Round[Memory]]:
     """Run every graph of the batch to its end; yield all rounds, including a last one without path.
 
-    Args:
-        batch: starts from its capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
-        subroutines: the executor; it is given only read-only copies.
-        rngs: a generator for each graph.
-        settings: when to give up, and how many paths to take.
+    The run starts from the batch's capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
+    The executor is given only read-only copies.
     """
     settings = settings or Settings()
     residual, own = batch.capacity, batch.handed_out()

@@ -68,14 +68,9 @@ def simulate(
     settings: Settings | None = None,
     maxima: Sequence[int] | None = None,
 ) -> list[Run]:
-    """Run every network once and judge every decision.
+    """Run every network once, as if alone, and judge every decision.
 
-    Args:
-        networks: of any sizes; each is run as if alone.
-        subroutines: the executor.
-        rngs: the generator of each network's weights.
-        settings: how failures end a run.
-        maxima: the maximum flow values, if already known.
+    Network k draws its weights from `rngs[k]`; `maxima` are the maximum flow values, if known.
     """
     known = maximum_values(networks) if maxima is None else maxima
     runs = [Run(maximum=value) for value in known]

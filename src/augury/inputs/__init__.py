@@ -103,7 +103,8 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
 
 def as_graphs(graphs: Any) -> Iterator[Graph]:
     """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
-    if _are_own(graphs):
+    are_own = isinstance(graphs, list) and all(isinstance(graph, Graph) for graph in graphs)
+    if are_own:
         yield from graphs
         return
     if is_of(graphs, "torch_geometric") and hasattr(graphs, "to_data_list"):
@@ -111,9 +112,8 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
     elif is_array(graphs):
         graphs = as_array(graphs, "stack of graphs")
         if graphs.ndim != 3:
-            raise InputError(
-                f"a batch of dense graphs has the axes graph, left and right, not {graphs.ndim}"
-            )
+            axes = "graph, left and right"
+            raise InputError(f"a batch of dense graphs has the axes {axes}, not {graphs.ndim}")
     elif not isinstance(graphs, Iterable) or _is_one(graphs):
         raise TypeError(f"expected several graphs, got one {type(graphs).__name__}")
     for position, graph in enumerate(graphs):
@@ -123,14 +123,6 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
             raise InputError(f"graph {position}: {error}") from None
         except TypeError as error:
             raise TypeError(f"graph {position}: {error}") from None
-
-
-def _is_own(graph: Any) -> bool:
-    return isinstance(graph, BipartiteGraph | FlowNetwork)
-
-
-def _are_own(graphs: Any) -> bool:
-    return isinstance(graphs, list) and all(map(_is_own, graphs))
 
 
 def _is_one(graphs: Any) -> bool:
