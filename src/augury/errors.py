@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -45,9 +45,7 @@ class InputError(ValueError):
 class Choices(dict[str, Value]):
     """Things by name; an unknown name is an InputError that lists those there are."""
 
-    def __init__(self, noun: str, things: Mapping[str, Value]) -> None:
-        super().__init__(things)
-        self.noun = noun
+    noun = "things"
 
     def __missing__(self, name: str) -> Value:
         raise InputError(f"{name!r} is not one of the {self.noun} {', '.join(self)}")

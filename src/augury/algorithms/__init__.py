@@ -7,4 +7,5 @@ from augury.errors import Choices
 
 __all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm"]
 
-ALGORITHMS = Choices("algorithms", {row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
+ALGORITHMS = Choices({row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
+ALGORITHMS.noun = "algorithms"

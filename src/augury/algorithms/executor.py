@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +87,8 @@ class Executor(ABC):
     """Sees every step; only the plain form has any to show."""
     digest: str = ""
     """Of the weights, where they come from a checkpoint and never change."""
+    fastest: ClassVar[str] = "fast"
+    """The quickest engine that runs any network of this kind."""
 
     def subroutines(self) -> Subroutines:
         """Return the four parts."""
@@ -112,8 +114,8 @@ class Executor(ABC):
         return replace(self, engine=engine)
 
     def quickest(self) -> Executor:
-        """Return the same with the quickest engine that runs any network of this kind."""
-        return self.in_form("fast")
+        """Return the same with the engine `fastest`."""
+        return self.in_form(self.fastest)
 
     @abstractmethod
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
@@ -154,14 +156,11 @@ class CellExecutor(Executor):
 
     network: CellNetwork | Table
     engine: str = "plain"
+    fastest = "lookup"
 
     def in_form(self, engine: str) -> Executor:
         """See `Executor`; the table is made once."""
         return self._looked_up if engine == "lookup" else super().in_form(engine)
-
-    def quickest(self) -> Executor:
-        """See `Executor`."""
-        return self._looked_up
 
     @cached_property
     def _looked_up(self) -> CellExecutor:

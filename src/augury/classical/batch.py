@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -134,10 +133,6 @@ class Batch:
         A copy, because PyTorch writes into read-only arrays: `torch.from_numpy` only warns.
         """
         return Batch(*(handed_out(getattr(self, field.name)) for field in fields(self)))
-
-    def split(self, values: WideArray) -> list[WideArray]:
-        """Return each graph's own part of one value for each arc."""
-        return [values[start:end] for start, end in pairwise(self.arc_start.tolist())]
 
     @property
     def num_graphs(self) -> int:

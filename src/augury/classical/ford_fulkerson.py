@@ -480,7 +480,8 @@ def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> lis
         residual, completed, _ = run_to_end(rest, BREADTH_FIRST, rngs)
     if subroutines in CLASSICAL.values():
         rounds, completed = completed, rounds + completed
-    found = (graph.found(part) for graph, part in zip(graphs, batch.split(residual), strict=True))
+    parts = np.split(residual, batch.arc_start[1:-1])
+    found = (graph.found(part) for graph, part in zip(graphs, parts, strict=True))
     return list(map(Answer, found, rounds.tolist(), completed.tolist(), endings))
 
 
@@ -493,8 +494,8 @@ def run_to_end(
 ) -> tuple[WideArray, WideArray, list[str]]:
     """Return the last residual of each arc, and the rounds and the ending of each graph."""
     residual, arc_start = batch.capacity.copy(), batch.arc_start
-    rounds = np.zeros(batch.num_graphs, np.int64)
-    endings = [Verdict.DONE.words] * batch.num_graphs
+    count = len(batch.graphs)
+    rounds, endings = np.zeros(count, np.int64), [Verdict.DONE.words] * count
     size = finished = 0
     for round_ in ford_fulkerson(batch, subroutines, rngs, settings):
         own = round_.batch.graphs

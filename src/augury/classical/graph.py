@@ -316,9 +316,8 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
     ends = f"{side} ends"
     array = unmasked(values, ends)
     if array.ndim != 1:
-        raise InputError(
-            f"the {ends} must be one row of node numbers, not {array.ndim}-dimensional"
-        )
+        told = f"not {array.ndim}-dimensional"
+        raise InputError(f"the {ends} must be one row of node numbers, {told}")
     if array.size == 0:
         return np.zeros(0, np.int32)
     if array.dtype.kind not in "iu":

@@ -58,7 +58,8 @@ def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
     batch = Batch.of(networks)
     rngs = [np.random.default_rng(0) for _ in networks]
     residual, _, _ = classical.run_to_end(batch, classical.BREADTH_FIRST, rngs)
-    return [own.value(part) for own, part in zip(networks, batch.split(residual), strict=True)]
+    parts = np.split(residual, batch.arc_start[1:])  # the last one is empty
+    return [own.value(part) for own, part in zip(networks, parts, strict=False)]
 
 
 def simulate(

@@ -30,7 +30,8 @@ AUTO = "auto"
 """The quickest form that any network of its kind has, and that the judge can follow."""
 
 _ALL: tuple[Engine, ...] = (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)
-ENGINES = Choices("engines", {str(engine.name): engine for engine in _ALL})
+ENGINES = Choices({str(engine.name): engine for engine in _ALL})
+ENGINES.noun = "engines"
 
 
 def match_dense(

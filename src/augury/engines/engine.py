@@ -49,10 +49,8 @@ class Engine(ABC):
         if self.algorithms is not None and algorithm.name not in self.algorithms:
             return f"the engine {self.name!r} has no form of {algorithm.name}: 'lookup' has"
         if self.needs_proof and not hasattr(getattr(executor, "network", None), "cells"):
-            return (
-                f"the engine {self.name!r} runs a discrete network that verifies, and {name!r} is "
-                "none"
-            )
+            kind = "a discrete network that verifies"
+            return f"the engine {self.name!r} runs {kind}, and {name!r} is none"
         return ""
 
     @abstractmethod
@@ -78,6 +76,5 @@ def require_proof(executor: Any) -> None:
 
         is_proven = proof.is_proven(network, executor.digest)
     if not is_proven:
-        raise InputError(
-            "this network is not proven, so it has no compiled form; `augury verify` shows why"
-        )
+        told = "this network is not proven, so it has no compiled form"
+        raise InputError(f"{told}; `augury verify` shows why")

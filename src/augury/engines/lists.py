@@ -104,11 +104,8 @@ def transpose(indptr: Any, indices: Any, start: Any, rows: Any) -> None:
 def match_lists(lists: Lists, left_start: Any, right_start: Any, rounds: Any) -> None:
     """Match graphs of any size that lie side by side; each is run as if alone.
 
-    Args:
-        lists: the graphs, the columns of a row in any order; `mates` gets the answer.
-        left_start: (graph + 1,), where the rows of each graph start.
-        right_start: (graph + 1,), where its columns start.
-        rounds: (graph,), gets the number of rounds that applied a path.
+    The columns of a row are in any order. Rows and columns of graph g start at `left_start[g]` and
+    `right_start[g]`; `lists.mates` gets the answer, `rounds[g]` the rounds that applied a path.
     """
     transpose(lists.indptr, lists.indices, lists.start, lists.rows)
     for graph in range(len(left_start) - 1):

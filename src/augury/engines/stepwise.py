@@ -48,7 +48,8 @@ class Stepwise(Engine):
         settings = Settings(many_paths=True, weights=turning_weights)
         residual, rounds, _ = run_to_end(batch, executor.subroutines(), (), settings)
         mates = np.full(adjacency.shape[:2], -1, np.int32)
-        for own, graph, part in zip(mates, graphs, batch.split(residual), strict=True):
+        parts = np.split(residual, batch.arc_start[1:])
+        for own, graph, part in zip(mates, graphs, parts, strict=False):
             left, right = graph.found(part).T
             own[left] = right
         return Mates(mates, rounds.astype(np.int32))

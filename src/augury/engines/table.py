@@ -176,7 +176,8 @@ def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
         return []
     batch = Batch.of(networks)
     residual, rounds = push_flows(batch, bits)
-    found = (own.found(part) for own, part in zip(networks, batch.split(residual), strict=True))
+    parts = np.split(residual, batch.arc_start[1:-1])
+    found = (own.found(part) for own, part in zip(networks, parts, strict=True))
     return list(map(Answer, found, rounds.tolist()))
 
 

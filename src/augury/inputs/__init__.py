@@ -103,8 +103,7 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
 
 def as_graphs(graphs: Any) -> Iterator[Graph]:
     """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
-    are_own = isinstance(graphs, list) and all(isinstance(graph, Graph) for graph in graphs)
-    if are_own:
+    if _are_own(graphs):
         yield from graphs
         return
     if is_of(graphs, "torch_geometric") and hasattr(graphs, "to_data_list"):
@@ -123,6 +122,10 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
             raise InputError(f"graph {position}: {error}") from None
         except TypeError as error:
             raise TypeError(f"graph {position}: {error}") from None
+
+
+def _are_own(graphs: Any) -> bool:
+    return isinstance(graphs, list) and all(isinstance(graph, Graph) for graph in graphs)
 
 
 def _is_one(graphs: Any) -> bool:

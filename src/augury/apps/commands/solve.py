@@ -308,10 +308,12 @@ def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> No
     from augury.classical.formats.answers import COLUMNS
     from augury.solution import is_classical
 
-    noun, nodes = solution.noun, terminal.counted(solution.size, "node")
-    found = f"{nodes} reached" if noun == "reached" else f"{noun} of {solution.size:,}"
+    noun, size, rounds = solution.noun, solution.size, solution.rounds
+    found = f"{noun} of {size:,}"
+    if noun == "reached":
+        found = f"{terminal.counted(size, 'node')} reached"
     say((found, "bold"), f" in {graph.words}")
-    rounds = terminal.counted(solution.rounds, "round")
+    rounds = terminal.counted(rounds, "round")
     if solution.classical_rounds and not is_classical(solution.executor):
         rounds += f" ({solution.neural_rounds:,} neural, {solution.classical_rounds:,} classical)"
     form = f" ({solution.engine} engine)" if solution.engine else ""

@@ -27,28 +27,24 @@ from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError
 
-
-def words_in(text_of_words: str) -> frozenset[str]:
-    """Return the words of a text."""
-    return frozenset(text_of_words.split())
-
-
 CAPACITY_WORDS = frozenset({"capacity", "capacities", "cap"})
-COST_WORDS = words_in("""
+_COSTS = """
     cost costs weight weights price prices value values score scores rank ranks rating ratings
     preference preferences distance distances dist profit profits utility utilities penalty
     penalties fee fees wage wages salary expense expenses reward rewards benefit benefits
     similarity affinity
-""")
+"""
+COST_WORDS = frozenset(_COSTS.split())
 """Words in column names whose values a matching of greatest cardinality would ignore."""
-HEADER_WORDS = CAPACITY_WORDS | words_in("""
+_HEADERS = """
     left right source sources target targets from to tail head u v x y row rows col column columns
     i j src dst dest destination origin sender receiver start end parent child node node1 node2 id
     worker workers job jobs person people task tasks applicant applicants position positions
     student students project projects school schools user users item items agent agents resource
     resources name names employee machine skill shift teacher course class room candidate seat
     patient donor hospital driver rider buyer seller flow weight
-""")
+"""
+HEADER_WORDS = CAPACITY_WORDS | frozenset(_HEADERS.split())
 
 
 def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t;") -> Graph:
