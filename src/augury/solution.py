@@ -16,7 +16,7 @@ from augury.classical.certificate import Certificate, Cover, certify_pairs
 from augury.classical.covers import Covers
 from augury.classical.graph import Label, WideArray
 from augury.errors import InputError
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,10 +121,7 @@ def is_classical(executor: str) -> bool:
 
 
 def solutions_of(
-    algorithm: Algorithm,
-    who: tuple[str, str | None],
-    graphs: Sequence[Graph],
-    answers: Sequence[Answer],
+    algorithm: Algorithm, who: tuple[str, str | None], graphs: Graphs, answers: Sequence[Answer]
 ) -> list[Solution]:
     """Give answers their labels and certificates; `who` are the names of executor and engine."""
     certificates = algorithm.certify(graphs, [answer.found for answer in answers])

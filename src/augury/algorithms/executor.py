@@ -14,7 +14,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -190,17 +190,15 @@ class CellExecutor(Executor):
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[Reached]:
         """Flood each graph from its source over the arcs with residual; latch predecessors."""
         refuse_beyond_range(residual, self.network.bits)
-        return Tree(*self.flood(batch, residual > 0, weights))
+        return self.flood(batch, residual > 0, weights)
 
-    def flood(
-        self, batch: Batch, is_usable: BoolArray, weights: WeightArray
-    ) -> tuple[IntArray, Reached]:
+    def flood(self, batch: Batch, is_usable: BoolArray, weights: WeightArray) -> Tree[Reached]:
         """Return the arc by which each node was reached, −1 for none, and which ones were."""
         decider = self.decider
         loop = compiled_flood(batch)
         if isinstance(decider, Table) and self.observer is None and loop:
             arc, is_reached, steps = loop(batch, is_usable, weights, decider)
-            return arc, Reached(is_reached, steps)
+            return Tree(arc, Reached(is_reached, steps))
         links, graph = batch.links, batch.node_graph
         usable, weight = (np.append(own, 0)[links.arc] for own in (is_usable, weights))
         usable, weight = usable.astype(np.int64), weight.astype(np.int64)
@@ -227,7 +225,7 @@ class CellExecutor(Executor):
                 arc, goes_on = links.arcs(link, batch.source), probability(said[:, 1].max())
                 belief = beliefs(score, links.start, links.arc)
                 self.observer.searched(is_reached, arc, belief, float(goes_on))
-        return links.arcs(link, batch.source), Reached(is_reached, steps)
+        return Tree(links.arcs(link, batch.source), Reached(is_reached, steps))
 
     def is_done(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[Reached], /
@@ -283,11 +281,8 @@ def _never_done(
 
 def compiled_flood(batch: Batch) -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
     """Return `lookup.flood`, unless numba is missing or would take longer to load than it saves."""
-    return _compiled_flood() if batch.num_arcs >= MANY_ARCS or "numba" in sys.modules else None
-
-
-@cache
-def _compiled_flood() -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
+    if batch.num_arcs < MANY_ARCS and "numba" not in sys.modules:
+        return None
     try:
         from augury.algorithms.lookup import flood
     except ImportError:

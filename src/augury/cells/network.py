@@ -10,7 +10,7 @@ in the type of their own weights, whatever PyTorch's default is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -95,11 +95,7 @@ class Choosing(nn.Module):
         return self.score(F.leaky_relu(self.hidden(encoded))).squeeze(-1)
 
 
-MODULES: dict[str, Callable[[Cell, int], nn.Module]] = {
-    "none": Point,
-    "set": Gathering,
-    "choice": Choosing,
-}
+MODULES: dict[str, type[nn.Module]] = {"none": Point, "set": Gathering, "choice": Choosing}
 """By how a cell's messages join."""
 
 
