@@ -26,6 +26,7 @@ from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph
 from augury.errors import InputError
 
 Rng = np.random.Generator
+Edges = tuple[WideArray, WideArray]
 
 PATH = (0, 1)
 LADDER = (-1, 0, 1)
@@ -299,16 +300,14 @@ def _number(name: str, value: object, low: float, high: float) -> float:
     return float(value)
 
 
-def _independent_edges(
-    rng: Rng, num_left: int, num_right: int, p: float
-) -> tuple[WideArray, WideArray]:
+def _independent_edges(rng: Rng, num_left: int, num_right: int, p: float) -> Edges:
     """Choose each pair with probability p: draw how many, then which."""
     cells = num_left * num_right
     chosen = rng.choice(cells, rng.binomial(cells, p), replace=False, shuffle=False)
     return chosen // num_right, chosen % num_right
 
 
-def _regular_edges(rng: Rng, n: int, degree: int) -> tuple[WideArray, WideArray]:
+def _regular_edges(rng: Rng, n: int, degree: int) -> Edges:
     """Superimpose `degree` random permutations, then swap ends until no edge is double.
 
     A swap turns the edges (u, v), (x, y) into (u, y), (x, v). It is made if neither exists yet, so

@@ -124,18 +124,10 @@ def push_flows(batch: Batch, bits: int = 63) -> tuple[WideArray, IntArray]:
     from augury.engines import flows
 
     refuse_beyond_range(batch.capacity, bits)
-    order, start = batch.by_sender
     nodes = batch.num_nodes
-    arcs = flows.Arcs(
-        own(batch.sender, np.int32),
-        own(batch.receiver, np.int32),
-        batch.capacity.copy(),
-        order,
-        start,
-        np.zeros(nodes, np.int64),
-        np.empty(nodes, np.int32),
-        np.full(nodes, -1, np.int32),
-    )
+    ends = own(batch.sender, np.int32), own(batch.receiver, np.int32)
+    state = np.zeros(nodes, np.int64), np.empty(nodes, np.int32), np.full(nodes, -1, np.int32)
+    arcs = flows.Arcs(*ends, batch.capacity.copy(), *batch.by_sender, *state)
     rounds = np.empty(batch.num_graphs, np.int32)
     flows.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
     return arcs.residual, rounds

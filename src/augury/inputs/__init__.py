@@ -43,12 +43,8 @@ def as_graph(
 ) -> Graph:
     """Read a graph from any of the forms above.
 
-    Args:
-        graph: whatever holds it.
-        source: with `sink`, makes it a flow network: a node's label, or its number if there are no
-            labels.
-        sink: see `source`.
-        needs_sink: whether a source needs a sink; if not, any other node serves as one.
+    `source` and `sink`, each a node's label, or its number if there are no labels, make it a flow
+    network. If a source needs no sink, any other node serves as one.
 
     Raises:
         InputError: the graph is not valid, or only one of source and sink is given.

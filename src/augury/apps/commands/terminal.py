@@ -151,9 +151,7 @@ def refuse_missing_folders(paths: Iterable[Path | None]) -> None:
 def refuse_overwriting(read: Iterable[str], written: Mapping[str, Iterable[Path | None]]) -> None:
     """Check before the work that no output overwrites an input or another output.
 
-    Args:
-        read: the files that the command reads; `-` is standard input.
-        written: the files of each option that names some.
+    The command reads the files `read`, and `written` has the files of each option that names some.
 
     Raises:
         InputError: two names, or links, lead to the same file.
