@@ -17,11 +17,9 @@ from augury.inputs import as_graph
 
 
 def certify(graph: Any, matching: Iterable[tuple[Label, Label]]) -> Certificate:
-    """Check pairs of labels (numbers, where the graph has no labels) as a matching.
+    """Check pairs (left, right) of labels (numbers, where the graph has none) as a matching.
 
-    Args:
-        graph: whatever `solve` takes for a bipartite graph.
-        matching: the pairs (left, right).
+    `graph` is whatever `solve` takes for a bipartite graph.
 
     Raises:
         InputError: the graph cannot be read, or is a flow network.
@@ -45,11 +43,8 @@ def certify_flow(
 ) -> Certificate:
     """Check a flow: (tail, head, amount) by label, or the net flow of each arc as an array.
 
-    Args:
-        network: whatever `solve` takes for a flow network.
-        flow: what arcs carry; each must keep to its own capacity, whatever its reverse carries.
-        source: as in `solve`.
-        sink: as in `solve`.
+    `network`, `source` and `sink` are what `solve` takes for a flow network. Each arc must keep to
+    its own capacity, whatever its reverse carries.
 
     Raises:
         InputError: the network cannot be read, or is a bipartite graph.

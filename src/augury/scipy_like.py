@@ -87,9 +87,8 @@ def maximum_flow(
     source, sink = index(source), index(sink)
     pattern = _with_reverse(capacities)
     entries, edges = pattern.tocoo(), capacities.tocoo()
-    network = FlowNetwork.from_arcs(
-        len(pattern.indptr) - 1, edges.row, edges.col, edges.data, source=source, sink=sink
-    )
+    size, columns = len(pattern.indptr) - 1, (edges.row, edges.col, edges.data)
+    network = FlowNetwork.from_arcs(size, *columns, source=source, sink=sink)
     flow = np.append(network.found(maximum_residual(network)), 0)
     # A self loop is no arc: its −1 finds the 0 at the end.
     arcs = network.arc_index(entries.row.astype(np.int64), entries.col.astype(np.int64))

@@ -16,7 +16,7 @@ from augury.classical.certificate import Certificate, Cover, certify_pairs
 from augury.classical.covers import Covers
 from augury.classical.graph import Label, WideArray
 from augury.errors import InputError
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,10 +121,7 @@ def is_classical(executor: str) -> bool:
 
 
 def solutions_of(
-    algorithm: Algorithm,
-    who: tuple[str, str | None],
-    graphs: Sequence[Graph],
-    answers: Sequence[Answer],
+    algorithm: Algorithm, who: tuple[str, str | None], graphs: Graphs, answers: Sequence[Answer]
 ) -> list[Solution]:
     """Give answers their labels and certificates; `who` are the names of executor and engine."""
     certificates = algorithm.certify(graphs, [answer.found for answer in answers])
@@ -188,16 +185,10 @@ class Solutions(Sequence[Solution]):
             certificate = Certificate(len(pairs), "", len(pairs), cover)
         else:
             certificate = certify_pairs(covers.graph(number), pairs)
-        return Solution(
-            executor=self.executor,
-            neural_rounds=int(self.rounds[number]),
-            classical_rounds=0,
-            ending="done",
-            certificate=certificate,
-            engine=self.engine,
-            matching=list(map(tuple, pairs.tolist())),
-            retell=tell and (lambda: tell(covers.graph(number))),
-        )
+        run = self.executor, int(self.rounds[number]), 0, "done"
+        matching = list(map(tuple, pairs.tolist()))
+        told = tell and (lambda: tell(covers.graph(number)))
+        return Solution(*run, certificate, self.engine, matching, retell=told)
 
     def __repr__(self) -> str:
         proven = int(self.covers.is_proven.sum())

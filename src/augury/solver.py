@@ -26,7 +26,7 @@ from augury.classical.ford_fulkerson import Subroutines
 from augury.classical.graph import BipartiteGraph, Label, WideArray, as_seed
 from augury.classical.network import FlowNetwork
 from augury.engines import AUTO, ENGINES, as_bytes
-from augury.engines.engine import Engine
+from augury.engines.engine import Engine, Mates
 from augury.engines.stepwise import Stepwise
 from augury.errors import InputError
 from augury.inputs import Graph, as_graph, as_graphs, as_stack
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     Model = str | Path | Executor | Subroutines | None
     """A shipped name, a checkpoint, a classical executor's name, or anything that executes."""
 
+DEFAULT_ALGORITHM = FORD_FULKERSON.name
+
 MAX_CELLS = 2**26
 """Cells of dense graphs that an engine is given at once."""
 
@@ -47,7 +49,7 @@ MAX_CELLS = 2**26
 def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     graph: Any,
     *,
-    algorithm: str = FORD_FULKERSON.name,
+    algorithm: str = DEFAULT_ALGORITHM,
     model: Model = None,
     engine: str = AUTO,
     exact: bool = True,
@@ -99,7 +101,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
 def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     graphs: Any,
     *,
-    algorithm: str = FORD_FULKERSON.name,
+    algorithm: str = DEFAULT_ALGORITHM,
     model: Model = None,
     engine: str = AUTO,
     exact: bool = True,
@@ -109,21 +111,13 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
 ) -> Sequence[Solution]:
     """Solve many graphs, of unequal sizes if need be, side by side.
 
+    `graphs` is a list or iterator of whatever `solve` takes, a PyTorch Geometric `Batch`, or a
+    dense (graph, left, right) array or tensor; for the rest see `solve`.
+
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
     unless the network's scores are so close that rounding decides; see docs/reliability.md.
     Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list; for a
     dense array and an engine that takes arrays it is `Solutions`, which makes each when asked for.
-
-    Args:
-        graphs: a list or iterator of whatever `solve` takes, a PyTorch Geometric `Batch`, or a
-            dense (graph, left, right) array or tensor.
-        algorithm: see `solve`, also for the rest.
-        model: see `solve`.
-        engine: see `solve`.
-        exact: see `solve`.
-        device: see `solve`.
-        seed: see `solve`.
-        progress: called after each round of a chunk.
 
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
@@ -154,9 +148,8 @@ class Runner(NamedTuple):
         solutions: list[Solution] = []
         for chunk in _chunks(graphs):
             answers = self.answers(chunk, _shifted(how, solutions))
-            for graph, solution in zip(
-                chunk, solutions_of(self.algorithm, who, chunk, answers), strict=True
-            ):
+            found = solutions_of(self.algorithm, who, chunk, answers)
+            for graph, solution in zip(chunk, found, strict=True):
                 tell = self.told_by and partial(self.told_by, graph, how)
                 solutions.append(replace(solution, retell=tell))
         return solutions
@@ -173,10 +166,7 @@ WITHOUT_NETWORK = Stepwise(None, "classical code, or somebody's own")
 
 
 def runner_of(
-    model: Model = None,
-    device: Any = None,
-    engine: str = AUTO,
-    algorithm: str = FORD_FULKERSON.name,
+    model: Model = None, device: Any = None, engine: str = AUTO, algorithm: str = DEFAULT_ALGORITHM
 ) -> Runner:
     """Return who runs a model by an engine, all as `solve` takes them.
 
@@ -200,37 +190,25 @@ def runner_of(
     else:
         _refuse_engine(row, name, executor, chosen, device)
     is_named = isinstance(model, str | Path | None)
-    tell = partial(_told, row.name, model, chosen.name, str(device or "cpu")) if is_named else None
-    return Runner(row, name, executor, chosen, tell)
+    choices = {"algorithm": row.name, "model": model, "engine": chosen.name}
+    choices["device"] = str(device or "cpu")
+    return Runner(row, name, executor, chosen, partial(_told, choices) if is_named else None)
 
 
 def _refuse_engine(row: Algorithm, name: str, executor: Any, engine: Engine, device: Any) -> None:
     """Raise an InputError if this engine cannot run this executor there."""
     where = str(device or engine.device or "").partition(":")[0]
-    if engine.device not in (None, where):
-        raise InputError(
-            f"the engine {engine.name!r} runs on {engine.device!r}, not on {str(device)!r}"
-        )
     refusal = engine.refusal(row, name, executor)
+    if engine.device not in (None, where):
+        refusal = f"the engine {engine.name!r} runs on {engine.device!r}, not on {str(device)!r}"
     if refusal:
         raise InputError(refusal)
 
 
-def _told(
-    algorithm: str, model: Any, engine: str | None, device: str, graph: Graph, how: How
-) -> dict[str, Any]:
+def _told(choices: dict[str, Any], graph: Graph, how: How) -> dict[str, Any]:
     from augury.watch import watch
 
-    return watch(
-        graph,
-        algorithm=algorithm,
-        model=model,
-        engine=engine,
-        exact=how.exact,
-        seed=how.seed,
-        device=device,
-        many_paths=True,
-    )
+    return watch(graph, **choices, exact=how.exact, seed=how.seed, many_paths=True)
 
 
 OWN = "own"
@@ -310,32 +288,29 @@ def _shifted(how: How, before: Sequence[Solution]) -> How:
     if report is None or not before:
         return how
     size = sum(solution.size for solution in before)
-    return how._replace(
-        progress=lambda now: report(
-            Progress(now.finished + len(before), now.rounds, now.size + size)
-        )
-    )
+
+    def shifted(now: Progress) -> None:
+        report(Progress(now.finished + len(before), now.rounds, now.size + size))
+
+    return how._replace(progress=shifted)
 
 
 def _solved_stack(stack: npt.NDArray[Any], runner: Runner, how: How) -> Solutions:
     """Solve and prove a dense (graph, left, right) array, as many graphs at a time as fit."""
     many = max(1, MAX_CELLS // max(stack.shape[1] * stack.shape[2], 1))
-    mates: list[npt.NDArray[np.int32]] = []
-    rounds: list[npt.NDArray[np.int32]] = []
+    found: list[Mates] = []
     covers: list[Covers] = []
     size = 0
     for first in range(0, max(len(stack), 1), many):
         adjacency = as_bytes(stack[first : first + many])
-        found = runner.engine.match(adjacency, runner.executor)
-        mates.append(found.mates)
-        rounds.append(found.rounds)
-        covers.append(covers_of(adjacency, found.mates))
+        found.append(runner.engine.match(adjacency, runner.executor))
+        covers.append(covers_of(adjacency, found[-1].mates))
         size += int(covers[-1].sizes.sum())
         if how.progress is not None:
-            most = int(found.rounds.max(initial=0))
+            most = int(found[-1].rounds.max(initial=0))
             how.progress(Progress(min(first + many, len(stack)), most, size))
-    name, engine = runner.name, str(runner.engine.name)
-    arrays = np.concatenate(mates), np.concatenate(rounds)
+    mates, rounds = map(np.concatenate, zip(*found, strict=True))
     told = runner.told_by
     tell = told and (lambda graph: told(graph, how))
-    return Solutions(name, engine, *arrays, Covers.joined(covers), tell)
+    who = runner.name, str(runner.engine.name)
+    return Solutions(*who, mates, rounds, Covers.joined(covers), tell)

@@ -50,21 +50,19 @@ class Proof:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one object that JSON can hold."""
-        parts = {part.name: part.to_dict() for part in self.parts}
-        told = {
+        return {
             "proven": self.is_proven,
             "algorithm": self.algorithm.name,
             "bits": self.bits,
-            "parts": parts,
+            "parts": {part.name: part.to_dict() for part in self.parts},
             "table": self.table,
+            "conclusion": self.conclusion,
+            "counterexample": self.counterexample,
         }
-        return told | {"conclusion": self.conclusion, "counterexample": self.counterexample}
 
 
 def verify(
-    network: CellNetwork,
-    find_counterexample: bool = True,
-    algorithm: Algorithm = FORD_FULKERSON,
+    network: CellNetwork, find_counterexample: bool = True, algorithm: Algorithm = FORD_FULKERSON
 ) -> Proof:
     """Enumerate all cases in float32 and float64; on failure look for a small graph to show it.
 

@@ -46,24 +46,18 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
 ) -> Story:
     """Run an executor on a graph and tell everything that happened.
 
-    Args:
-        graph: what to solve.
-        algorithm: a name in `augury.algorithms.ALGORITHMS`.
-        model: a shipped network, the path of a checkpoint, "classical" (breadth-first search) or
-            "bellman-ford"; None for the discrete network.
-        engine: whose run is told: its name stands in the story, and its rule breaks the ties. The
-            steps are always those of the plain form, which decides as all others do.
-        exact: finish a run that ended early by classical search.
-        seed: of the random weights.
-        device: where the network computes.
-        many_paths: take all shortest disjoint paths of a search, as `solve` does, not only the
-            sink's own, as the paper does. With it the story is that of `solve`: the same rounds
-            and the same answer for the same graph, seed, model and engine.
-        termination: "bfs", or the number t of invalid paths in a row that end a run; then only the
-            search is the network's, as in the paper.
-        neural_bottleneck: whether the network finds the bottleneck.
-        neural_augmentation: whether the network finds the new capacities.
-        max_steps: a run of more steps is refused.
+    For `algorithm`, `model` (a name or a path), `exact`, `seed` and `device` see `solve`; the
+    others choose
+
+    - `engine`: whose run is told: its name stands in the story, and its rule breaks the ties. The
+      steps are always those of the plain form, which decides as all others do.
+    - `many_paths`: take all shortest disjoint paths of a search, as `solve` does, not only the
+      sink's own, as the paper does. With it the story is that of `solve`: the same rounds and the
+      same answer for the same graph, seed, model and engine.
+    - `termination`: "bfs", or the number t of invalid paths in a row that end a run; then only the
+      search is the network's, as in the paper.
+    - `neural_bottleneck`, `neural_augmentation`: whether the network finds these itself.
+    - `max_steps`: a run of more steps is refused.
 
     Raises:
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
@@ -87,8 +81,7 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     )
     told = row.story(graph, actor, telling)
     [solution] = solutions_of(row, (actor.name, engine), [graph], [told.answer])
-    settings = telling._asdict()
-    ran = {key: settings[key] for key in SETTINGS} | told.model
+    ran = {key: getattr(telling, key) for key in SETTINGS} | told.model
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -114,14 +107,8 @@ def _actor(row: Algorithm, model: str | Path | None, device: str) -> Actor:
     if row.name not in executor.executes:
         raise row.unable(checkpoint.config.name, executor)
 
-    def observed(listener: Any, owns: tuple[bool, bool, bool]) -> Any:
-        return replace(
-            executor,
-            asks_reachability=owns[0],
-            neural_bottleneck=owns[1],
-            neural_augmentation=owns[2],
-            observer=listener,
-        ).subroutines()
+    def observed(listener: Any, owns: dict[str, bool]) -> Any:
+        return replace(executor, observer=listener, **owns).subroutines()
 
     kind = checkpoint.config.network.kind
     infinity = 2**checkpoint.network.bits - 1 if kind == "paper" else None

@@ -7,11 +7,5 @@ from augury.errors import Choices
 
 __all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm"]
 
-
-class Algorithms(Choices[Algorithm]):
-    """The algorithms by name."""
-
-    noun = "algorithms"
-
-
-ALGORITHMS = Algorithms({row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
+ALGORITHMS = Choices({row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
+ALGORITHMS.noun = "algorithms"

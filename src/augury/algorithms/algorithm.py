@@ -17,7 +17,7 @@ from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import Run
 from augury.errors import InputError
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 
 class Judge(Protocol):
@@ -51,11 +51,11 @@ class Algorithm:
     """What a network has to have learnt."""
     classical: Mapping[str, Subroutines]
     """The truth: executors without a network, by name."""
-    run: Callable[[Sequence[Graph], Subroutines, How], list[Answer]]
+    run: Callable[[Graphs, Subroutines, How], list[Answer]]
     """The rounds, from graphs to answers, whoever supplies the subroutines."""
     judge: Judge
     """The same, with every decision compared with the truth."""
-    certify: Callable[[Sequence[Graph], Sequence[WideArray]], list[Certificate]]
+    certify: Callable[[Graphs, Sequence[WideArray]], list[Certificate]]
     """The proof of what was found on each graph, by code that knows no executor."""
     labelled: Callable[[Graph, WideArray], tuple[str, list[tuple[Any, ...]]]]
     """What was found, with the user's labels: the noun and its rows."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,16 +25,9 @@ from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells.table import Decider, Said, Table, sets_of
 from augury.classical.answer import Answer, How
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    Paths,
-    Subroutines,
-    Tree,
-    WeightArray,
-    smallest_residual,
-    subtract,
-)
+from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, Tree, WeightArray
 from augury.classical.graph import BoolArray, IntArray, Numbers, WideArray
-from augury.classical.network import Graph
+from augury.classical.network import Graphs
 from augury.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,13 +87,15 @@ class Executor(ABC):
     """Sees every step; only the plain form has any to show."""
     digest: str = ""
     """Of the weights, where they come from a checkpoint and never change."""
+    fastest: ClassVar[str] = "fast"
+    """The quickest engine that runs any network of this kind."""
 
     def subroutines(self) -> Subroutines:
         """Return the four parts."""
         return Subroutines(
             search=self.search,
-            bottleneck=self.bottleneck if self.neural_bottleneck else smallest_residual,
-            augment=self.augment if self.neural_augmentation else subtract,
+            bottleneck=self.bottleneck if self.neural_bottleneck else BREADTH_FIRST.bottleneck,
+            augment=self.augment if self.neural_augmentation else BREADTH_FIRST.augment,
             is_done=self.is_done if self.asks_reachability else _never_done,
         )
 
@@ -119,8 +114,8 @@ class Executor(ABC):
         return replace(self, engine=engine)
 
     def quickest(self) -> Executor:
-        """Return the same with the quickest engine that runs any network of this kind."""
-        return self.in_form("fast")
+        """Return the same with the engine `fastest`."""
+        return self.in_form(self.fastest)
 
     @abstractmethod
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree:
@@ -145,9 +140,7 @@ class Executor(ABC):
         """Say what each arc of the paths keeps."""
 
 
-def stepwise(
-    algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-) -> list[Answer]:
+def stepwise(algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
     """Run an algorithm; every decision is asked of the executor, or of a tuple of subroutines."""
     parts = executor if isinstance(executor, Subroutines) else executor.subroutines()
     return algorithm.run(graphs, parts, how)
@@ -163,14 +156,11 @@ class CellExecutor(Executor):
 
     network: CellNetwork | Table
     engine: str = "plain"
+    fastest = "lookup"
 
     def in_form(self, engine: str) -> Executor:
         """See `Executor`; the table is made once."""
         return self._looked_up if engine == "lookup" else super().in_form(engine)
-
-    def quickest(self) -> Executor:
-        """See `Executor`."""
-        return self._looked_up
 
     @cached_property
     def _looked_up(self) -> CellExecutor:
@@ -200,17 +190,15 @@ class CellExecutor(Executor):
     def search(self, batch: Batch, residual: WideArray, weights: WeightArray, /) -> Tree[Reached]:
         """Flood each graph from its source over the arcs with residual; latch predecessors."""
         refuse_beyond_range(residual, self.network.bits)
-        return Tree(*self.flood(batch, residual > 0, weights))
+        return self.flood(batch, residual > 0, weights)
 
-    def flood(
-        self, batch: Batch, is_usable: BoolArray, weights: WeightArray
-    ) -> tuple[IntArray, Reached]:
+    def flood(self, batch: Batch, is_usable: BoolArray, weights: WeightArray) -> Tree[Reached]:
         """Return the arc by which each node was reached, −1 for none, and which ones were."""
         decider = self.decider
         loop = compiled_flood(batch)
         if isinstance(decider, Table) and self.observer is None and loop:
             arc, is_reached, steps = loop(batch, is_usable, weights, decider)
-            return arc, Reached(is_reached, steps)
+            return Tree(arc, Reached(is_reached, steps))
         links, graph = batch.links, batch.node_graph
         usable, weight = (np.append(own, 0)[links.arc] for own in (is_usable, weights))
         usable, weight = usable.astype(np.int64), weight.astype(np.int64)
@@ -237,7 +225,7 @@ class CellExecutor(Executor):
                 arc, goes_on = links.arcs(link, batch.source), probability(said[:, 1].max())
                 belief = beliefs(score, links.start, links.arc)
                 self.observer.searched(is_reached, arc, belief, float(goes_on))
-        return links.arcs(link, batch.source), Reached(is_reached, steps)
+        return Tree(links.arcs(link, batch.source), Reached(is_reached, steps))
 
     def is_done(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[Reached], /
@@ -293,11 +281,8 @@ def _never_done(
 
 def compiled_flood(batch: Batch) -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
     """Return `lookup.flood`, unless numba is missing or would take longer to load than it saves."""
-    return _compiled_flood() if batch.num_arcs >= MANY_ARCS or "numba" in sys.modules else None
-
-
-@cache
-def _compiled_flood() -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
+    if batch.num_arcs < MANY_ARCS and "numba" not in sys.modules:
+        return None
     try:
         from augury.algorithms.lookup import flood
     except ImportError:

@@ -9,33 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from augury.algorithms.story import (
-    Actor,
-    Recorder,
-    Step,
-    Telling,
-    Told,
-    certain,
-    latched,
-    rounded,
-    start_of,
-    told_step,
-)
+from augury.algorithms import story as stories
+from augury.algorithms.story import Actor, Recorder, Step, Telling, Told
+from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    BREADTH_FIRST,
-    Paths,
-    Round,
-    Settings,
-    Subroutines,
-    Tree,
-    Verdict,
-    bellman_ford,
-    ford_fulkerson,
-    reachable,
-)
-from augury.classical.graph import IntArray, WideArray
+from augury.classical.ford_fulkerson import Paths, Round, Settings, Subroutines, Tree, Verdict
+from augury.classical.graph import IntArray, Numbers, WideArray
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 from augury.inputs import Graph
@@ -45,37 +25,41 @@ def story(graph: Graph, actor: Actor, telling: Telling) -> Told:
     """Run an actor to its end, then with `exact` the classical search, and tell every round."""
     network = graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
     is_bfs, failures = _termination(telling.termination)
-    owns = (
-        is_bfs,
-        is_bfs and telling.neural_bottleneck,
-        is_bfs and telling.neural_augmentation,
-    )
+    owns = {
+        "asks_reachability": is_bfs,
+        "neural_bottleneck": is_bfs and telling.neural_bottleneck,
+        "neural_augmentation": is_bfs and telling.neural_augmentation,
+    }
     listener = _Listener(network, telling.max_steps)
     settings = Settings(failures, telling.many_paths, telling.weights)
     rng = np.random.default_rng(telling.seed)
     if actor.kind == "classical":
         actor = actor._replace(infinity=STEPS[actor.name][1])
-    rounds = _rounds(Batch.of([network]), actor, owns, (rng, settings, listener))
+
+    def told_rounds(batch: Batch, actor: Actor) -> list[dict[str, Any]]:
+        subroutines = listener.heard(actor.observed(listener, owns))
+        rounds = classical.ford_fulkerson(batch, subroutines, [rng], settings)
+        return [_round(round_, actor, listener) for round_ in rounds]
+
+    rounds = told_rounds(Batch.of([network]), actor)
     ending = rounds[-1]["verdict"]
     if telling.exact and (ending != "done" or rounds[-1]["truth"]["reachable"]):
         left = replace(Batch.of([network]), capacity=np.array(rounds[-1]["after"], np.int64))
-        rounds += _rounds(left, CLASSICAL, owns, (rng, settings, listener))
+        rounds += told_rounds(left, CLASSICAL)
     for number, round_ in enumerate(rounds):
         round_["number"] = number
     is_neural = actor.kind != "classical"
     model = {
         "state": actor.state,
         "termination": telling.termination if is_neural else "bfs",
-        "neural_bottleneck": is_neural and owns[1],
-        "neural_augmentation": is_neural and owns[2],
+        "neural_bottleneck": is_neural and owns["neural_bottleneck"],
+        "neural_augmentation": is_neural and owns["neural_augmentation"],
         "infinity": actor.infinity,
     }
-    fruitful = [
-        told["by"] for told in rounds if any(x["verdict"] == "applied" for x in told["paths"])
-    ]
-    classical = sum(by in STEPS for by in fruitful)
+    applied = [x for x in rounds if any(path["verdict"] == "applied" for path in x["paths"])]
+    finished = sum(x["by"] in STEPS for x in applied)
     residual = np.array(rounds[-1]["after"], np.int64)
-    answer = Answer(graph.found(residual), len(fruitful) - classical, classical, ending)
+    answer = Answer(graph.found(residual), len(applied) - finished, finished, ending)
     return Told(model, rounds, answer)
 
 
@@ -94,7 +78,7 @@ def _levels(round_: Round) -> Iterator[tuple[WideArray, IntArray]]:
 
 
 def _relaxations(round_: Round) -> Iterator[tuple[WideArray, IntArray]]:
-    return bellman_ford(round_.batch, round_.residual, round_.weights)
+    return classical.bellman_ford(round_.batch, round_.residual, round_.weights)
 
 
 STEPS: dict[str, tuple[Callable[[Round], Iterator[tuple[WideArray, IntArray]]], int | None]] = {
@@ -103,7 +87,7 @@ STEPS: dict[str, tuple[Callable[[Round], Iterator[tuple[WideArray, IntArray]]], 
 }
 """Of each classical executor: what nodes hold after each step, and what it calls infinity."""
 
-CLASSICAL = Actor("classical", "classical", None, lambda listener, owns: BREADTH_FIRST)
+CLASSICAL = Actor("classical", "classical", None, lambda listener, owns: classical.BREADTH_FIRST)
 """Who finishes what ended early."""
 
 
@@ -137,78 +121,62 @@ class _Listener(Recorder):
         return own._replace(augment=augment)
 
 
-def _rounds(
-    batch: Batch,
-    actor: Actor,
-    owns: tuple[bool, bool, bool],
-    how: tuple[np.random.Generator, Settings, _Listener],
-) -> list[dict[str, Any]]:
-    """Run the actor to its end and tell each round."""
-    rng, settings, listener = how
-    rounds: list[dict[str, Any]] = []
-    subroutines = listener.heard(actor.observed(listener, owns))
-    for round_ in ford_fulkerson(batch, subroutines, [rng], settings):
-        rounds.append(_round(round_, actor, listener))
-        listener.clear()
-    return rounds
-
-
 def _round(round_: Round, actor: Actor, recorder: _Listener) -> dict[str, Any]:
+    """Tell a round; what was heard of it is forgotten."""
     batch, network = round_.batch, recorder.network
     verdict = Verdict(round_.verdict[0])
     steps = _steps(round_, actor, recorder)
-    reach = [start_of(batch, 1, 0), *recorder.reaches] if recorder.reaches else None
-    return {
+    is_reachable = classical.reachable(batch, round_.residual)[-1, batch.sink[0]]
+    reach = [stories.start_of(batch, 1, 0), *recorder.reaches] if recorder.reaches else None
+    told = {
         "number": round_.number,
         "by": actor.name,
         "state": actor.state,
         "weights": round_.weights.tolist(),
         "residual": round_.residual.tolist(),
-        "steps": [told_step(step, batch, actor.infinity) for step in steps],
+        "steps": [stories.told_step(step, batch, actor.infinity) for step in steps],
         "reach": None if reach is None else [_reach(step) for step in reach],
         "says_done": verdict == Verdict.DONE,
-        "truth": {"reachable": bool(reachable(batch, round_.residual)[-1][batch.sink[0]])},
+        "truth": {"reachable": bool(is_reachable)},
         "paths": list(_paths(round_, recorder)),
         "after": round_.after.tolist(),
         "value": network.value(round_.after),
         "verdict": verdict.words,
     }
+    recorder.clear()
+    return told
 
 
 def _steps(round_: Round, actor: Actor, recorder: _Listener) -> list[Step]:
     """Return the start of the search and what each step left."""
     batch = round_.batch
     if actor.kind == "classical":
-        return list(certain(batch, list(STEPS[actor.name][0](round_)), recorder))
+        return list(stories.certain(batch, list(STEPS[actor.name][0](round_)), recorder))
     if actor.state == "distance":
         assert actor.infinity is not None
-        return [start_of(batch, 0, actor.infinity), *recorder.searches]
-    return [start_of(batch, 1, 0), *latched(batch, recorder.searches)]
+        return [stories.start_of(batch, 0, actor.infinity), *recorder.searches]
+    return [stories.start_of(batch, 1, 0), *stories.latched(batch, recorder.searches)]
 
 
 def _reach(step: Step) -> dict[str, Any]:
-    goes_on = rounded(np.array([step.goes_on], np.float64))[0]
+    goes_on = stories.rounded(np.array([step.goes_on], np.float64))[0]
     return {"state": step.state.tolist(), "goes_on": goes_on}
 
 
 def _paths(round_: Round, recorder: _Listener) -> Iterator[dict[str, Any]]:
     """Tell each path that the predecessors described, and what became of it."""
     # Paths of one graph share no arc, so the last one names a path.
-    applied = {piece[-1] for piece in _pieces(round_.paths)}
+    applied = {piece[-1] for piece in _pieces(round_.paths, round_.paths.arcs)}
     kept: dict[int, list[int]] = {}
     if recorder.legal is not None:
-        for piece, (first, end) in zip(
-            _pieces(recorder.legal), pairwise(recorder.legal.start.tolist()), strict=True
-        ):
-            kept[piece[-1]] = recorder.kept[first:end].tolist()
-    truth = round_.tried.smallest(round_.residual).tolist()
-    for number, arcs in enumerate(_pieces(round_.tried)):
+        pieces = (_pieces(recorder.legal, own) for own in (recorder.legal.arcs, recorder.kept))
+        kept = {arcs[-1]: own for arcs, own in zip(*pieces, strict=True)}
+    truth, likely = round_.tried.smallest(round_.residual).tolist(), recorder.bottlenecks
+    for number, arcs in enumerate(_pieces(round_.tried, round_.tried.arcs)):
         proposed, before = int(round_.proposed[number]), round_.residual[arcs].tolist()
         path = {
             "arcs": arcs,
-            "belief": None
-            if recorder.bottlenecks is None
-            else rounded(recorder.bottlenecks[number, : len(arcs)]),
+            "belief": None if likely is None else stories.rounded(likely[number, : len(arcs)]),
             "proposed": proposed,
             "bottleneck": truth[number],
             "before": before,
@@ -217,8 +185,9 @@ def _paths(round_: Round, recorder: _Listener) -> Iterator[dict[str, Any]]:
         yield path | {"verdict": "applied" if arcs[-1] in applied else _fault(path)}
 
 
-def _pieces(paths: Paths) -> list[list[int]]:
-    return [paths.arcs[first:end].tolist() for first, end in pairwise(paths.start.tolist())]
+def _pieces(paths: Paths, values: Numbers) -> list[list[int]]:
+    """Split what the arcs of all paths hold."""
+    return [values[first:end].tolist() for first, end in pairwise(paths.start.tolist())]
 
 
 def _fault(path: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from augury.algorithms.cells import FLOOD, NEAREST
 from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.batch import Batch, handed_out
+from augury.classical.ford_fulkerson import Subroutines, WeightArray
 from augury.classical.graph import WideArray
 from augury.classical.levels import certify_levels
 from augury.classical.network import FlowNetwork
@@ -28,9 +29,7 @@ WRONG = "wrong search"
 """How a run ends whose executor missed a node or took a detour."""
 
 
-def searched(
-    batch: Batch, subroutines: classical.Subroutines, weights: classical.WeightArray
-) -> WideArray:
+def searched(batch: Batch, subroutines: Subroutines, weights: WeightArray) -> WideArray:
     """Let the executor search; (node, 2): steps and predecessor, −1 where its pointers fail."""
     own, shown = batch.handed_out(), (handed_out(batch.capacity), handed_out(weights))
     arc = classical.pointers_of(batch, subroutines.search(own, *shown))
@@ -50,7 +49,7 @@ def searched(
     return np.stack([np.where(is_reached, steps, -1), came], axis=1)
 
 
-def run(graphs: Sequence[Any], subroutines: classical.Subroutines, how: How) -> list[Answer]:
+def run(graphs: Sequence[Any], subroutines: Subroutines, how: How) -> list[Answer]:
     """Run graphs side by side; an answer is (node, 2): steps and predecessor, −1 for none."""
     batch = Batch.of(graphs)
     weights = classical.draw_weights(batch, [np.random.default_rng(how.seed) for _ in graphs])
@@ -70,7 +69,7 @@ def run(graphs: Sequence[Any], subroutines: classical.Subroutines, how: How) -> 
 
 def judge(
     networks: Sequence[FlowNetwork],
-    subroutines: classical.Subroutines,
+    subroutines: Subroutines,
     rngs: Sequence[np.random.Generator],
     *_: Any,
 ) -> list[Run]:
@@ -104,7 +103,7 @@ def story(graph: Any, actor: stories.Actor, telling: stories.Telling) -> stories
     """Run an actor and tell every step of its search."""
     batch, recorder = Batch.of([graph]), stories.Recorder(graph, telling.max_steps)
     weights = classical.draw_weights(batch, [np.random.default_rng(telling.seed)])
-    subroutines = actor.observed(recorder, (True, True, True))
+    subroutines = actor.observed(recorder, {})
     [answer] = run([graph], subroutines, How(telling.exact, telling.seed))
     if actor.kind == "classical":
         arc, truth = subroutines.search(batch, batch.capacity, weights).arc, answer.found[:, 0]

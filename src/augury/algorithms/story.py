@@ -51,8 +51,8 @@ class Actor(NamedTuple):
     """"discrete", "paper" or "classical"."""
     infinity: int | None
     """The distance of a node that is not reached; None where nodes hold a reached bit."""
-    observed: Callable[[Recorder, tuple[bool, bool, bool]], Subroutines]
-    """Who listens, and whether end, bottleneck and augmentation are its own → its subroutines."""
+    observed: Callable[[Recorder, dict[str, bool]], Subroutines]
+    """Who listens, and which decisions are its own, as in an `Executor` → its subroutines."""
 
     @property
     def state(self) -> str:
@@ -176,9 +176,7 @@ def told_step(step: Step, batch: Batch, infinity: int | None) -> dict[str, Any]:
 def rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
     """Round; None for NaN, and 0 and 1 as integers, which most are and which are short."""
     rounded = np.round(values, DIGITS).tolist()
-    return [
-        None if value != value else int(value) if value in (0, 1) else value for value in rounded
-    ]
+    return [None if x != x else int(x) if x in (0, 1) else x for x in rounded]
 
 
 def told_graph(graph: BipartiteGraph | FlowNetwork, ends: Sequence[str]) -> dict[str, Any]:
@@ -193,11 +191,10 @@ def told_graph(graph: BipartiteGraph | FlowNetwork, ends: Sequence[str]) -> dict
     for end in ends:
         roles[getattr(network, end)] = end
     ends = network.sender.tolist(), network.receiver.tolist(), network.capacity.tolist()
+    nodes = zip(map(plain, labels), roles, strict=True)
     return {
         "kind": "matching" if isinstance(graph, BipartiteGraph) else "flow",
-        "nodes": [
-            {"label": plain(label), "role": role} for label, role in zip(labels, roles, strict=True)
-        ],
+        "nodes": [{"label": label, "role": role} for label, role in nodes],
         "arcs": [list(arc) for arc in zip(*ends, strict=True)],
     }
 

@@ -196,8 +196,4 @@ def _ranked(cell: Cell) -> dict[int, int]:
     return {k: 0 if rank is None else 1 + order.index(rank) for k, rank in ranks.items()}
 
 
-_ENUMERATED: dict[str, Callable[[Cell], Iterator[Case]]] = {
-    "none": _points,
-    "set": _sets,
-    "choice": _pairs,
-}
+_ENUMERATED = {"none": _points, "set": _sets, "choice": _pairs}

@@ -10,7 +10,7 @@ in the type of their own weights, whatever PyTorch's default is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -95,11 +95,7 @@ class Choosing(nn.Module):
         return self.score(F.leaky_relu(self.hidden(encoded))).squeeze(-1)
 
 
-MODULES: dict[str, Callable[[Cell, int], nn.Module]] = {
-    "none": Point,
-    "set": Gathering,
-    "choice": Choosing,
-}
+MODULES: dict[str, type[nn.Module]] = {"none": Point, "set": Gathering, "choice": Choosing}
 """By how a cell's messages join."""
 
 
@@ -109,11 +105,6 @@ class CellNetwork(nn.ModuleDict):
     def __init__(self, cells: Sequence[Cell], hidden: int, bits: int) -> None:
         super().__init__({cell.name: MODULES[cell.joins](cell, hidden) for cell in cells})
         self.cells, self.hidden, self.bits = tuple(cells), hidden, bits
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """That of the weights."""
-        return next(self.parameters()).dtype
 
     @property
     def device(self) -> torch.device:
@@ -177,23 +168,14 @@ class Evaluated:
 
     network: CellNetwork
 
-    def points(self, cell: Cell, own: Numbers, /) -> Said:
-        """See `table.Decider`."""
-        return self._said(cell, own)
-
-    def sets(self, cell: Cell, own: Numbers, heard: Numbers, /) -> Said:
-        """See `table.Decider`."""
-        return self._said(cell, own, heard)
-
-    def scores(self, cell: Cell, /) -> Said:
-        """See `table.Decider`."""
-        return self._said(cell)
-
     @inference()
-    def _said(self, cell: Cell, *inputs: Numbers) -> Said:
+    def said(self, cell: Cell, *inputs: Numbers) -> Said:
+        """See `table.Decider`: a cell's module takes what its cases are made of."""
         device = self.network.device
         tensors = (torch.from_numpy(np.asarray(part, np.int64)).to(device) for part in inputs)
         return self.network[cell.name](*tensors).cpu().numpy()
+
+    points = sets = scores = said
 
 
 def _width(fields: Sequence[Field]) -> int:

@@ -117,12 +117,6 @@ def _sizes(absolute: CellNetwork, cell: Cell) -> Tensor:
 def _verdict(cell: Cell, output: str, margin: Tensor, bound: Tensor, seconds: float) -> Checked:
     right = margin > bound
     wrong = "" if bool(right.all()) else cell.words(cell.cases[int((~right).long().argmax())])
-    return Checked(
-        f"{cell.name} {output}".strip(),
-        len(right),
-        int(right.sum()),
-        float(margin.min()),
-        float(bound.max()),
-        seconds,
-        wrong,
-    )
+    counts = len(right), int(right.sum())
+    sizes = float(margin.min()), float(bound.max())
+    return Checked(f"{cell.name} {output}".strip(), *counts, *sizes, seconds, wrong)

@@ -91,18 +91,13 @@ class Batch:
             sender = _joined([network.sender for network in networks], np.int32) + shift
             receiver = _joined([network.receiver for network in networks], np.int32) + shift
             capacity = _joined([network.capacity for network in networks], np.int64)
-        return cls(
-            np.arange(len(networks)),
-            node_start,
-            arc_start,
-            sender,
-            receiver,
-            capacity,
-            np.array([network.source for network in networks], np.int64) + node_start[:-1],
-            np.array([network.sink for network in networks], np.int64) + node_start[:-1],
-            np.argsort(sender, kind="stable").astype(np.int32),
-            starts(np.bincount(sender, minlength=int(node_start[-1]))),
-        )
+        source = np.array([network.source for network in networks], np.int64) + node_start[:-1]
+        sink = np.array([network.sink for network in networks], np.int64) + node_start[:-1]
+        order = np.argsort(sender, kind="stable").astype(np.int32)
+        order_start = starts(np.bincount(sender, minlength=int(node_start[-1])))
+        arcs = sender, receiver, capacity
+        parts = np.arange(len(networks)), node_start, arc_start
+        return cls(*parts, *arcs, source, sink, order, order_start)
 
     def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
         """Drop all other graphs; also return which arcs stay."""
@@ -113,19 +108,12 @@ class Batch:
         shift = np.repeat(moved, num_arcs).astype(np.int32)
         sender = self.sender[arcs] + shift
         number = np.cumsum(arcs, dtype=np.int32) - 1  # what was sorted stays so
-        batch = Batch(
-            self.graphs[keep],
-            node_start,
-            arc_start,
-            sender,
-            self.receiver[arcs] + shift,
-            self.capacity[arcs],
-            self.source[keep] + moved,
-            self.sink[keep] + moved,
-            number[self.order[arcs[self.order]]],
-            starts(np.bincount(sender, minlength=int(node_start[-1]))),
-        )
-        return batch, arcs
+        order = number[self.order[arcs[self.order]]]
+        order_start = starts(np.bincount(sender, minlength=int(node_start[-1])))
+        kept = sender, self.receiver[arcs] + shift, self.capacity[arcs]
+        ends = self.source[keep] + moved, self.sink[keep] + moved
+        parts = self.graphs[keep], node_start, arc_start
+        return Batch(*parts, *kept, *ends, order, order_start), arcs
 
     def handed_out(self) -> Batch:
         """Return a read-only copy for an executor.

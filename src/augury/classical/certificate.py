@@ -16,15 +16,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import (
-    Arcs,
-    BipartiteGraph,
-    BoolArray,
-    Label,
-    LabelIndex,
-    Numbers,
-    WideArray,
-)
+from augury.classical.graph import Arcs, BipartiteGraph, BoolArray, Label, Numbers, WideArray
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
@@ -141,13 +133,7 @@ class Certificate:
 
 def certify(graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]) -> Certificate:
     """Check pairs of labels (numbers, where the graph has no labels) as a matching of `graph`."""
-    index = [
-        LabelIndex(labels or range(count), side)
-        for labels, count, side in (
-            (graph.left_labels, graph.num_left, "left"),
-            (graph.right_labels, graph.num_right, "right"),
-        )
-    ]
+    index = graph.label_index()
     pairs = list(matching)
     numbers: list[tuple[int, int]] = []
     for position, pair in enumerate(pairs):
@@ -200,12 +186,9 @@ def _certify_matchings(found: Sequence[tuple[BipartiteGraph, Numbers]]) -> list[
     graphs, matchings = zip(*found, strict=True)
     shift_left = np.cumsum([0, *(graph.num_left for graph in graphs)])
     shift_right = np.cumsum([0, *(graph.num_right for graph in graphs)])
-    union = BipartiteGraph(
-        int(shift_left[-1]),
-        int(shift_right[-1]),
-        _shifted([graph.left for graph in graphs], shift_left),
-        _shifted([graph.right for graph in graphs], shift_right),
-    )
+    left_ends = _shifted([graph.left for graph in graphs], shift_left)
+    right_ends = _shifted([graph.right for graph in graphs], shift_right)
+    union = BipartiteGraph(int(shift_left[-1]), int(shift_right[-1]), left_ends, right_ends)
     rows = [np.asarray(pairs, np.int64).reshape(-1, 2) for pairs in matchings]
     left = _shifted([pairs[:, 0] for pairs in rows], shift_left)
     right = _shifted([pairs[:, 1] for pairs in rows], shift_right)
@@ -217,16 +200,8 @@ def _certify_matchings(found: Sequence[tuple[BipartiteGraph, Numbers]]) -> list[
     if not within or _matching_fault(union, left, right, edges):  # its own graph says what is wrong
         return [certify_pairs(*one) for one in found]
     in_left, in_right = _minimum_cover(union, left, right, edges)
-    return [
-        _covered(graph, len(pairs), own_left, own_right)
-        for graph, pairs, own_left, own_right in zip(
-            graphs,
-            rows,
-            np.split(in_left, shift_left[1:-1]),
-            np.split(in_right, shift_right[1:-1]),
-            strict=True,
-        )
-    ]
+    covers = np.split(in_left, shift_left[1:-1]), np.split(in_right, shift_right[1:-1])
+    return list(map(_covered, graphs, map(len, rows), *covers))
 
 
 def _shifted(nodes: Sequence[npt.NDArray[Any]], shift: WideArray) -> WideArray:
@@ -251,14 +226,10 @@ def _minimum_cover(
     return ~beyond_left, in_right
 
 
-def _covered(
-    graph: BipartiteGraph, size: int, in_left: BoolArray, in_right: BoolArray
-) -> Certificate:
-    cover = Cover(
-        tuple(graph.left_label(node) for node in np.flatnonzero(in_left).tolist()),
-        tuple(graph.right_label(node) for node in np.flatnonzero(in_right).tolist()),
-    )
-    return Certificate(size, "", len(cover.left) + len(cover.right), cover)
+def _covered(graph: BipartiteGraph, size: int, *covered: BoolArray) -> Certificate:
+    left, right = (np.flatnonzero(side).tolist() for side in covered)
+    cover = Cover(tuple(map(graph.left_label, left)), tuple(map(graph.right_label, right)))
+    return Certificate(size, "", len(left) + len(right), cover)
 
 
 def _matching_fault(graph: BipartiteGraph, left: Numbers, right: Numbers, edges: WideArray) -> str:
@@ -269,10 +240,8 @@ def _matching_fault(graph: BipartiteGraph, left: Numbers, right: Numbers, edges:
             if not 0 <= node < count:
                 return f"pair {at} names {side} node {node}, but there are {count}"
         return f"there is no edge between {graph.left_label(u)!r} and {graph.right_label(v)!r}"
-    for side, nodes, label in (
-        ("left", left, graph.left_label),
-        ("right", right, graph.right_label),
-    ):
+    sides = ("left", left, graph.left_label), ("right", right, graph.right_label)
+    for side, nodes, label in sides:
         ordered = np.sort(nodes)
         double = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(double):
@@ -302,11 +271,8 @@ def certify_flow(
 
 def certify_amounts(network: FlowNetwork, amounts: WideArray) -> Certificate:
     """Check what each arc is said to carry; both arcs of a pair may carry something."""
-    if (
-        amounts.shape != (network.num_arcs,)
-        or amounts.dtype != np.int64
-        or amounts.min(initial=0) < 0
-    ):
+    is_whole = amounts.shape == (network.num_arcs,) and amounts.dtype == np.int64
+    if not is_whole or amounts.min(initial=0) < 0:
         arcs = f"each of the {network.num_arcs} arcs"
         return Certificate(0, f"an arc carries a whole number of at least 0, given for {arcs}")
     net = amounts - amounts.reshape(-1, 2)[:, ::-1].reshape(-1)
@@ -319,7 +285,8 @@ def _certificate_of(network: FlowNetwork, net: npt.NDArray[Any], fault: str) -> 
     value = sum(net[network.sender == network.source].tolist())
     if fault:
         return Certificate(value, fault)
-    in_cut, maximum = _minimum_cut(network, network.capacity - net.astype(np.int64), value)
+    residual = network.capacity - net.astype(np.int64)
+    in_cut, maximum = _minimum_cut(network.as_arcs(), residual, value)
     leaving = in_cut[network.sender] & ~in_cut[network.receiver]
     capacity = sum(network.capacity[leaving].tolist())
     if capacity != maximum:
@@ -359,16 +326,14 @@ def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
     return ""
 
 
-def _minimum_cut(
-    network: FlowNetwork | Arcs, residual: WideArray, value: int
-) -> tuple[BoolArray, int]:
+def _minimum_cut(network: Arcs, residual: WideArray, value: int) -> tuple[BoolArray, int]:
     """Return the source's side of a minimum cut, and the maximum flow; `residual` is used up."""
     while np.isfinite((hops := _hops(network, residual))[network.sink]):
         value += _send_blocking_flow(network, residual, hops)
     return np.isfinite(hops), value
 
 
-def _hops(network: FlowNetwork | Arcs, residual: WideArray) -> npt.NDArray[np.float64]:
+def _hops(network: Arcs, residual: WideArray) -> npt.NDArray[np.float64]:
     """Count the hops from the source to each node over arcs with residual, or return infinity."""
     import scipy.sparse
     from scipy.sparse.csgraph import dijkstra
@@ -380,9 +345,7 @@ def _hops(network: FlowNetwork | Arcs, residual: WideArray) -> npt.NDArray[np.fl
     return cast("Any", dijkstra(matrix, indices=np.array(network.source), unweighted=True))
 
 
-def _send_blocking_flow(
-    network: FlowNetwork | Arcs, residual: WideArray, hops: npt.NDArray[np.float64]
-) -> int:
+def _send_blocking_flow(network: Arcs, residual: WideArray, hops: npt.NDArray[np.float64]) -> int:
     """Saturate all shortest paths by a depth-first search that tries no dead arc twice."""
     forward = np.flatnonzero((residual > 0) & (hops[network.receiver] == hops[network.sender] + 1))
     forward = forward[np.argsort(network.sender[forward], kind="stable")]

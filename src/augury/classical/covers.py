@@ -49,11 +49,9 @@ class Covers(NamedTuple):
 
 
 def covers_of(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
-    """Find and check a cover for the matching of each graph.
+    """Find and check a cover for the matching of each graph, (graph, left, right) bytes, 0 or 1.
 
-    Args:
-        adjacency: (graph, left, right) bytes, 0 or 1.
-        mates: (graph, left), the column matched to each row, −1 for none.
+    `mates`, (graph, left), is the column matched to each row, −1 for none.
 
     >>> covers = covers_of(np.array([[[1, 1], [0, 1]], [[1, 0], [1, 0]]], np.uint8),
     ...                    np.array([[0, 1], [0, -1]], np.int32))

@@ -142,6 +142,10 @@ class Settings:
     """Returns a round's weights, given its batch and number; random ones if None."""
 
 
+MANY_PATHS = Settings(many_paths=True)
+"""How an answer is found, as opposed to how the paper runs."""
+
+
 @dataclass(frozen=True)
 class Round(Generic[Memory]):
     """One search and the augmentation that follows, for all graphs still running."""
@@ -174,11 +178,8 @@ def ford_fulkerson(
 ) -> Iterator[Round[Memory]]:
     """Run every graph of the batch to its end; yield all rounds, including a last one without path.
 
-    Args:
-        batch: starts from its capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
-        subroutines: the executor; it is given only read-only copies.
-        rngs: a generator for each graph.
-        settings: when to give up, and how many paths to take.
+    The run starts from the batch's capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
+    The executor is given only read-only copies.
     """
     settings = settings or Settings()
     residual, own = batch.capacity, batch.handed_out()
@@ -214,19 +215,8 @@ def ford_fulkerson(
         failures[paths.graph] = 0
         gave_up = (verdict == Verdict.GOES_ON) & (failures >= settings.max_failures)
         verdict[gave_up] = Verdict.GAVE_UP
-        yield Round(
-            number=number,
-            batch=batch,
-            residual=residual,
-            weights=weights,
-            tree=tree,
-            paths=paths,
-            bottleneck=bottleneck,
-            after=after,
-            verdict=verdict,
-            tried=tried,
-            proposed=proposed,
-        )
+        searched = number, batch, residual, weights, tree
+        yield Round(*searched, paths, bottleneck, after, verdict, tried, proposed)
 
         number += 1
         running = verdict == Verdict.GOES_ON
@@ -464,14 +454,10 @@ def sink_unreached(
     return tree.arc[batch.sink] < 0
 
 
-BELLMAN_FORD: Subroutines[None] = Subroutines(
-    bellman_ford_search, smallest_residual, subtract, sink_unreached
-)
+BELLMAN_FORD = Subroutines(bellman_ford_search, smallest_residual, subtract, sink_unreached)
 """The classical executor of the paper: shortest paths over random weights."""
 
-BREADTH_FIRST: Subroutines[None] = Subroutines(
-    breadth_first_search, smallest_residual, subtract, sink_unreached
-)
+BREADTH_FIRST = Subroutines(breadth_first_search, smallest_residual, subtract, sink_unreached)
 """The classical executor of Edmonds and Karp; faster."""
 
 
@@ -487,32 +473,31 @@ def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> lis
     batch = Batch.of([graph.as_arcs() for graph in graphs])
     # The same seed for each: a graph's answer must not depend on what else is in the batch.
     rngs = [np.random.default_rng(how.seed) for _ in graphs]
-    residual, rounds, endings = _rounds(batch, subroutines, rngs, how.progress)
+    residual, rounds, endings = run_to_end(batch, subroutines, rngs, progress=how.progress)
     completed = np.zeros_like(rounds)
     if how.exact and subroutines is not BREADTH_FIRST:
         rest = replace(batch, capacity=residual)
-        residual, completed, _ = _rounds(rest, BREADTH_FIRST, rngs, None)
+        residual, completed, _ = run_to_end(rest, BREADTH_FIRST, rngs)
     if subroutines in CLASSICAL.values():
         rounds, completed = completed, rounds + completed
     parts = np.split(residual, batch.arc_start[1:-1])
-    told = zip(graphs, parts, rounds.tolist(), completed.tolist(), endings, strict=True)
-    return [
-        Answer(graph.found(part), own, classical, ending)
-        for graph, part, own, classical, ending in told
-    ]
+    found = (graph.found(part) for graph, part in zip(graphs, parts, strict=True))
+    return list(map(Answer, found, rounds.tolist(), completed.tolist(), endings))
 
 
-def _rounds(
+def run_to_end(
     batch: Batch,
     subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
-    progress: Callable[[Progress], None] | None,
+    settings: Settings = MANY_PATHS,
+    progress: Callable[[Progress], None] | None = None,
 ) -> tuple[WideArray, WideArray, list[str]]:
     """Return the last residual of each arc, and the rounds and the ending of each graph."""
     residual, arc_start = batch.capacity.copy(), batch.arc_start
-    rounds, endings = np.zeros(len(rngs), np.int64), [Verdict.DONE.words] * len(rngs)
+    count = len(batch.graphs)
+    rounds, endings = np.zeros(count, np.int64), [Verdict.DONE.words] * count
     size = finished = 0
-    for round_ in ford_fulkerson(batch, subroutines, rngs, Settings(many_paths=True)):
+    for round_ in ford_fulkerson(batch, subroutines, rngs, settings):
         own = round_.batch.graphs
         rounds[own[np.unique(round_.paths.graph)]] += 1
         for graph in np.flatnonzero(round_.verdict != Verdict.GOES_ON).tolist():

@@ -3,7 +3,7 @@
 All randomness comes from the `numpy.random.Generator` given first, so the same seed gives the same
 bytes; memory and time grow with the edges. `uniform` is the paper's G(n, m, p), `partly_matched`
 the extra data from its appendix on PNA; the other families are ours, for inputs that the paper
-never tried. A new family is one function and one line of `FAMILIES`: its parameters are read from
+never tried. A new family is one function and its name in `MAKERS`: its parameters are read from
 its signature, its summary from its docstring.
 """
 
@@ -25,14 +25,15 @@ from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, Numbers
 from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph
 from augury.errors import InputError
 
+Rng = np.random.Generator
+Edges = tuple[WideArray, WideArray]
+
 PATH = (0, 1)
 LADDER = (-1, 0, 1)
 """Left i is joined to right i + offset for each of these offsets."""
 
 
-def uniform(
-    rng: np.random.Generator, n: int, m: int | None = None, p: float = 0.25
-) -> BipartiteGraph:
+def uniform(rng: Rng, n: int, m: int | None = None, p: float = 0.25) -> BipartiteGraph:
     """Join n left and m (by default n) right nodes, each pair independently with probability p.
 
     >>> uniform(np.random.default_rng(7), n=8, m=6, p=1)
@@ -44,14 +45,14 @@ def uniform(
     return BipartiteGraph(num_left, num_right, *edges)
 
 
-def sparse(rng: np.random.Generator, n: int, c: float = 3.0) -> BipartiteGraph:
+def sparse(rng: Rng, n: int, c: float = 3.0) -> BipartiteGraph:
     """Join n and n nodes, each pair with probability c/n: the mean degree is c at any size."""
     n = _count("n", n)
     probability = min(1.0, _number("c", c, 0, math.inf) / max(1, n))
     return BipartiteGraph(n, n, *_independent_edges(rng, n, n, probability))
 
 
-def regular(rng: np.random.Generator, n: int, degree: int) -> BipartiteGraph:
+def regular(rng: Rng, n: int, degree: int) -> BipartiteGraph:
     """Join n and n nodes so that each has exactly `degree` different neighbours.
 
     Every such graph can occur, though not all with equal probability.
@@ -70,9 +71,7 @@ def regular(rng: np.random.Generator, n: int, degree: int) -> BipartiteGraph:
     return BipartiteGraph.from_dense(matrix)
 
 
-def power_law(
-    rng: np.random.Generator, n: int, mean_degree: float = 3.0, exponent: float = 2.5
-) -> BipartiteGraph:
+def power_law(rng: Rng, n: int, mean_degree: float = 3.0, exponent: float = 2.5) -> BipartiteGraph:
     """Join n and n nodes whose degrees fall off like degree^−exponent on both sides (Chung–Lu).
 
     Nodes have weights, and the number of times u and v are joined is Poisson with a mean
@@ -93,7 +92,7 @@ def power_law(
     return BipartiteGraph(n, n, left, right)
 
 
-def complete(rng: np.random.Generator, n: int, m: int | None = None) -> BipartiteGraph:
+def complete(rng: Rng, n: int, m: int | None = None) -> BipartiteGraph:
     """Join each of n left nodes to each of m (by default n) right nodes; nothing is random."""
     num_left = _count("n", n)
     num_right = num_left if m is None else _count("m", m)
@@ -102,9 +101,7 @@ def complete(rng: np.random.Generator, n: int, m: int | None = None) -> Bipartit
     return BipartiteGraph(num_left, num_right, left, right)
 
 
-def communities(
-    rng: np.random.Generator, n: int, p_within: float, p_between: float
-) -> BipartiteGraph:
+def communities(rng: Rng, n: int, p_within: float, p_between: float) -> BipartiteGraph:
     """Join n and n nodes, with one probability within and another between two communities.
 
     Nodes below n // 2 are one community, the rest the other, on the left as on the right.
@@ -122,12 +119,12 @@ def communities(
     return BipartiteGraph(n, n, *np.concatenate(blocks, axis=1))
 
 
-def path(rng: np.random.Generator, n: int) -> BipartiteGraph:
+def path(rng: Rng, n: int) -> BipartiteGraph:
     """Join n and n nodes, in random order, into one path; it has exactly one perfect matching."""
     return _strip(rng, n, PATH)[0]
 
 
-def path_state(rng: np.random.Generator, n: int) -> FlowNetwork:
+def path_state(rng: Rng, n: int) -> FlowNetwork:
     """Match n − 1 pairs of `path` so that the only augmenting path visits all 2n nodes.
 
     The same seed gives the graph that `path` gives.
@@ -135,7 +132,7 @@ def path_state(rng: np.random.Generator, n: int) -> FlowNetwork:
     return residual_after(*_strip(rng, _count("n", n, low=1), PATH))
 
 
-def ladder(rng: np.random.Generator, n: int) -> BipartiteGraph:
+def ladder(rng: Rng, n: int) -> BipartiteGraph:
     """Join n and n nodes, in random order, into a ladder: two rows of n nodes and n rungs.
 
     Left i is in column i, in the upper row if i is even; right i is the other node of that column.
@@ -143,7 +140,7 @@ def ladder(rng: np.random.Generator, n: int) -> BipartiteGraph:
     return _strip(rng, n, LADDER)[0]
 
 
-def ladder_state(rng: np.random.Generator, n: int) -> FlowNetwork:
+def ladder_state(rng: Rng, n: int) -> FlowNetwork:
     """Match n − 1 pairs of `ladder` so that every augmenting path visits at least n nodes.
 
     The two free nodes are in the first and last columns, so every path crosses all n; the shortest
@@ -154,9 +151,7 @@ def ladder_state(rng: np.random.Generator, n: int) -> FlowNetwork:
     return residual_after(*_strip(rng, _count("n", n, low=1), LADDER))
 
 
-def partly_matched(
-    rng: np.random.Generator, n: int, p: float = 0.25, share: float = 0.4
-) -> FlowNetwork:
+def partly_matched(rng: Rng, n: int, p: float = 0.25, share: float = 0.4) -> FlowNetwork:
     """Match some nodes of G(n, n, p) greedily, a fraction of n drawn uniformly from 0 to `share`.
 
     The edges are tried in random order; there are fewer pairs where this runs into a dead end.
@@ -175,9 +170,7 @@ def partly_matched(
     return residual_after(graph, matching)
 
 
-def flow(
-    rng: np.random.Generator, nodes: int, arcs: int, low: int = 1, high: int = 10
-) -> FlowNetwork:
+def flow(rng: Rng, nodes: int, arcs: int, low: int = 1, high: int = 10) -> FlowNetwork:
     """Draw distinct arcs with capacities from low to high; node 0 is the source, the last the sink.
 
     Arcs may run both ways between two nodes. They share a pair, whose sum must fit in int64: hence
@@ -263,23 +256,15 @@ class Family:
         return tuple(found)
 
 
-FAMILIES: dict[str, Family] = {
-    "uniform": Family(uniform),
-    "sparse": Family(sparse),
-    "regular": Family(regular),
-    "power-law": Family(power_law),
-    "complete": Family(complete),
-    "communities": Family(communities),
-    "path": Family(path),
-    "ladder": Family(ladder),
-    "path-state": Family(path_state),
-    "ladder-state": Family(ladder_state),
-    "partly-matched": Family(partly_matched),
-    "flow": Family(flow),
-}
+MAKERS: tuple[Callable[..., Graph], ...] = (
+    uniform, sparse, regular, power_law, complete, communities,
+    path, ladder, path_state, ladder_state, partly_matched, flow,
+)  # fmt: skip
+
+FAMILIES = {make.__name__.replace("_", "-"): Family(make) for make in MAKERS}
 
 
-def generate(family: str, rng: np.random.Generator, **parameters: Any) -> Graph:
+def generate(family: str, rng: Rng, **parameters: Any) -> Graph:
     """Make an instance of the family of that name.
 
     Raises:
@@ -315,16 +300,14 @@ def _number(name: str, value: object, low: float, high: float) -> float:
     return float(value)
 
 
-def _independent_edges(
-    rng: np.random.Generator, num_left: int, num_right: int, p: float
-) -> tuple[WideArray, WideArray]:
+def _independent_edges(rng: Rng, num_left: int, num_right: int, p: float) -> Edges:
     """Choose each pair with probability p: draw how many, then which."""
     cells = num_left * num_right
     chosen = rng.choice(cells, rng.binomial(cells, p), replace=False, shuffle=False)
     return chosen // num_right, chosen % num_right
 
 
-def _regular_edges(rng: np.random.Generator, n: int, degree: int) -> tuple[WideArray, WideArray]:
+def _regular_edges(rng: Rng, n: int, degree: int) -> Edges:
     """Superimpose `degree` random permutations, then swap ends until no edge is double.
 
     A swap turns the edges (u, v), (x, y) into (u, y), (x, v). It is made if neither exists yet, so
@@ -355,9 +338,7 @@ def _is_first(values: WideArray) -> BoolArray:
     return mask.reshape(values.shape)
 
 
-def _strip(
-    rng: np.random.Generator, n: int, offsets: tuple[int, ...]
-) -> tuple[BipartiteGraph, WideArray]:
+def _strip(rng: Rng, n: int, offsets: tuple[int, ...]) -> tuple[BipartiteGraph, WideArray]:
     """Join neighbours along a line, shuffle all nodes, and match every left i to right i + 1.
 
     That leaves right 0 and the last left node free, one at each end. An augmenting path goes from

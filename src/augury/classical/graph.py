@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array as compact_list
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 Label = Hashable
+Labels = Sequence[Label]
 IntArray = npt.NDArray[np.int32]
 WideArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
@@ -59,8 +60,8 @@ class BipartiteGraph:
     num_right: int
     left: Numbers
     right: Numbers
-    left_labels: Sequence[Label] | None = None
-    right_labels: Sequence[Label] | None = None
+    left_labels: Labels | None = None
+    right_labels: Labels | None = None
 
     noun: ClassVar = "matching"
     """What is found in it."""
@@ -75,7 +76,7 @@ class BipartiteGraph:
         right = node_numbers(self.right, self.num_right, "right")
         if len(left) != len(right):
             raise InputError(f"{len(left)} left ends do not pair with {len(right)} right ends")
-        left, right = _sorted_without_duplicates(left, right, self.num_right)
+        left, right = _distinct(left, right, self.num_right)
         object.__setattr__(self, "left", frozen(left))
         object.__setattr__(self, "right", frozen(right))
         for side, count in (("left_labels", self.num_left), ("right_labels", self.num_right)):
@@ -85,8 +86,8 @@ class BipartiteGraph:
     def from_edges(
         cls,
         edges: Iterable[tuple[Label, Label]],
-        left_labels: Sequence[Label] | None = None,
-        right_labels: Sequence[Label] | None = None,
+        left_labels: Labels | None = None,
+        right_labels: Labels | None = None,
     ) -> BipartiteGraph:
         """Build a graph from pairs of labels; nodes are numbered as they first appear.
 
@@ -98,16 +99,14 @@ class BipartiteGraph:
         (('ann', 'bob'), ('cook', 'sing'))
         """
         sides = LabelIndex(left_labels, "left"), LabelIndex(right_labels, "right")
-        numbers = compact_list("i")
+        numbers, expected = compact_list("i"), "a pair of hashable labels"
         for position, edge in enumerate(edges):
             try:
                 left, right = edge
                 numbers.append(sides[0].number(left))
                 numbers.append(sides[1].number(right))
             except (TypeError, ValueError) as error:
-                raise unpaired(
-                    f"edge {position}", edge, error, "a pair of hashable labels"
-                ) from None
+                raise unpaired(f"edge {position}", edge, error, expected) from None
         ends = np.asarray(numbers).reshape(-1, 2)
         labels = [side.labels() for side in sides]
         return cls(len(labels[0]), len(labels[1]), ends[:, 0], ends[:, 1], *labels)
@@ -143,11 +142,8 @@ class BipartiteGraph:
         """Return the biadjacency matrix as a CSR array of ones."""
         import scipy.sparse
 
-        start = np.zeros(self.num_left + 1, np.int32)
-        np.cumsum(np.bincount(self.left, minlength=self.num_left), out=start[1:])
-        ones = np.ones(self.num_edges, np.int8)
-        shape = (self.num_left, self.num_right)
-        return scipy.sparse.csr_array((ones, self.right.copy(), start), shape=shape)
+        entries = np.ones(self.num_edges, np.int8), (self.left, self.right)
+        return scipy.sparse.csr_array(entries, shape=(self.num_left, self.num_right))
 
     @classmethod
     def from_networkx(
@@ -221,6 +217,11 @@ class BipartiteGraph:
         """The user's name for a right node."""
         return node if self.right_labels is None else self.right_labels[node]
 
+    def label_index(self) -> tuple[LabelIndex, LabelIndex]:
+        """Return what finds a left and a right node by its label."""
+        sides = self.left_labels or range(self.num_left), self.right_labels or range(self.num_right)
+        return LabelIndex(sides[0], "left"), LabelIndex(sides[1], "right")
+
     def as_arcs(self) -> Arcs:
         """Return the unit-capacity network whose integer flows are the matchings.
 
@@ -261,25 +262,23 @@ class BipartiteGraph:
         return np.where(found, position, -1)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BipartiteGraph):
-            return NotImplemented
-        return (
-            (self.num_left, self.num_right) == (other.num_left, other.num_right)
-            and np.array_equal(self.left, other.left)
-            and np.array_equal(self.right, other.right)
-            and self.left_labels == other.left_labels
-            and self.right_labels == other.right_labels
-        )
+        return equal(self, other) if isinstance(other, BipartiteGraph) else NotImplemented
 
     def __repr__(self) -> str:
         sides = f"{self.num_left:,} + {self.num_right:,} nodes"
         return f"BipartiteGraph({sides}, {self.num_edges:,} edges)"
 
 
+def equal(one: Any, other: Any) -> bool:
+    """Tell whether two objects of one dataclass hold the same, arrays included."""
+    pairs = ((getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    return all(np.array_equal(a, b) if hasattr(a, "dtype") else a == b for a, b in pairs)
+
+
 class LabelIndex:
     """The number of each label: given labels in their order, or labels as they first appear."""
 
-    def __init__(self, labels: Sequence[Label] | None, side: str) -> None:
+    def __init__(self, labels: Labels | None, side: str) -> None:
         self._is_fixed = labels is not None
         self._side = side
         names = () if labels is None else as_labels(labels, f"{side} labels")
@@ -314,26 +313,23 @@ def as_seed(seed: object) -> int:
 
 def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
     """Return `values` as int32 after checking that each is a node number below `num_nodes`."""
-    array = unmasked(values, f"{side} ends")
+    ends = f"{side} ends"
+    array = unmasked(values, ends)
     if array.ndim != 1:
-        raise InputError(
-            f"the {side} ends must be one row of node numbers, not {array.ndim}-dimensional"
-        )
+        told = f"not {array.ndim}-dimensional"
+        raise InputError(f"the {ends} must be one row of node numbers, {told}")
     if array.size == 0:
         return np.zeros(0, np.int32)
     if array.dtype.kind not in "iu":
-        raise InputError(f"the {side} ends must be whole numbers, not {array.dtype}")
+        raise InputError(f"the {ends} must be whole numbers, not {array.dtype}")
     if array.min() < 0 or array.max() >= num_nodes:
-        position = int(((array < 0) | (array >= num_nodes)).argmax())
-        raise InputError(
-            f"edge {position} names {side} node {array[position]}, but there are {num_nodes}"
-        )
+        at = int(((array < 0) | (array >= num_nodes)).argmax())
+        raise InputError(f"edge {at} names {side} node {array[at]}, but there are {num_nodes}")
     return array.astype(np.int32)
 
 
-def _sorted_without_duplicates(
-    left: IntArray, right: IntArray, num_right: int
-) -> tuple[IntArray, IntArray]:
+def _distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray, IntArray]:
+    """Sort edges and drop duplicates."""
     key = left.astype(np.int64)
     key *= num_right
     key += right
@@ -363,9 +359,7 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def checked_labels(
-    labels: Sequence[Label] | None, count: int, what: str
-) -> tuple[Label, ...] | None:
+def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
     """Return the labels as a tuple after checking that each node has one, all different."""
     if labels is None:
         return None
@@ -376,7 +370,7 @@ def checked_labels(
     return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
 
 
-def as_labels(labels: Sequence[Label], what: str) -> tuple[Label, ...]:
+def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
     """Return the labels as a tuple after checking that all are hashable and different."""
     names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
     try:
@@ -512,9 +506,8 @@ def _networkx_sides(graph: nx.Graph[Any], top_nodes: Iterable[Label] | None) -> 
         is_left = {node: side == 0 for node, side in attributes.items()}
         told = "the attribute 'bipartite'"
     else:
-        return sides_of_connected(
-            graph, graph.edges(), "give top_nodes or the node attribute 'bipartite'"
-        )
+        remedy = "give top_nodes or the node attribute 'bipartite'"
+        return sides_of_connected(graph, graph.edges(), remedy)
     for u, v in graph.edges():
         if is_left[u] == is_left[v]:
             side = "left" if is_left[u] else "right"
@@ -536,10 +529,8 @@ def sides_of_connected(
         neighbours[v].add(u)
     is_left, num_parts = two_colouring(neighbours)
     if num_parts > 1:
-        raise InputError(
-            f"the graph has {num_parts} separate parts and nothing says which nodes are left: "
-            f"{remedy}"
-        )
+        told = f"the graph has {num_parts} separate parts and nothing says which nodes are left"
+        raise InputError(f"{told}: {remedy}")
     return is_left
 
 

@@ -80,7 +80,6 @@ def _fault(network: FlowNetwork, steps: WideArray, predecessor: WideArray) -> st
     tail, head = (ends[network.capacity > 0] for ends in (network.sender, network.receiver))
     is_late = (steps[tail] >= 0) & (steps[head] > steps[tail] + 1)
     if is_late.any():
-        node = int(head[is_late.argmax()])
-        label = network.label(node)
-        return f"{label!r} is {steps[node]} steps away, but there is a shorter path"
+        at = int(head[is_late.argmax()])
+        return f"{network.label(at)!r} is {steps[at]} steps away, but there is a shorter path"
     return ""

@@ -29,6 +29,7 @@ from augury.classical.graph import (
     LabelIndex,
     WideArray,
     checked_labels,
+    equal,
     frozen,
     matrix_of_numbers,
     node_numbers,
@@ -219,6 +220,8 @@ class FlowNetwork:
             InputError: source or sink is not a node, a capacity is not a whole number of at least
                 0, or a path of unlimited arcs makes the flow unbounded.
         """
+        import networkx as nx
+
         for end, node in (("source", source), ("sink", sink)):
             if node not in graph:
                 raise InputError(f"the {end} {node!r} is not in the graph")
@@ -233,7 +236,10 @@ class FlowNetwork:
             arcs.append((u, v, limit))
             if not graph.is_directed():
                 arcs.append((v, u, limit))
-        _refuse_unbounded([(u, v) for u, v, limit in arcs if limit is None], source, sink)
+        unlimited: nx.DiGraph[Any] = nx.DiGraph((u, v) for u, v, limit in arcs if limit is None)
+        unlimited.add_nodes_from([source, sink])
+        if cast("Any", nx).has_path(unlimited, source, sink):
+            raise InputError(f"the flow from {source!r} to {sink!r} is unbounded: no arc limits it")
         enough = 1 + sum(int(limit) for _, _, limit in arcs if limit is not None)
         limited = ((u, v, enough if limit is None else limit) for u, v, limit in arcs)
         return cls.from_labelled_arcs(limited, source, sink, list(graph))
@@ -264,17 +270,15 @@ class FlowNetwork:
 
     def arcs(self) -> Iterator[tuple[Label, Label, int]]:
         """Yield (tail, head, capacity) with the user's labels for each arc that has capacity."""
-        return self._with_labels(np.flatnonzero(self.capacity), self.capacity)
+        return self._told(np.flatnonzero(self.capacity), self.capacity)
 
     def labelled(self, found: WideArray) -> list[tuple[Label, Label, int]]:
         """Return (tail, head, amount) with the user's labels for each arc that carries flow."""
-        return list(self._with_labels(np.flatnonzero(found > 0), found))
+        return list(self._told(np.flatnonzero(found > 0), found))
 
-    def _with_labels(
-        self, arcs: WideArray, amount: WideArray
-    ) -> Iterator[tuple[Label, Label, int]]:
-        ends = zip(self.sender[arcs].tolist(), self.receiver[arcs].tolist(), strict=True)
-        for (tail, head), value in zip(ends, amount[arcs].tolist(), strict=True):
+    def _told(self, arcs: WideArray, amount: WideArray) -> Iterator[tuple[Label, Label, int]]:
+        columns = (values[arcs].tolist() for values in (self.sender, self.receiver, amount))
+        for tail, head, value in zip(*columns, strict=True):
             yield self.label(tail), self.label(head), value
 
     def found(self, residual: WideArray) -> WideArray:
@@ -319,21 +323,18 @@ class FlowNetwork:
         arc = np.append(order, -1)[position]
         return np.where(np.append(key, -1)[arc] == wanted, arc, -1)
 
-    def amounts_on(self, arcs: WideArray, amounts: Iterable[int]) -> WideArray:
+    def amounts_on(self, arcs: WideArray, amounts: Sequence[int]) -> WideArray:
         """Return what each arc carries, given amounts on some arcs; those on the same arc add up.
 
         Raises:
             InputError: a sum is beyond 64 bits.
         """
-        total: dict[int, int] = {}  # Python integers do not overflow
-        for arc, amount in zip(arcs.tolist(), amounts, strict=True):
-            total[arc] = total.get(arc, 0) + amount
-        if max(total.values(), default=0) > MAX_CAPACITY:
-            raise InputError(
-                f"the flow on one arc adds up to more than {MAX_CAPACITY}, beyond 64 bits"
-            )
+        arcs, total, overflows = summed(arcs, np.asarray(amounts, np.int64))
+        if overflows.any():
+            told = "the flow on one arc adds up to"
+            raise InputError(f"{told} more than {MAX_CAPACITY}, beyond 64 bits")
         carried = np.zeros(self.num_arcs, np.int64)
-        carried[list(total)] = list(total.values())
+        carried[arcs] = total
         return carried
 
     def value(self, residual: WideArray) -> int:
@@ -342,15 +343,7 @@ class FlowNetwork:
         return sum(self.capacity[out].tolist()) - sum(residual[out].tolist())
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FlowNetwork):
-            return NotImplemented
-        ends = (self.num_nodes, self.source, self.sink, self.labels)
-        return (
-            ends == (other.num_nodes, other.source, other.sink, other.labels)
-            and np.array_equal(self.sender, other.sender)
-            and np.array_equal(self.receiver, other.receiver)
-            and np.array_equal(self.capacity, other.capacity)
-        )
+        return equal(self, other) if isinstance(other, FlowNetwork) else NotImplemented
 
     def __repr__(self) -> str:
         ends = f"{self.label(self.source)} → {self.label(self.sink)}"
@@ -358,6 +351,7 @@ class FlowNetwork:
 
 
 Graph = BipartiteGraph | FlowNetwork
+Graphs = Sequence[Graph]
 
 
 def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
@@ -449,16 +443,3 @@ def _refuse_double_pairs(low: IntArray, high: IntArray, num_nodes: int) -> None:
     if len(double):
         u, v = divmod(int(key[double[0]]), num_nodes)
         raise InputError(f"the nodes {u} and {v} share more than one pair of arcs")
-
-
-def _refuse_unbounded(unlimited: list[tuple[Label, Label]], source: Label, sink: Label) -> None:
-    heads: dict[Label, list[Label]] = {}
-    for u, v in unlimited:
-        heads.setdefault(u, []).append(v)
-    reached, queue = {source}, [source]
-    for node in queue:
-        new = [v for v in heads.get(node, []) if v not in reached]
-        reached.update(new)
-        queue += new
-    if sink in reached:
-        raise InputError(f"the flow from {source!r} to {sink!r} is unbounded: no arc limits it")

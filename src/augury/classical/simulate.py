@@ -13,16 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from augury.classical import ford_fulkerson as classical
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    BREADTH_FIRST,
-    Round,
-    Settings,
-    Subroutines,
-    Verdict,
-    ford_fulkerson,
-    reachable,
-)
+from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 
@@ -62,14 +55,11 @@ residuals.
 
 def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
     """Return the maximum flow value of each network, by the classical executor."""
-    values = [0] * len(networks)
+    batch = Batch.of(networks)
     rngs = [np.random.default_rng(0) for _ in networks]
-    for round_ in ford_fulkerson(
-        Batch.of(networks), BREADTH_FIRST, rngs, Settings(many_paths=True)
-    ):
-        for graph, amount in zip(round_.paths.graph, round_.bottleneck.tolist(), strict=True):
-            values[int(round_.batch.graphs[graph])] += amount
-    return values
+    residual, _, _ = classical.run_to_end(batch, classical.BREADTH_FIRST, rngs)
+    parts = np.split(residual, batch.arc_start[1:])  # the last one is empty
+    return [own.value(part) for own, part in zip(networks, parts, strict=False)]
 
 
 def simulate(
@@ -79,18 +69,13 @@ def simulate(
     settings: Settings | None = None,
     maxima: Sequence[int] | None = None,
 ) -> list[Run]:
-    """Run every network once and judge every decision.
+    """Run every network once, as if alone, and judge every decision.
 
-    Args:
-        networks: of any sizes; each is run as if alone.
-        subroutines: the executor.
-        rngs: the generator of each network's weights.
-        settings: how failures end a run.
-        maxima: the maximum flow values, if already known.
+    Network k draws its weights from `rngs[k]`; `maxima` are the maximum flow values, if known.
     """
     known = maximum_values(networks) if maxima is None else maxima
     runs = [Run(maximum=value) for value in known]
-    for round_ in ford_fulkerson(Batch.of(networks), subroutines, rngs, settings):
+    for round_ in classical.ford_fulkerson(Batch.of(networks), subroutines, rngs, settings):
         counts = _judged(round_)
         for graph, own in enumerate(round_.batch.graphs):
             run = runs[int(own)]
@@ -107,7 +92,7 @@ def simulate(
 def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:
     """Count how often each graph's decisions were requested and wrong in this round."""
     batch, tried = round_.batch, round_.tried
-    has_path = reachable(batch, round_.residual)[-1][batch.sink]
+    has_path = classical.reachable(batch, round_.residual)[-1][batch.sink]
     is_done = round_.verdict == Verdict.DONE
     smallest = tried.smallest(round_.residual)
 
@@ -119,13 +104,11 @@ def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:
     empty = smallest == 0
     right = round_.proposed == smallest
     answered = count(tried.graph[(smallest > 0) & right])
+    failed = round_.verdict == Verdict.WRONG_AUGMENTATION
     return {
         "search": (searched.astype(np.int64), (searched & (legal == 0)).astype(np.int64)),
         "reach": (np.ones(batch.num_graphs, np.int64), (is_done == has_path).astype(np.int64)),
         "bottleneck": (count(tried.graph), count(tried.graph[~right])),
         "empty_path": (count(tried.graph[empty]), count(tried.graph[empty & ~right])),
-        "augmentation": (
-            answered,
-            (round_.verdict == Verdict.WRONG_AUGMENTATION).astype(np.int64),
-        ),
+        "augmentation": (answered, failed.astype(np.int64)),
     }

@@ -18,19 +18,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical import ford_fulkerson as classical
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    Round,
-    Subroutines,
-    Tree,
-    WeightArray,
-    bellman_ford,
-    ford_fulkerson,
-    reachable,
-    sink_unreached,
-    smallest_residual,
-    subtract,
-)
+from augury.classical.ford_fulkerson import Round, Tree, WeightArray
 from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import FlowNetwork
 
@@ -74,8 +64,9 @@ def record(networks: Sequence[FlowNetwork], rng: np.random.Generator, bits: int 
     rounds: list[list[TracedRound]] = [[] for _ in networks]
     search = partial(_remembering_search, bits=bits)
     dtype = np.min_scalar_type(2**bits - 1)
-    executor = Subroutines(search, smallest_residual, subtract, sink_unreached)
-    for round_ in ford_fulkerson(Batch.of(networks), executor, rng.spawn(len(networks))):
+    rest = classical.smallest_residual, classical.subtract, classical.sink_unreached
+    executor = classical.Subroutines(search, *rest)
+    for round_ in classical.ford_fulkerson(Batch.of(networks), executor, rng.spawn(len(networks))):
         for graph, traced in zip(round_.batch.graphs, _split(round_, dtype), strict=True):
             rounds[int(graph)].append(traced)
     return [Trace(network, tuple(own)) for network, own in zip(networks, rounds, strict=True)]
@@ -93,22 +84,20 @@ class _Steps(NamedTuple):
 def _remembering_search(
     batch: Batch, residual: WideArray, weights: WeightArray, /, *, bits: int
 ) -> Tree[_Steps]:
-    distances, arcs = zip(*bellman_ford(batch, residual, weights, bits), strict=True)
+    distances, arcs = zip(*classical.bellman_ford(batch, residual, weights, bits), strict=True)
     return Tree(arcs[-1], _Steps(np.stack(distances), np.stack(arcs)))
 
 
 def _split(round_: Round[_Steps], dtype: np.dtype[np.unsignedinteger]) -> list[TracedRound]:
     """Split a round of the batch into one traced round per graph."""
     batch, steps = round_.batch, round_.tree.memory
-    reached = reachable(batch, round_.residual)
+    reached = classical.reachable(batch, round_.residual)
     predecessor = np.full(steps.arc.shape, -1, np.int32)
     predecessor[steps.arc >= 0] = batch.sender[steps.arc[steps.arc >= 0]]
     predecessor[:, batch.source] = batch.source
     num_steps = _last_change(batch, steps.distance) + 1
     num_levels = _last_change(batch, reached) + 1
-    path_of_graph = dict(
-        zip(round_.paths.graph.tolist(), range(len(round_.paths.graph)), strict=True)
-    )
+    path_of_graph = {graph: path for path, graph in enumerate(round_.paths.graph.tolist())}
     traced: list[TracedRound] = []
     for graph in range(batch.num_graphs):
         nodes = slice(batch.node_start[graph], batch.node_start[graph + 1])

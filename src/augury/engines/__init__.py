@@ -29,16 +29,9 @@ __all__ = ["ENGINES", "as_bytes", "match_dense", "match_sparse"]
 AUTO = "auto"
 """The quickest form that any network of its kind has, and that the judge can follow."""
 
-
-class Engines(Choices[Engine]):
-    """The engines by name."""
-
-    noun = "engines"
-
-
-ENGINES = Engines(
-    {str(engine.name): engine for engine in (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)}
-)
+_ALL: tuple[Engine, ...] = (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)
+ENGINES = Choices({str(engine.name): engine for engine in _ALL})
+ENGINES.noun = "engines"
 
 
 def match_dense(
@@ -62,23 +55,19 @@ def match_dense(
     given = unmasked(adjacency, "adjacency")
     refuse_text(given, "the adjacency")
     if given.ndim not in (2, 3):
-        raise InputError(
-            f"the adjacency has {given.ndim} axes, not (graph, left, right) or (left, right)"
-        )
+        axes = "(graph, left, right) or (left, right)"
+        raise InputError(f"the adjacency has {given.ndim} axes, not {axes}")
     if threads < 1:
         raise InputError(f"the graphs are shared by at least one thread, not {threads}")
     chosen = ENGINES[engine]
-    if network is None:
-        network = _shipped_network() if chosen.reads_weights else shipped_table()
+    if network is None and chosen.reads_weights:
+        from augury.models.checkpoint import shipped_network
+
+        network = shipped_network()
+    network = shipped_table() if network is None else network
     stacked = as_bytes(given if given.ndim == 3 else given[None])
     found = chosen.match(stacked, CellExecutor(network).in_form(engine), threads)
     return found if given.ndim == 3 else Mates(found.mates[0], found.rounds)
-
-
-def _shipped_network() -> CellNetwork:
-    from augury.models.checkpoint import shipped_network
-
-    return shipped_network()
 
 
 def as_bytes(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

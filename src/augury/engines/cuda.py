@@ -25,12 +25,7 @@ from augury.errors import InputError
 from augury.neural.isolation import inference
 
 FOLDER = Path(__file__).parent
-WORDS = {
-    8: "unsigned int",
-    16: "unsigned int",
-    32: "unsigned int",
-    64: "unsigned long long",
-}
+WORDS = {8: "unsigned int", 16: "unsigned int", 32: "unsigned int", 64: "unsigned long long"}
 """The sizes that kernels are compiled for, and the word that holds the rows of a column."""
 
 LANES = (1, 8, 16, 32)
@@ -128,9 +123,7 @@ def on_device(adjacency: Any) -> Any:
 def pack(adjacency: Any, size: int | None = None) -> Packed:
     """(graph, left, right) bytes on the device, 0 for no edge → one word for each column.
 
-    Args:
-        adjacency: the graphs.
-        size: a key of `WORDS`, by default the smallest that holds them; the network's is 64.
+    `size` is a key of `WORDS`, by default the smallest that holds them; the network's is 64.
     """
     module = cupy()
     count, num_left, num_right = adjacency.shape
@@ -149,9 +142,7 @@ def pack(adjacency: Any, size: int | None = None) -> Packed:
 def match_packed(packed: Packed, variant: tuple[int, int] | None = None) -> tuple[Any, Any]:
     """Return (graph, left) mates or −1 and (graph,) rounds, on the device.
 
-    Args:
-        packed: the graphs.
-        variant: (lanes, size); by default the best one.
+    `variant` is (lanes, size), by default the best one.
     """
     module = cupy()
     columns, num_left = packed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from augury.cells.table import Table
 from augury.classical.answer import Answer, How
 from augury.classical.graph import IntArray
 from augury.errors import InputError
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 
 class Mates(NamedTuple):
@@ -49,16 +49,12 @@ class Engine(ABC):
         if self.algorithms is not None and algorithm.name not in self.algorithms:
             return f"the engine {self.name!r} has no form of {algorithm.name}: 'lookup' has"
         if self.needs_proof and not hasattr(getattr(executor, "network", None), "cells"):
-            return (
-                f"the engine {self.name!r} runs a discrete network that verifies, and {name!r} is "
-                "none"
-            )
+            kind = "a discrete network that verifies"
+            return f"the engine {self.name!r} runs {kind}, and {name!r} is none"
         return ""
 
     @abstractmethod
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
+    def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """Solve graphs of any sizes, each as if it were alone."""
 
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
@@ -80,6 +76,5 @@ def require_proof(executor: Any) -> None:
 
         is_proven = proof.is_proven(network, executor.digest)
     if not is_proven:
-        raise InputError(
-            "this network is not proven, so it has no compiled form; `augury verify` shows why"
-        )
+        told = "this network is not proven, so it has no compiled form"
+        raise InputError(f"{told}; `augury verify` shows why")

@@ -46,12 +46,8 @@ def weight_of(number: int, arc: int) -> np.int64:
 def push_flows(arcs: Arcs, arc_start: Any, source: Any, sink: Any, rounds: Any) -> None:
     """Turn the residual of each network into that of a maximum flow.
 
-    Args:
-        arcs: `residual` is changed, `entry` holds −1, `level_of` holds 0.
-        arc_start: (graph + 1,), where the arcs of each graph start.
-        source: (graph,).
-        sink: (graph,).
-        rounds: (graph,), gets the number of rounds that applied a path.
+    At the start `arcs.entry` holds −1 and `arcs.level_of` 0. The arcs of graph g start at
+    `arc_start[g]`, and `rounds[g]` gets the number of rounds that applied a path.
     """
     for graph in range(len(source)):
         number, base = 0, 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,24 +16,23 @@ from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
 from augury.engines.table import answers_of, report
 from augury.errors import InputError
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 
+@dataclass(frozen=True)
 class OnGpu(Engine):
     """Matchings of many graphs of at most 64 nodes a side."""
 
+    name: str | None
+    what: str
+    reads_weights: bool = False
+    """Whether a kernel evaluates the network itself; otherwise the loops of `table` run there."""
     device = "cuda"
     algorithms = ("ford-fulkerson",)
     needs_proof = True
     takes_stacks = True
 
-    @abstractmethod
-    def on_gpu(self, adjacency: Any, network: Any) -> tuple[Any, Any]:
-        """(graph, left, right) bytes on the device → mates and rounds there."""
-
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
+    def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """One call for the graphs of each shape, as a stack."""
         require_proof(executor)
         by_shape: dict[tuple[int, int], list[tuple[int, BipartiteGraph]]] = {}
@@ -66,7 +65,11 @@ class OnGpu(Engine):
         """Copy the graphs to the GPU, match them there, and copy the mates back."""
         from augury.engines import cuda
 
-        mates, rounds = self.on_gpu(cuda.on_device(adjacency), network)
+        graphs = cuda.on_device(adjacency)
+        if self.reads_weights:
+            mates, rounds = cuda.evaluate_packed(cuda.pack(graphs, 64), network)
+        else:
+            mates, rounds = cuda.match_packed(cuda.pack(graphs))
         return Mates(mates.get(), rounds.get())
 
     def ties(self, graph: Graph) -> Callable[..., Any]:
@@ -74,31 +77,8 @@ class OnGpu(Engine):
         return ties.turning_weights
 
 
-class CudaTable(OnGpu):
-    """The loops of `table`, on a GPU."""
+TABLE_WORDS = "the proven network as a hand-written loop on a GPU, at most 64 nodes a side"
+NETWORK_WORDS = "the network, evaluated on a GPU in every step, at most 64 nodes a side"
 
-    name = "cuda-table"
-    what = "the proven network as a hand-written loop on a GPU, at most 64 nodes a side"
-
-    def on_gpu(self, adjacency: Any, network: Any) -> tuple[Any, Any]:
-        """See `OnGpu`."""
-        from augury.engines.cuda import match_packed, pack
-
-        return match_packed(pack(adjacency))
-
-
-class Cuda(OnGpu):
-    """The network itself, evaluated within a kernel."""
-
-    name = "cuda"
-    what = "the network, evaluated on a GPU in every step, at most 64 nodes a side"
-    reads_weights = True
-
-    def on_gpu(self, adjacency: Any, network: Any) -> tuple[Any, Any]:
-        """See `OnGpu`."""
-        from augury.engines.cuda import evaluate_packed, pack
-
-        return evaluate_packed(pack(adjacency, 64), network)
-
-
-CUDA, CUDA_TABLE = Cuda(), CudaTable()
+CUDA_TABLE = OnGpu("cuda-table", TABLE_WORDS)
+CUDA = OnGpu("cuda", NETWORK_WORDS, reads_weights=True)

@@ -104,11 +104,8 @@ def transpose(indptr: Any, indices: Any, start: Any, rows: Any) -> None:
 def match_lists(lists: Lists, left_start: Any, right_start: Any, rounds: Any) -> None:
     """Match graphs of any size that lie side by side; each is run as if alone.
 
-    Args:
-        lists: the graphs, the columns of a row in any order; `mates` gets the answer.
-        left_start: (graph + 1,), where the rows of each graph start.
-        right_start: (graph + 1,), where its columns start.
-        rounds: (graph,), gets the number of rounds that applied a path.
+    The columns of a row are in any order. Rows and columns of graph g start at `left_start[g]` and
+    `right_start[g]`; `lists.mates` gets the answer, `rounds[g]` the rounds that applied a path.
     """
     transpose(lists.indptr, lists.indices, lists.start, lists.rows)
     for graph in range(len(left_start) - 1):
@@ -138,7 +135,8 @@ def match_lists(lists: Lists, left_start: Any, right_start: Any, rounds: Any) ->
 def _match_neighbours(lists: Lists, low: int, high: int, first: int, last: int) -> Any:
     """Run all rounds of paths of three arcs; return their number and that of the free columns left.
 
-    Meanwhile a row's level is 0 if it is free, or 1 + the round in which it was matched.
+    Meanwhile a row's level is 0 if it is free, or 1 + the round in which it was matched; those
+    matched in this round were free when it began, and a column that prefers one of them waits.
     """
     num_pending, num_columns, number = 0, 0, 0
     for v in range(first, last):
@@ -147,11 +145,10 @@ def _match_neighbours(lists: Lists, low: int, high: int, first: int, last: int) 
             num_pending += 1
     while num_pending:
         num_kept, is_new = 0, False
-        shift = turn(number, high - low)
+        place = (low, high - low, first, turn(number, high - low))
         for k in range(num_pending):
             v = lists.free_columns[k]
-            offset = low + offset_of((v - first) % (high - low), shift, high - low)
-            u = _free_neighbour(lists, v, offset, number)
+            u = _preferred(lists, v, place, 0, number + 1)
             if u < 0:  # never again: free rows only get fewer
                 lists.hits[num_columns] = v
                 num_columns += 1
@@ -168,20 +165,6 @@ def _match_neighbours(lists: Lists, low: int, high: int, first: int, last: int) 
     for k in range(num_columns):
         lists.free_columns[k] = lists.hits[k]
     return number, num_columns
-
-
-@compiled
-def _free_neighbour(lists: Lists, v: int, offset: int, number: int) -> int:
-    """Return the row that column v prefers among those free when the round began, or −1."""
-    chosen = -1
-    for j in range(lists.start[v], lists.start[v + 1]):
-        u = lists.rows[j]
-        if lists.level_of[u] == 0 or lists.level_of[u] == number + 1:
-            if u >= offset:
-                return u
-            if chosen < 0:
-                chosen = u
-    return chosen
 
 
 @compiled
@@ -234,8 +217,8 @@ def _search_lists(lists: Lists, num_rows: int, num_columns: int, base: int, leas
 
 
 @compiled
-def _predecessor(lists: Lists, v: int, level: int, place: Any) -> int:
-    """Return the row of this level that column v prefers.
+def _preferred(lists: Lists, v: int, place: Any, level: int, or_level: int) -> int:
+    """Return the row of these levels that column v prefers, or −1.
 
     `place` is (first row, number of rows, first column, turn).
     """
@@ -244,7 +227,7 @@ def _predecessor(lists: Lists, v: int, level: int, place: Any) -> int:
     chosen = -1
     for j in range(lists.start[v], lists.start[v + 1]):
         u = lists.rows[j]
-        if lists.level_of[u] == level:
+        if lists.level_of[u] == level or lists.level_of[u] == or_level:
             if u >= offset:
                 return u
             if chosen < 0:
@@ -259,7 +242,7 @@ def _augment_lists(lists: Lists, num_hits: int, base: int, level: int, place: An
     for k in range(num_hits):
         v, u = np.int64(lists.hits[k]), np.int64(-1)
         for step in range(level, -1, -1):
-            u = np.int64(_predecessor(lists, v, base + step, place))
+            u = np.int64(_preferred(lists, v, place, base + step, base + step))
             v = np.int64(lists.mates[u])
         if lists.best[u] < 0:
             lists.queue[num_roots] = u
@@ -271,7 +254,7 @@ def _augment_lists(lists: Lists, num_hits: int, base: int, level: int, place: An
         v = np.int64(lists.best[lists.queue[k]])
         lists.best[lists.queue[k]] = -1
         for step in range(level, -1, -1):
-            u = _predecessor(lists, v, base + step, place)
+            u = _preferred(lists, v, place, base + step, base + step)
             before = np.int64(lists.mates[u])
             lists.mates[u] = v
             lists.mate_of[v] = u

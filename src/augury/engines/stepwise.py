@@ -8,7 +8,6 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +18,11 @@ from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import stepwise
 from augury.classical.answer import Answer, How
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import Settings, ford_fulkerson
+from augury.classical.ford_fulkerson import Settings, run_to_end
 from augury.classical.graph import BipartiteGraph
 from augury.engines.engine import Engine, Mates
 from augury.engines.ties import turning_weights
-from augury.inputs import Graph
+from augury.inputs import Graphs
 
 
 @dataclass(frozen=True)
@@ -44,32 +43,22 @@ class Stepwise(Engine):
 
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """See `Engine`; with the ties of the compiled forms, so that all can be compared."""
-        count, num_left, num_right = adjacency.shape
         graphs = [BipartiteGraph.from_dense(edges) for edges in adjacency]
         batch = Batch.of([graph.as_arcs() for graph in graphs])
-        mates = np.full((count, num_left), -1, np.int32)
-        rounds = np.zeros(count, np.int32)
         settings = Settings(many_paths=True, weights=turning_weights)
-        for round_ in ford_fulkerson(batch, executor.subroutines(), (), settings):
-            batch = round_.batch
-            rounds[batch.graphs[np.unique(round_.paths.graph)]] += 1
-            # An arc from left to right on a path is the new mate; later rounds overwrite it.
-            arcs = round_.paths.arcs
-            graph = batch.node_graph[batch.sender[arcs]]
-            row = batch.sender[arcs] - batch.node_start[graph] - 1
-            column = batch.receiver[arcs] - batch.node_start[graph] - 1 - num_left
-            is_edge = (batch.capacity[arcs] > 0) & (row >= 0) & (column >= 0)
-            is_edge &= (row < num_left) & (column < num_right)
-            mates[batch.graphs[graph[is_edge]], row[is_edge]] = column[is_edge]
-        return Mates(mates, rounds)
+        residual, rounds, _ = run_to_end(batch, executor.subroutines(), (), settings)
+        mates = np.full(adjacency.shape[:2], -1, np.int32)
+        parts = np.split(residual, batch.arc_start[1:])
+        for own, graph, part in zip(mates, graphs, parts, strict=False):
+            left, right = graph.found(part).T
+            own[left] = right
+        return Mates(mates, rounds.astype(np.int32))
 
 
 class Fast(Stepwise):
     """Pieces so small that PyTorch's threads would only wait for each other."""
 
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
+    def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""
         from augury.neural.isolation import one_thread
 

@@ -23,7 +23,7 @@ from augury.classical.graph import BipartiteGraph, IntArray, WideArray
 from augury.classical.network import FlowNetwork
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
-from augury.inputs import Graph
+from augury.inputs import Graph, Graphs
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -44,9 +44,7 @@ class Table(Engine):
     needs_proof = True
     takes_stacks = True
 
-    def run(
-        self, algorithm: Algorithm, graphs: Sequence[Graph], executor: Any, how: How
-    ) -> list[Answer]:
+    def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""
         require_proof(executor)
         flows = [graph for graph in graphs if isinstance(graph, FlowNetwork)]
@@ -126,18 +124,10 @@ def push_flows(batch: Batch, bits: int = 63) -> tuple[WideArray, IntArray]:
     from augury.engines import flows
 
     refuse_beyond_range(batch.capacity, bits)
-    order, start = batch.by_sender
     nodes = batch.num_nodes
-    arcs = flows.Arcs(
-        own(batch.sender, np.int32),
-        own(batch.receiver, np.int32),
-        batch.capacity.copy(),
-        order,
-        start,
-        np.zeros(nodes, np.int64),
-        np.empty(nodes, np.int32),
-        np.full(nodes, -1, np.int32),
-    )
+    ends = own(batch.sender, np.int32), own(batch.receiver, np.int32)
+    state = np.zeros(nodes, np.int64), np.empty(nodes, np.int32), np.full(nodes, -1, np.int32)
+    arcs = flows.Arcs(*ends, batch.capacity.copy(), *batch.by_sender, *state)
     rounds = np.empty(batch.num_graphs, np.int32)
     flows.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
     return arcs.residual, rounds
@@ -150,8 +140,7 @@ def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
 
 def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:
     """Return the matching of each graph as (pair, 2)."""
-    told = zip(mates, rounds.tolist(), strict=True)
-    return [Answer(pairs_of(row), number) for row, number in told]
+    return list(map(Answer, map(pairs_of, mates), rounds.tolist()))
 
 
 def pairs_of(mates: npt.NDArray[Any]) -> WideArray:
@@ -160,7 +149,7 @@ def pairs_of(mates: npt.NDArray[Any]) -> WideArray:
     return np.stack([row, mates[row]], axis=1).astype(np.int64)
 
 
-def report(graphs: Sequence[Graph], answers: Sequence[Answer], how: How) -> None:
+def report(graphs: Graphs, answers: Sequence[Answer], how: How) -> None:
     """Tell a run's progress, all of it at once: no round of these runs in Python."""
     if how.progress is None:
         return
@@ -180,8 +169,8 @@ def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
     batch = Batch.of(networks)
     residual, rounds = push_flows(batch, bits)
     parts = np.split(residual, batch.arc_start[1:-1])
-    told = zip(networks, parts, rounds.tolist(), strict=True)
-    return [Answer(graph.found(part), number) for graph, part, number in told]
+    found = (own.found(part) for own, part in zip(networks, parts, strict=True))
+    return list(map(Answer, found, rounds.tolist()))
 
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:

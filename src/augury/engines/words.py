@@ -108,13 +108,10 @@ class Words(NamedTuple):
 
 @compiled
 def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
-    """Match graphs with at most 64 nodes a side.
+    """Match graphs with at most 64 nodes a side, (graph, left, right) bytes of 0 and 1.
 
-    Args:
-        adjacency: (graph, left, right) bytes, 0 or 1.
-        words: for graphs of this size; changed.
-        mates: (graph, left), gets the column of each row or −1.
-        rounds: (graph,), gets the number of rounds that applied a path.
+    `words` is for graphs of this size. `mates`, (graph, left), gets the column of each row or −1,
+    and `rounds`, (graph,), the number of rounds that applied a path.
     """
     num_graphs, num_left, num_right = adjacency.shape
     columns, likes, mate_bit, levels, free, octet = words

@@ -27,7 +27,7 @@ from typing import Any
 from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.formats.text import LabelFinder
 from augury.classical.graph import BipartiteGraph, Label
-from augury.classical.network import FlowNetwork, Graph
+from augury.classical.network import FlowNetwork, Graph, Graphs
 from augury.errors import InputError
 from augury.inputs.arrays import as_array, as_stack, from_array, from_sparse, is_array, is_sparse
 from augury.inputs.costs import ignored, values_differ
@@ -35,7 +35,7 @@ from augury.inputs.ends import Ends, is_of
 from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
 from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 
-__all__ = ["Graph", "as_graph", "as_graphs", "as_stack"]
+__all__ = ["Graph", "Graphs", "as_graph", "as_graphs", "as_stack"]
 
 
 def as_graph(
@@ -43,12 +43,8 @@ def as_graph(
 ) -> Graph:
     """Read a graph from any of the forms above.
 
-    Args:
-        graph: whatever holds it.
-        source: with `sink`, makes it a flow network: a node's label, or its number if there are no
-            labels.
-        sink: see `source`.
-        needs_sink: whether a source needs a sink; if not, any other node serves as one.
+    `source` and `sink`, each a node's label, or its number if there are no labels, make it a flow
+    network. If a source needs no sink, any other node serves as one.
 
     Raises:
         InputError: the graph is not valid, or only one of source and sink is given.
@@ -111,9 +107,8 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
     elif is_array(graphs):
         graphs = as_array(graphs, "stack of graphs")
         if graphs.ndim != 3:
-            raise InputError(
-                f"a batch of dense graphs has the axes graph, left and right, not {graphs.ndim}"
-            )
+            axes = "graph, left and right"
+            raise InputError(f"a batch of dense graphs has the axes {axes}, not {graphs.ndim}")
     elif not isinstance(graphs, Iterable) or _is_one(graphs):
         raise TypeError(f"expected several graphs, got one {type(graphs).__name__}")
     for position, graph in enumerate(graphs):
@@ -125,12 +120,8 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
             raise TypeError(f"graph {position}: {error}") from None
 
 
-def _is_own(graph: Any) -> bool:
-    return isinstance(graph, BipartiteGraph | FlowNetwork)
-
-
 def _are_own(graphs: Any) -> bool:
-    return isinstance(graphs, list) and all(map(_is_own, graphs))
+    return isinstance(graphs, list) and all(isinstance(graph, Graph) for graph in graphs)
 
 
 def _is_one(graphs: Any) -> bool:

@@ -31,10 +31,9 @@ def from_hetero(data: Any, ends: Ends | None) -> Graph:
         raise InputError("HeteroData holds a bipartite graph here: it takes no source and sink")
     kinds = {frozenset((sender, receiver)) for sender, _, receiver in data.edge_types}
     if [len(kind) for kind in kinds] != [2]:
-        raise InputError(
-            "HeteroData must have edges between two node types and no others, not "
-            + (", ".join(" → ".join(kind) for kind in data.edge_types) or "none at all")
-        )
+        told = ", ".join(" → ".join(kind) for kind in data.edge_types) or "none at all"
+        wanted = "edges between two node types and no others"
+        raise InputError(f"HeteroData must have {wanted}, not {told}")
     left, _, right = data.edge_types[0]
     ends_of = []
     for kind in data.edge_types:
@@ -61,9 +60,7 @@ def from_data(data: Any, ends: Ends | None) -> Graph:
             raise InputError("the data has no attribute 'capacity' with one number for each edge")
         capacity = _values(data, "capacity").reshape(-1)
         num_nodes = _count(data.num_nodes, index)
-        return FlowNetwork.from_arcs(
-            num_nodes, index[0], index[1], capacity, source=ends.source, sink=ends.sink
-        )
+        return FlowNetwork.from_arcs(num_nodes, index[0], index[1], capacity, **ends._asdict())
     if "x_s" in data and "x_t" in data:
         sides = len(_values(data, "x_s")), len(_values(data, "x_t"))
         return BipartiteGraph(*sides, index[0], index[1])

@@ -51,9 +51,8 @@ def from_adjacency(adjacency: dict[Any, Any], ends: Ends | None) -> Graph:
         raise InputError(f"a dict of lists has no capacities: give {SHAPES[3]} in a list")
     for left, right in adjacency.items():
         if not isinstance(right, list | tuple):
-            raise InputError(
-                f"the right nodes of {short(left)} must be a list, not {type(right).__name__}"
-            )
+            kind = type(right).__name__
+            raise InputError(f"the right nodes of {short(left)} must be a list, not {kind}")
     if _are_columns(adjacency):
         raise InputError(
             f"the keys {', '.join(map(repr, adjacency))} can be left nodes or names of columns: "

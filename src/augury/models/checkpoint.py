@@ -166,9 +166,8 @@ def find(name: str) -> Path:
         )
     if os.path.exists(name):  # unlike Path.exists, False for what cannot be a path
         return Path(name)
-    raise InputError(
-        f"{name}: there is no such checkpoint or run folder, nor is it one of {', '.join(named)}"
-    )
+    told = "there is no such checkpoint or run folder"
+    raise InputError(f"{name}: {told}, nor is it one of {', '.join(named)}")
 
 
 def shipped() -> dict[str, Path]:
@@ -223,9 +222,8 @@ def _parse(path: Path, data: bytes) -> Checkpoint:
         # Shapes only: a file may claim any width, and weights of that size need not fit in memory.
         claimed = make_network(config.network, device="meta").state_dict()
     except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
-        raise InputError(
-            f"{path}: the configuration in this checkpoint is damaged: {error}"
-        ) from None
+        told = f"{path}: the configuration in this checkpoint is damaged"
+        raise InputError(f"{told}: {error}") from None
     _check_weights(path, claimed, tensors)
     network = make_network(config.network)
     network.load_state_dict(tensors)
@@ -242,9 +240,8 @@ def _check_weights(path: Path, expected: dict[str, Tensor], tensors: dict[str, T
         raise InputError(f"{path}: the weights do not fit the configuration, see {name!r}")
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape or tensor.dtype != expected[name].dtype:
-            raise InputError(
-                f"{path}: the weight {name!r} is {_kind(tensor)}, not {_kind(expected[name])}"
-            )
+            told = f"{_kind(tensor)}, not {_kind(expected[name])}"
+            raise InputError(f"{path}: the weight {name!r} is {told}")
         if not torch.isfinite(tensor).all():
             raise InputError(f"{path}: the weight {name!r} has an entry that is not finite")
 

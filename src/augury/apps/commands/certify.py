@@ -7,33 +7,19 @@ from typing import Annotated
 import typer
 
 from augury import __version__
-from augury.apps.commands.terminal import (
-    Flow,
-    Header,
-    IgnoreCosts,
-    Json,
-    Sink,
-    Source,
-    read,
-    say,
-    say_proof,
-)
+from augury.apps.commands import terminal
+from augury.apps.commands.terminal import Flow, Header, IgnoreCosts, Json, Sink, Source, say
 
 EXAMPLES = (
     "Example:  augury solve graph.csv --output answer.json; augury certify graph.csv answer.json"
 )
 
+ANSWER = "A matching or flow: JSON as solve writes it, or CSV (left,right or tail,head,flow)."
+
 
 def certify(  # noqa: PLR0913  # one parameter for each option
     file: Annotated[str, typer.Argument(help="The graph, as for solve.", show_default=False)],
-    answer: Annotated[
-        str,
-        typer.Argument(
-            help="A matching or flow: JSON as solve writes it, or CSV (left,right or "
-            "tail,head,flow).",
-            show_default=False,
-        ),
-    ],
+    answer: Annotated[str, typer.Argument(help=ANSWER, show_default=False)],
     json: Json = False,
     flow: Flow = False,
     header: Header = None,
@@ -53,17 +39,15 @@ def certify(  # noqa: PLR0913  # one parameter for each option
 
     if file == answer == "-":
         raise InputError("graph and answer cannot both come from standard input")
-    graph = read(file, ReadOptions(flow, header, source, sink, ignore_costs))
+    graph = terminal.read(file, ReadOptions(flow, header, source, sink, ignore_costs))
     claimed = read_answer(answer, graph)
-    if isinstance(graph, BipartiteGraph):
-        certificate = certify_pairs(graph, claimed)
-    else:
-        certificate = certify_amounts(graph, claimed)
+    is_graph = isinstance(graph, BipartiteGraph)
+    certificate = certify_pairs(graph, claimed) if is_graph else certify_amounts(graph, claimed)
     if json:
         told = certificate.to_dict() | {"file": file, "answer": answer, "version": __version__}
         write_text("-", answer_text(told, "json"))
     elif certificate.is_legal:
         say(("legal", "bold"), f", size {certificate.size:,}")
-        say_proof(certificate)
+        terminal.say_proof(certificate)
     if not certificate.is_legal:
         raise InputError(f"{answer}: this is not a {graph.noun} of {file}: {certificate.fault}")

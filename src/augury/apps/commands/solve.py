@@ -6,30 +6,15 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from augury import __version__
-from augury.apps.commands.terminal import (
-    Flow,
-    Header,
-    IgnoreCosts,
-    Json,
-    Seed,
-    Sink,
-    Source,
-    chosen_device,
-    counted,
-    print_table,
-    raise_lost,
-    read,
-    refuse_missing_folders,
-    refuse_overwriting,
-    say,
-    say_proof,
-)
+from augury.apps.commands import terminal
+from augury.apps.commands.terminal import Flow, Header, IgnoreCosts, Json, Seed, Sink, Source, say
 
 if TYPE_CHECKING:
     from augury.classical.answer import How, Progress
@@ -60,11 +45,7 @@ class AnswerFormat(StrEnum):
     TABLE = "table"
 
 
-ANSWER_ENDINGS = {
-    AnswerFormat.CSV: ".csv",
-    AnswerFormat.TABLE: ".txt",
-    AnswerFormat.JSON: ".json",
-}
+ANSWER_ENDINGS = {AnswerFormat.CSV: ".csv", AnswerFormat.TABLE: ".txt", AnswerFormat.JSON: ".json"}
 """What follows the name of the graph in the name of its answer, in a folder of answers."""
 
 
@@ -156,19 +137,18 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     for option in (name for name, path in told.items() if several and path is not None):
         raise InputError(f"{option} writes the run on one graph, not on {len(names)}")
     outputs = _outputs(output, names, format, several)
-    refuse_missing_folders([output, *told.values()])
+    terminal.refuse_missing_folders([output, *told.values()])
     networks = [model] if model is not None and os.path.isfile(model) else []
-    refuse_overwriting(
-        [*names, *networks], {"--output": outputs, "--story": [story], "--html": [html]}
-    )
+    written = {"--output": outputs, "--story": [story], "--html": [html]}
+    terminal.refuse_overwriting([*names, *networks], written)
     is_flow = flow or BipartiteGraph not in row.takes
     options = ReadOptions(is_flow, header, source, sink, ignore_costs, "sink" in row.ends)
-    graphs = [read(name, options) for name in names]
+    graphs = [terminal.read(name, options) for name in names]
     shows_progress = sum(graph.num_arcs for graph in graphs) >= LARGE and sys.stderr.isatty()
-    runner = runner_of(model, device and chosen_device(device), engine, algorithm)
+    runner = runner_of(model, device and terminal.chosen_device(device), engine, algorithm)
     solved = _solved_with_progress if shows_progress else Runner.solutions
     solutions = solved(runner, graphs, How(exact, seed))
-    raise_lost()  # before anything is written
+    terminal.raise_lost()  # before anything is written
     answers = (
         solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
         for name, solution in zip(names, solutions, strict=True)
@@ -215,7 +195,7 @@ def _files_in(files: list[str]) -> list[str]:
         inside = sorted(path for path in Path(file).iterdir() if ending_of(path) in WRITERS)
         answers = _answers_among(inside)
         if answers:
-            told = f"{file}: {counted(len(answers), 'answer')} beside the graphs left out"
+            told = f"{file}: {terminal.counted(len(answers), 'answer')} beside the graphs left out"
             print(f"augury: {visible(told)}", file=sys.stderr)
         inside = [path for path in inside if path not in answers]
         if not inside:
@@ -228,10 +208,8 @@ def _files_in(files: list[str]) -> list[str]:
 
 def _answers_among(paths: list[Path]) -> set[Path]:
     """Return the files that are called as the answers to others are; see `_outputs`."""
-    endings = ANSWER_ENDINGS.values()
-    return {
-        _answer_path(graph.parent, graph, ending) for graph in paths for ending in endings
-    } & set(paths)
+    named = product(paths, ANSWER_ENDINGS.values())
+    return {_answer_path(graph.parent, graph, ending) for graph, ending in named} & set(paths)
 
 
 def _answer_path(folder: Path, graph: Path, ending: str) -> Path:
@@ -247,9 +225,8 @@ def _outputs(
     if output is None or not several:
         return [] if output is None else [output]
     if os.path.isfile(output):
-        raise InputError(
-            f"{output}: this is a file, and the answers to several graphs go into a folder"
-        )
+        told = "this is a file, and the answers to several graphs go into a folder"
+        raise InputError(f"{output}: {told}")
     ending = ANSWER_ENDINGS[format or AnswerFormat.JSON]
     paths = [_answer_path(output, Path(name), ending) for name in names]
     double = next((path for path in paths if paths.count(path) > 1), None)
@@ -320,9 +297,9 @@ def _print_solutions(solutions: Sequence[Solution], names: list[str], output: Pa
         proof = "certified maximum" if solution.is_maximum else f"{short:,} short of the maximum"
         sizes = [f"{solution.size:,}", f"{solution.rounds:,}"]
         rows.append([name, solution.noun, *sizes, proof])
-    print_table(["file", "answer", "size", "rounds", "proof"], rows)
+    terminal.print_table(["file", "answer", "size", "rounds", "proof"], rows)
     proven = sum(solution.is_maximum for solution in solutions)
-    say((f"{proven:,} of {counted(len(solutions), 'answer')} certified maximum", "bold"))
+    say((f"{proven:,} of {terminal.counted(len(solutions), 'answer')} certified maximum", "bold"))
     if output is not None:
         say(f"written to {output}")
 
@@ -332,28 +309,28 @@ def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> No
     from augury.solution import is_classical
 
     noun, size, rounds = solution.noun, solution.size, solution.rounds
-    found = f"{counted(size, 'node')} reached" if noun == "reached" else f"{noun} of {size:,}"
+    found = f"{noun} of {size:,}"
+    if noun == "reached":
+        found = f"{terminal.counted(size, 'node')} reached"
     say((found, "bold"), f" in {graph.words}")
-    rounds = counted(rounds, "round")
+    rounds = terminal.counted(rounds, "round")
     if solution.classical_rounds and not is_classical(solution.executor):
         rounds += f" ({solution.neural_rounds:,} neural, {solution.classical_rounds:,} classical)"
     form = f" ({solution.engine} engine)" if solution.engine else ""
     say((f"{solution.executor} executor{form}, {rounds}, {solution.ending}", "dim"))
-    say_proof(solution.certificate)
+    terminal.say_proof(solution.certificate)
     for path in written:
         say(f"written to {path}")
     if written:
         return
     rows = getattr(solution, noun)
     print()
-    print_table(
-        COLUMNS[noun],
-        [["" if x is None else str(x) for x in row] for row in rows[:MAX_ROWS_SHOWN]],
-    )
+    shown = [["" if x is None else str(x) for x in row] for row in rows[:MAX_ROWS_SHOWN]]
+    terminal.print_table(COLUMNS[noun], shown)
     if len(rows) > MAX_ROWS_SHOWN:
         print(f"… and {len(rows) - MAX_ROWS_SHOWN:,} more: --format csv or --output FILE gives all")
 
 
 def _format_of(path: Path) -> AnswerFormat:
-    known = {".json": AnswerFormat.JSON, ".csv": AnswerFormat.CSV}
-    return known.get(path.suffix.lower(), AnswerFormat.TABLE)
+    formats = {ending: format for format, ending in ANSWER_ENDINGS.items()}
+    return formats.get(path.suffix.lower(), AnswerFormat.TABLE)

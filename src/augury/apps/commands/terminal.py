@@ -45,12 +45,9 @@ Header = Annotated[
         show_default="decided by looking",
     ),
 ]
-Source = Annotated[
-    str | None, typer.Option(help="Label of the source, where the file does not say it.")
-]
-Sink = Annotated[
-    str | None, typer.Option(help="Label of the sink, where the file does not say it.")
-]
+LABEL = "Label of the {}, where the file does not say it."
+Source = Annotated[str | None, typer.Option(help=LABEL.format("source"))]
+Sink = Annotated[str | None, typer.Option(help=LABEL.format("sink"))]
 IgnoreCosts = Annotated[
     bool,
     typer.Option(
@@ -154,9 +151,7 @@ def refuse_missing_folders(paths: Iterable[Path | None]) -> None:
 def refuse_overwriting(read: Iterable[str], written: Mapping[str, Iterable[Path | None]]) -> None:
     """Check before the work that no output overwrites an input or another output.
 
-    Args:
-        read: the files that the command reads; `-` is standard input.
-        written: the files of each option that names some.
+    The command reads the files `read`, and `written` has the files of each option that names some.
 
     Raises:
         InputError: two names, or links, lead to the same file.
@@ -203,9 +198,8 @@ def chosen_device(text: str) -> str:
     if text == "auto":
         return "cuda" if torch.cuda.is_available() else chosen_device("cpu")
     if int(text.partition(":")[2] or 0) >= torch.cuda.device_count():
-        raise InputError(
-            f"there is no device {text} on this machine; --device cpu works everywhere"
-        )
+        told = f"there is no device {text} on this machine"
+        raise InputError(f"{told}; --device cpu works everywhere")
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,17 +62,10 @@ def verify(
         print(json_text.dumps(proof.to_dict() | {"model": model, "version": __version__}))
     else:
         head = "cell", "cases", "right", "margin", "rounding", "seconds"
-        rows = [
-            (
-                part.name,
-                str(part.cases),
-                str(part.right),
-                f"{part.margin:.3f}",
-                f"{part.bound:.1e}",
-                f"{part.seconds:.3f}",
-            )
-            for part in proof.parts
-        ]
+        rows: list[Sequence[str]] = []
+        for part in proof.parts:
+            numbers = f"{part.margin:.3f}", f"{part.bound:.1e}", f"{part.seconds:.3f}"
+            rows.append((part.name, str(part.cases), str(part.right), *numbers))
         print_table(head, rows)
         say(f"table: {proof.table}")
         say((proof.conclusion, "green" if proof.is_proven else "yellow"))

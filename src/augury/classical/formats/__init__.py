@@ -25,52 +25,43 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
+from augury.classical.formats import matrix
 from augury.classical.formats.answers import answer_text, read_answer
 from augury.classical.formats.dimacs import read_dimacs, write_dimacs
 from augury.classical.formats.edge_list import read_edge_list, write_edge_list
 from augury.classical.formats.foreign import BINARY, TEXT
 from augury.classical.formats.json_graph import read_json, write_json
-from augury.classical.formats.matrix import (
-    read_matrix_market,
-    read_npy,
-    read_npz,
-    write_matrix_market,
-    write_npz,
-)
 from augury.classical.formats.text import LONGEST_LINE, ReadOptions
 from augury.classical.network import Graph
 from augury.errors import InputError
-from augury.files import BYTE_ORDER_MARK, atomic_file, named, open_input, os_fault, write_text
+from augury.files import BYTE_ORDER_MARK, atomic_file, named, open_input
 
 __all__ = [
     "WRITERS",
     "ReadOptions",
     "answer_text",
     "ending_of",
-    "named",
-    "os_fault",
     "parse_graph",
     "read_answer",
     "read_graph",
     "write_graph",
-    "write_text",
 ]
 
 Reader = Callable[[IO[bytes], ReadOptions], Graph]
 Writer = Callable[[Graph, IO[bytes]], None]
 
 READERS_BY_START: dict[bytes, Reader] = {
-    b"pk\x03\x04": read_npz,
-    b"pk\x05\x06": read_npz,
-    b"\x93numpy": read_npy,
-    b"%%matrixmarket": read_matrix_market,
+    b"pk\x03\x04": matrix.read_npz,
+    b"pk\x05\x06": matrix.read_npz,
+    b"\x93numpy": matrix.read_npy,
+    b"%%matrixmarket": matrix.read_matrix_market,
     b"{": read_json,
     b"[": read_json,
 }
 READERS_BY_ENDING: dict[str, Reader] = {
-    ".npy": read_npy,
-    ".npz": read_npz,
-    ".mtx": read_matrix_market,
+    ".npy": matrix.read_npy,
+    ".npz": matrix.read_npz,
+    ".mtx": matrix.read_matrix_market,
     ".json": read_json,
     ".max": read_dimacs,
     ".dimacs": read_dimacs,
@@ -81,8 +72,8 @@ WRITERS: dict[str, Writer] = {
     ".dimacs": write_dimacs,
     ".json": write_json,
     ".max": write_dimacs,
-    ".mtx": write_matrix_market,
-    ".npz": write_npz,
+    ".mtx": matrix.write_matrix_market,
+    ".npz": matrix.write_npz,
     ".tsv": partial(write_edge_list, delimiter="\t"),
 }
 AS_FOUND = ReadOptions()

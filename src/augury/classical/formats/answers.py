@@ -171,10 +171,8 @@ def _table(answer: dict[str, Any]) -> list[list[str]]:
     key = next((key for key in COLUMNS if key in answer), None)
     if key is None:
         raise InputError("an answer holds a matching or a flow")
-    return [
-        list(COLUMNS[key]),
-        *(["" if part is None else str(part) for part in entry] for entry in answer[key]),
-    ]
+    rows = [["" if part is None else str(part) for part in entry] for entry in answer[key]]
+    return [list(COLUMNS[key]), *rows]
 
 
 def _as_csv(answer: dict[str, Any]) -> str:

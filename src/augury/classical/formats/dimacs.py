@@ -20,15 +20,9 @@ from typing import IO
 
 import numpy as np
 
+from augury.classical.formats import text
 from augury.classical.formats.edge_list import arcs_of, written_arcs
-from augury.classical.formats.text import (
-    Lines,
-    ReadOptions,
-    amount_of,
-    ends_of,
-    ignored_costs,
-    refuse_claim,
-)
+from augury.classical.formats.text import Lines, ReadOptions
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
@@ -101,7 +95,7 @@ class _Dimacs:
         if kind not in KINDS:
             raise LineError(line, f"the problem is {reprlib.repr(kind)}, only 'max' is read")
         if kind == "asn" and not self.options.ignore_costs:
-            raise LineError(line, str(ignored_costs("the costs of an assignment problem (p asn)")))
+            raise text.ignored_costs("the costs of an assignment problem (p asn)", line)
         self.kinds = KINDS[kind]
 
     def node(self, line: int, words: list[str]) -> None:
@@ -117,7 +111,7 @@ class _Dimacs:
         """Take in an `a` line."""
         self.tail.append(self._number(line, words[1]))
         self.head.append(self._number(line, words[2]))
-        self.capacity.append(amount_of(words[3], line))
+        self.capacity.append(text.amount_of(words[3], line))
 
     def left_node(self, line: int, words: list[str]) -> None:
         """Take in an `n` line of an assignment problem."""
@@ -138,9 +132,8 @@ class _Dimacs:
             node = int(word)
             if 1 <= node <= self.size[0]:
                 return node - 1
-        raise LineError(
-            line, f"{reprlib.repr(word)[1:-1]} is not a node, they are 1 to {self.size[0]}"
-        )
+        told = reprlib.repr(word)[1:-1]
+        raise LineError(line, f"{told} is not a node, they are 1 to {self.size[0]}")
 
     def result(self) -> Graph:
         """Return the flow network or graph once all lines are read."""
@@ -149,13 +142,13 @@ class _Dimacs:
         num_nodes, num_arcs = self.size
         if num_arcs != len(self.tail):
             raise InputError(f"the p line announces {num_arcs} arcs, but {len(self.tail)} follow")
-        refuse_claim(num_nodes, num_arcs, "nodes")
+        text.refuse_claim(num_nodes, num_arcs, "nodes")
         is_graph = self.kinds is KINDS["asn"]
         return self._graph(num_nodes) if is_graph else self._network(num_nodes)
 
     def _network(self, num_nodes: int) -> FlowNetwork:
         labels = range(1, num_nodes + 1)
-        ends = ends_of(labels, self.ends, self.options, LACKING)
+        ends = text.ends_of(labels, self.ends, self.options, LACKING)
         arcs = (np.asarray(column) for column in (self.tail, self.head, self.capacity))
         return FlowNetwork.from_arcs(num_nodes, *arcs, **ends, labels=labels)
 

@@ -19,59 +19,41 @@ from typing import IO, cast
 
 import numpy as np
 
+from augury.classical.formats import text
 from augury.classical.formats.labelled_matrix import look_at, read_labelled_matrix
-from augury.classical.formats.text import (
-    INTEGER,
-    Lines,
-    ReadOptions,
-    amount_of,
-    ascending,
-    ends_by_label,
-    ignored_costs,
-    refuse_shared,
-    rows,
-)
+from augury.classical.formats.text import INTEGER, Lines, ReadOptions
 from augury.classical.graph import BipartiteGraph, IntArray, Label, WideArray
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError
 
 CAPACITY_WORDS = frozenset({"capacity", "capacities", "cap"})
-COST_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        cost costs weight weights price prices value values score scores rank ranks
-        rating ratings preference preferences distance distances dist profit profits
-        utility utilities penalty penalties fee fees wage wages salary expense expenses
-        reward rewards benefit benefits similarity affinity
-        """,
-    )
-)
+_COSTS = """
+    cost costs weight weights price prices value values score scores rank ranks rating ratings
+    preference preferences distance distances dist profit profits utility utilities penalty
+    penalties fee fees wage wages salary expense expenses reward rewards benefit benefits
+    similarity affinity
+"""
+COST_WORDS = frozenset(_COSTS.split())
 """Words in column names whose values a matching of greatest cardinality would ignore."""
-HEADER_WORDS = CAPACITY_WORDS | frozenset(
-    re.findall(
-        r"\w+",
-        """
-        left right source sources target targets from to tail head u v x y row rows
-        col column columns i j src dst dest destination origin sender receiver start
-        end parent child node node1 node2 id worker workers job jobs person people
-        task tasks applicant applicants position positions student students project
-        projects school schools user users item items agent agents resource
-        resources name names employee machine skill shift teacher course class room
-        candidate seat patient donor hospital driver rider buyer seller flow weight
-        """,
-    )
-)
+_HEADERS = """
+    left right source sources target targets from to tail head u v x y row rows col column columns
+    i j src dst dest destination origin sender receiver start end parent child node node1 node2 id
+    worker workers job jobs person people task tasks applicant applicants position positions
+    student students project projects school schools user users item items agent agents resource
+    resources name names employee machine skill shift teacher course class room candidate seat
+    patient donor hospital driver rider buyer seller flow weight
+"""
+HEADER_WORDS = CAPACITY_WORDS | frozenset(_HEADERS.split())
 
 
 def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t;") -> Graph:
     """Read an edge list or a labelled matrix; see the module's docstring."""
-    table = rows(Lines(file, "#%"), separators)
+    table = text.rows(Lines(file, "#%"), separators)
     if is_matrix(next(table, list[str]()), table, options):
         return read_labelled_matrix(file, options, separators)
     lines = Lines(file, "#%")
-    table = rows(lines, separators)
+    table = text.rows(lines, separators)
     first = next(table, None)
     if first is None:
         raise InputError("there is neither an edge nor a header line")
@@ -161,7 +143,7 @@ def columns_of(first: list[str], options: ReadOptions, line: int) -> Columns:
         raise LineError(line, "an edge needs two columns" + (" and a capacity" if is_flow else ""))
     cost = next((first[i] for i in others[2:] if costs[i] and has_header), None)
     if cost is not None and not options.ignore_costs:
-        raise LineError(line, str(ignored_costs(f"the column {reprlib.repr(cost)}")))
+        raise text.ignored_costs(f"the column {reprlib.repr(cost)}", line)
     if has_header is False:
         refuse_width(len(words), is_flow, options, line)
     return Columns(len(words), (others[0], others[1]), capacity, is_flow, has_header, has_word)
@@ -192,9 +174,9 @@ def refuse_width(width: int, is_flow: bool, options: ReadOptions, line: int) -> 
     raise LineError(line, f"there are {width} columns without a header; {remedy}")
 
 
-def _is_number(text: str) -> bool:
+def _is_number(cell: str) -> bool:
     try:
-        float(text)
+        float(cell)
     except ValueError:
         return False
     return True
@@ -223,7 +205,7 @@ class _Edges:
             self.tail.append(self.left[row[tail]])
             self.head.append(self.right[row[head]])
             if capacity is not None:
-                self.capacity.append(amount_of(row[capacity], lines.number))
+                self.capacity.append(text.amount_of(row[capacity], lines.number))
 
     def starts_with_header(self) -> bool:
         """Tell whether the first row, read as an edge, was a header; see `ReadOptions.header`."""
@@ -253,10 +235,10 @@ class _Edges:
         self._rows_skipped, self._labels_skipped = 1, self._num_top_labels()
 
     def labels(self, index: dict[Label, int]) -> list[Label]:
-        """Return the labels of a side, as integers if all of them are written as integers."""
+        """Return the labels of a side; see `text.as_integers`."""
         labels = list(index)[self._labels_skipped :]
         index.clear()  # do not keep the texts beside the integers
-        return [int(cast("str", x)) for x in labels] if all(map(_is_integer, labels)) else labels
+        return text.as_integers(labels)
 
     def ends(self) -> list[IntArray]:
         """Return the node numbers of tails and heads."""
@@ -274,18 +256,18 @@ def _graph(edges: _Edges, is_declared: bool) -> BipartiteGraph:
     if not is_declared:
         remedy = "a header line left,right declares the columns separate sides"
         pairs = zip(left.tolist(), right.tolist(), strict=True)
-        refuse_shared((left_labels, right_labels), pairs, remedy)
-    left_labels, (left,) = ascending(left_labels, left)
-    right_labels, (right,) = ascending(right_labels, right)
+        text.refuse_shared((left_labels, right_labels), pairs, remedy)
+    left_labels, (left,) = text.ascending(left_labels, left)
+    right_labels, (right,) = text.ascending(right_labels, right)
     sizes = len(left_labels), len(right_labels)
     return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
 
 
 def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork:
-    labels, (tail, head) = ascending(edges.labels(edges.left), *edges.ends())
+    labels, (tail, head) = text.ascending(edges.labels(edges.left), *edges.ends())
     has_capacity = edges.columns.capacity is not None
     capacity = np.asarray(edges.capacity) if has_capacity else np.ones(len(tail), np.int64)
-    ends = ends_by_label(labels, options)
+    ends = text.ends_by_label(labels, options)
     return FlowNetwork.from_arcs(len(labels), tail, head, capacity, **ends, labels=labels)
 
 
@@ -326,15 +308,15 @@ def _cells(labels: Sequence[Label], delimiter: str) -> list[str]:
         "".join(texts).encode()
     except UnicodeEncodeError:
         raise InputError("a label cannot be written in UTF-8") from None
-    return [csv_cell(text, delimiter) for text in texts]
+    return [csv_cell(x, delimiter) for x in texts]
 
 
-def csv_cell(text: str, delimiter: str = ",") -> str:
-    r"""Return the text as a CSV cell that reads back unchanged.
+def csv_cell(label: str, delimiter: str = ",") -> str:
+    r"""Return a label as a CSV cell that reads back unchanged.
 
     >>> csv_cell("ann"), csv_cell("ann, bob"), csv_cell("#1")
     ('ann', '"ann, bob"', '"#1"')
     """
-    if delimiter in text or '"' in text or text[:1] in "#%" or set(text) & set("\r\n"):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    if delimiter in label or '"' in label or label[:1] in "#%" or set(label) & set("\r\n"):
+        return '"' + label.replace('"', '""') + '"'
+    return label

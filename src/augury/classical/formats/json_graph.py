@@ -20,20 +20,10 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from augury.classical.formats import text
 from augury.classical.formats.edge_list import written_arcs
 from augury.classical.formats.foreign import foreign_parser
-from augury.classical.formats.text import (
-    Numbering,
-    ReadOptions,
-    ascending,
-    ends_by_label,
-    ends_of,
-    ignored_costs,
-    parse_json,
-    refuse_claim,
-    refuse_shared,
-    without_lists,
-)
+from augury.classical.formats.text import Numbering, ReadOptions
 from augury.classical.graph import BipartiteGraph, IntArray, Label
 from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph, capacity_fault
 from augury.errors import InputError
@@ -43,7 +33,7 @@ LACKING = {end: f'the JSON object lacks "{end}"' for end in ("source", "sink")}
 
 def read_json(file: IO[bytes], options: ReadOptions) -> Graph:
     """Read any of the forms above."""
-    data = parse_json(file)
+    data = text.parse_json(file)
     if isinstance(data, list):
         data = {"arcs" if options.flow else "edges": cast("list[Any]", data)}
     if not isinstance(data, dict):
@@ -72,7 +62,7 @@ def _graph(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph:
             column.append(_number(label, side, f"edge {position}"))
     if "left" not in data and "right" not in data:
         remedy = 'lists "left" and "right" declare the sides separate'
-        refuse_shared((list(sides[0]), list(sides[1])), zip(*ends, strict=True), remedy)
+        text.refuse_shared((list(sides[0]), list(sides[1])), zip(*ends, strict=True), remedy)
     left_labels, (left,) = _ordered(sides[0], np.asarray(ends[0]))
     right_labels, (right,) = _ordered(sides[1], np.asarray(ends[1]))
     sizes = len(left_labels), len(right_labels)
@@ -91,15 +81,13 @@ def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork:
             if fault:
                 raise InputError(f"arc {position}: the capacity {fault}")
         capacity.append(int(amount))
-    asked = {"source": options.source, "sink": options.sink}
     # An option must name an existing node; the file itself may declare one without arcs.
-    own = {
-        end: _number(data[end], index, end) for end in asked if asked[end] is None and end in data
-    }
+    unasked = [end for end in LACKING if getattr(options, end) is None and end in data]
+    own = {end: _number(data[end], index, end) for end in unasked}
     rows = (np.asarray(tail), np.asarray(head), np.array(list(own.values()), np.int32))
     labels, (tails, heads, own_numbers) = _ordered(index, *rows)
     own = dict(zip(own, own_numbers.tolist(), strict=True))
-    ends = ends_of(labels, own, options, LACKING)
+    ends = text.ends_of(labels, own, options, LACKING)
     amounts = np.asarray(capacity)
     return FlowNetwork.from_arcs(len(labels), tails, heads, amounts, **ends, labels=labels)
 
@@ -107,7 +95,7 @@ def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork:
 def _ordered(index: Numbering, *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
     """Sort integer labels as in edge lists, unless the file itself gives an order."""
     labels = list(index)
-    return (labels, list(numbers)) if index.place else ascending(labels, *numbers)
+    return (labels, list(numbers)) if index.place else text.ascending(labels, *numbers)
 
 
 def _tuples(
@@ -124,7 +112,7 @@ def _tuples(
         if type(entry) is not list or len(entry) != num_parts + 1:
             raise InputError(told)
         if not options.ignore_costs:
-            raise ignored_costs(f"{told}: a cost")
+            raise text.ignored_costs(f"{told}: a cost")
         entries[position] = entry[:num_parts]
     return cast("list[list[Any]]", entries)
 
@@ -137,7 +125,7 @@ def _nodes(value: Any, place: str, num_edges: int) -> Numbering:
     if type(value) is int:
         if value < 0:
             raise InputError(f"the number of {place} is {value}, which is negative")
-        refuse_claim(value, num_edges, place)
+        text.refuse_claim(value, num_edges, place)
         value = range(value)
     elif not isinstance(value, list):
         raise InputError(f"the {place} must be a list of labels or their number")
@@ -163,7 +151,7 @@ def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Graph:
     with foreign_parser("NetworkX node-link data"):
         key = "links" if "links" in data else "edges"
         graph = cast("Any", nx).node_link_graph(data, edges=key)
-        num_listed = len({without_lists(node["id"]) for node in data["nodes"]})
+        num_listed = len({text.without_lists(node["id"]) for node in data["nodes"]})
         if num_listed < len(data["nodes"]):
             raise InputError('a node appears twice in "nodes"')
         if num_listed < len(graph):
@@ -173,7 +161,7 @@ def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Graph:
         if not options.flow:
             return BipartiteGraph.from_networkx(graph)
         labels: list[Label] = list(graph)
-        ends = ends_by_label(labels, options)
+        ends = text.ends_by_label(labels, options)
         return FlowNetwork.from_networkx(graph, labels[ends["source"]], labels[ends["sink"]])
 
 
@@ -182,7 +170,7 @@ def _refuse_attributes(graph: Any) -> None:
     for name in ("weight", "cost"):
         amounts = [amount for _, _, amount in graph.edges(data=name, default=1)]
         if any(amount != amounts[0] for amount in amounts):
-            raise ignored_costs(f"the attribute {name!r} of the edges")
+            raise text.ignored_costs(f"the attribute {name!r} of the edges")
 
 
 def write_json(graph: Graph, file: IO[bytes]) -> None:

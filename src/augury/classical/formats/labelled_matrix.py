@@ -18,17 +18,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from augury.classical.formats.text import (
-    INTEGER,
-    Lines,
-    Numbering,
-    ReadOptions,
-    amount_of,
-    ends_by_label,
-    ignored_costs,
-    rows,
-)
-from augury.classical.graph import BipartiteGraph, Label
+from augury.classical.formats import text
+from augury.classical.formats.text import INTEGER, Lines, Numbering, ReadOptions
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.files import LineError
 
@@ -75,7 +67,7 @@ def _value(cell: str) -> int | float | None:
 def read_labelled_matrix(file: IO[bytes], options: ReadOptions, separators: str) -> Graph:
     """Read a table whose first row holds the column labels, after one cell."""
     lines = Lines(file, "#%")
-    table = rows(lines, separators)
+    table = text.rows(lines, separators)
     entries = _Entries(next(table)[1:], options, lines.number)
     for row in table:
         entries.read(row, lines.number)
@@ -114,16 +106,16 @@ class _Entries:
     def _keep(self, value: int | float, cell: str, line: int) -> None:
         """Keep a capacity; in a bipartite graph, check that all entries are equal."""
         if self.options.flow:
-            self.capacity.append(amount_of(cell, line))
+            self.capacity.append(text.amount_of(cell, line))
         elif not self.options.ignore_costs:
             self.first = self.first or value
             if value != self.first:
                 told = f"the entries of the matrix differ ({self.first} and {value}): costs"
-                raise LineError(line, str(ignored_costs(told)))
+                raise text.ignored_costs(told, line)
 
     def graph(self) -> BipartiteGraph:
         """Return a graph with the rows as left nodes and the columns as right nodes."""
-        labels = [_labels(list(side)) for side in (self.rows, self.columns)]
+        labels = [text.as_integers(list(side)) for side in (self.rows, self.columns)]
         ends = np.asarray(self.row), np.asarray(self.column)
         return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels)
 
@@ -131,8 +123,8 @@ class _Entries:
         """Return a flow network in which a row and a column of the same label are one node."""
         nodes = Numbering(self.rows)
         of_column = np.array([nodes[label] for label in self.columns], np.int32)
-        labels = _labels(list(nodes))
-        ends = ends_by_label(labels, self.options)
+        labels = text.as_integers(list(nodes))
+        ends = text.ends_by_label(labels, self.options)
         arcs = np.asarray(self.row), of_column[np.asarray(self.column)], np.asarray(self.capacity)
         return FlowNetwork.from_arcs(len(labels), *arcs, **ends, labels=labels)
 
@@ -145,9 +137,3 @@ def _add(label: str, index: Numbering, line: int, what: str) -> int:
     if index[label] != number:
         raise LineError(line, f"two {what} have the label {reprlib.repr(label)}")
     return number
-
-
-def _labels(labels: list[Label]) -> list[Label]:
-    """Return integers if all labels are written as integers, as in edge lists."""
-    texts = [str(label) for label in labels]
-    return [int(text) for text in texts] if all(map(INTEGER.fullmatch, texts)) else labels

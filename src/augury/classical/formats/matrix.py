@@ -21,17 +21,11 @@ from typing import IO, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.formats import text
 from augury.classical.formats.edge_list import arcs_of
 from augury.classical.formats.foreign import foreign_parser, refuse_archive
 from augury.classical.formats.npy import Archive, read_array
-from augury.classical.formats.text import (
-    Lines,
-    ReadOptions,
-    ends_of,
-    ignored_costs,
-    lines_of,
-    refuse_claim,
-)
+from augury.classical.formats.text import Lines, ReadOptions
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
@@ -52,7 +46,7 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
         # SciPy allocates what the header claims before it reads on.
         if num_entries > num_bytes:
             raise InputError(f"{num_entries} entries do not fit into {num_bytes} bytes")
-        refuse_claim(max(num_rows, num_columns), num_entries, "rows or columns")
+        text.refuse_claim(max(num_rows, num_columns), num_entries, "rows or columns")
         if layout == "array":
             matrix = _dense_matrix_market(file, (num_rows, num_columns), field, symmetry)
         else:
@@ -63,11 +57,10 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
 def _refuse_all_but_numbers(file: IO[bytes]) -> None:
     """Raise LineError for a line that might crash SciPy's compiled reader (1.17)."""
     file.seek(0)
-    for number, line in enumerate(lines_of(file), 1):
+    for number, line in enumerate(text.lines_of(file), 1):
         if line.translate(None, b"0123456789+-.eE \t\r\n") and not line.startswith(b"%"):
-            raise LineError(
-                number, f"{reprlib.repr(line[:80].strip())[1:]} is not a row of numbers"
-            )
+            told = reprlib.repr(line[:80].strip())[1:]
+            raise LineError(number, f"{told} is not a row of numbers")
 
 
 def _guarded(file: IO[bytes]) -> Any:
@@ -142,18 +135,16 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
     if matrix.dtype.kind not in "biufc":
         raise InputError(f"a matrix holds numbers, not {matrix.dtype}")
     if is_dense and not matrix.size:  # its bytes and edges do not bound its size
-        refuse_claim(max(matrix.shape), 0, "rows or columns")
+        text.refuse_claim(max(matrix.shape), 0, "rows or columns")
     if not options.flow:
         make = BipartiteGraph.from_dense if is_dense else BipartiteGraph.from_scipy
         graph = make(matrix)
         if not options.ignore_costs:
             _refuse_costs(matrix)
         return graph
-    lacking = {
-        end: f"a matrix does not say which node is the {end}: use --{end}"
-        for end in ("source", "sink")
-    }
-    ends = ends_of(range(matrix.shape[0]), {}, options, lacking)
+    told = "a matrix does not say which node is the"
+    lacking = {end: f"{told} {end}: use --{end}" for end in ("source", "sink")}
+    ends = text.ends_of(range(matrix.shape[0]), {}, options, lacking)
     make = FlowNetwork.from_dense if is_dense else FlowNetwork.from_scipy
     return make(matrix, **ends)
 
@@ -165,7 +156,8 @@ def _refuse_costs(matrix: Any) -> None:
     values = entries[entries != 0]
     if values.size and (values != values[0]).any():
         other = values[values != values[0]][0]
-        raise ignored_costs(f"the entries of the matrix differ ({values[0]} and {other}): costs")
+        told = f"the entries of the matrix differ ({values[0]} and {other})"
+        raise text.ignored_costs(f"{told}: costs")
 
 
 def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
@@ -218,7 +210,7 @@ def _sparse_of_arrays(arrays: Archive) -> Any:
         parts = tuple(_integers(arrays, key) for key in PARTS[name])
     places = (parts,) if name == "coo" else parts
     shape = tuple(_integers(arrays, "shape").tolist())
-    refuse_claim(max(shape, default=0), arrays["data"].size, "rows or columns")
+    text.refuse_claim(max(shape, default=0), arrays["data"].size, "rows or columns")
     matrix = getattr(scipy.sparse, f"{name}_array")((arrays["data"], *places), shape=shape)
     if name in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)  # compiled code would follow bad indices anywhere
@@ -246,7 +238,7 @@ def _integers(arrays: Archive, key: str) -> npt.NDArray[np.int64]:
 def _graph_of_arrays(arrays: Archive) -> BipartiteGraph:
     left, right = _array(arrays, "left"), _array(arrays, "right")
     counts = _count(arrays, "num_left"), _count(arrays, "num_right")
-    refuse_claim(max(counts), len(left), "nodes")
+    text.refuse_claim(max(counts), len(left), "nodes")
     labels = (_label_array(arrays, "left_labels"), _label_array(arrays, "right_labels"))
     return BipartiteGraph(*counts, left, right, *labels)
 
@@ -254,9 +246,9 @@ def _graph_of_arrays(arrays: Archive) -> BipartiteGraph:
 def _network_of_arrays(arrays: Archive, options: ReadOptions) -> FlowNetwork:
     columns = [_array(arrays, key) for key in ("sender", "receiver", "capacity")]
     num_nodes, labels = _count(arrays, "num_nodes"), _label_array(arrays, "labels")
-    refuse_claim(num_nodes, len(columns[0]), "nodes")
+    text.refuse_claim(num_nodes, len(columns[0]), "nodes")
     own = {end: _count(arrays, end) for end in ("source", "sink")}
-    ends = ends_of(labels or range(num_nodes), own, options, {})
+    ends = text.ends_of(labels or range(num_nodes), own, options, {})
     return FlowNetwork.from_arcs(num_nodes, *columns, **ends, labels=labels)
 
 
@@ -303,9 +295,8 @@ def write_npz(graph: Graph, file: IO[bytes]) -> None:
 
 def _array_of_labels(labels: Sequence[Label]) -> npt.NDArray[Any]:
     kinds = {type(label) for label in labels}
-    if kinds == {str} or (
-        kinds == {int} and all(-(2**63) <= cast("int", x) < 2**63 for x in labels)
-    ):
+    is_wide = kinds == {int} and all(-(2**63) <= cast("int", x) < 2**63 for x in labels)
+    if kinds == {str} or is_wide:
         values = np.array(labels)
         if values.tolist() == list(labels):  # NumPy drops trailing zero characters
             return values

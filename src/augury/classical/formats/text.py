@@ -13,7 +13,7 @@ import csv
 import json
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from augury.classical.graph import IntArray, Label, two_colouring
+from augury.classical.graph import IntArray, Label, Labels, two_colouring
 from augury.classical.network import capacity_fault
 from augury.errors import InputError
 from augury.files import BYTE_ORDER_MARK, LineError
@@ -181,12 +181,13 @@ class ReadOptions:
     """Whether to refuse a flow network without a sink; if not, any other node serves as one."""
 
 
-def ignored_costs(what: str) -> InputError:
-    """Return the error that refuses costs; `what` says which."""
-    return InputError(
+def ignored_costs(what: str, line: int | None = None) -> InputError:
+    """Return the error that refuses costs; `what` says which, and `line` where."""
+    told = (
         f"{what} would be ignored, for matchings are of greatest cardinality and flows of greatest "
         "value; --ignore-costs, in Python ReadOptions(ignore_costs=True), reads the edges alone"
     )
+    return InputError(told) if line is None else LineError(line, told)
 
 
 class Numbering(dict[Label, int]):
@@ -204,7 +205,7 @@ class Numbering(dict[Label, int]):
 class LabelFinder:
     """Finds a node by its label, or by the text of its label where only one node has that text."""
 
-    def __init__(self, labels: Sequence[Label]) -> None:
+    def __init__(self, labels: Labels) -> None:
         self._labels = labels
         self._by_value: dict[Label, int] | None = None
         self._by_text: dict[str, int] | None = None
@@ -245,10 +246,7 @@ def without_lists(label: object) -> object:
 
 
 def ends_of(
-    labels: Sequence[Label],
-    own: Mapping[str, int],
-    options: ReadOptions,
-    lacking: Mapping[str, str],
+    labels: Labels, own: Mapping[str, int], options: ReadOptions, lacking: Mapping[str, str]
 ) -> dict[str, int]:
     """Return the numbers of source and sink: from the options, or else from the file.
 
@@ -274,7 +272,7 @@ def ends_of(
     return ends
 
 
-def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, int]:
+def ends_by_label(labels: Labels, options: ReadOptions) -> dict[str, int]:
     """Return the numbers of source and sink: from the options, or else by usual labels."""
     finder = LabelFinder(labels)
     asked = {"source": options.source, "sink": options.sink}
@@ -291,6 +289,12 @@ def ends_by_label(labels: Sequence[Label], options: ReadOptions) -> dict[str, in
     return ends_of(labels, own, options, dict.fromkeys(asked, nothing))
 
 
+def as_integers(labels: Labels) -> list[Label]:
+    """Return the labels of a file, as integers if all of them are written as integers."""
+    texts = list(map(str, labels))
+    return [int(x) for x in texts] if all(map(INTEGER.fullmatch, texts)) else list(labels)
+
+
 def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
     """Renumber nodes so that integer labels ascend; others stay in order of appearance."""
     if not all(type(label) is int for label in labels):
@@ -302,7 +306,7 @@ def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], lis
 
 
 def refuse_shared(
-    sides: tuple[Sequence[Label], Sequence[Label]], edges: Iterable[tuple[int, int]], remedy: str
+    sides: tuple[Labels, Labels], edges: Iterable[tuple[int, int]], remedy: str
 ) -> None:
     """Raise InputError if a text label is on both sides: is that one node or two?"""
     texts = [{label for label in side if isinstance(label, str)} for side in sides]
