@@ -149,8 +149,7 @@ def executor_for(name: str, change: str, rng: np.random.Generator) -> tuple[Any,
     import torch
 
     from augury.config import NetworkConfig
-    from augury.models.checkpoint import find, load
-    from augury.models.kinds import executor_of, make_network
+    from augury.models.checkpoint import executor_of, find, load, make_network
 
     if change == "as shipped":
         return name, name

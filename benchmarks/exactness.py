@@ -20,8 +20,7 @@ from augury.classical import generate
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import simulate
-from augury.models.checkpoint import find, load
-from augury.models.kinds import executor_of
+from augury.models.checkpoint import executor_of, find, load
 
 Maker = Callable[[np.random.Generator], BipartiteGraph | FlowNetwork]
 

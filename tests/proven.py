@@ -15,8 +15,7 @@ from augury.classical.generate import uniform
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import record
 from augury.config import preset
-from augury.models.checkpoint import find, load
-from augury.models.kinds import make_network
+from augury.models.checkpoint import find, load, make_network
 from augury.neural.batch import Samples
 from augury.paper.losses import Tally
 from augury.training.samples import learn

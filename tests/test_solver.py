@@ -34,8 +34,7 @@ from augury.classical.ford_fulkerson import ford_fulkerson as run
 from augury.classical.graph import WideArray
 from augury.config import preset, with_settings
 from augury.inputs import Graph
-from augury.models.checkpoint import find, save
-from augury.models.kinds import make_network
+from augury.models.checkpoint import find, make_network, save
 from augury.paper.executor import NeuralExecutor
 from augury.solver import solve_batch
 from augury.watch import watch

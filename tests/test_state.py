@@ -38,8 +38,7 @@ from augury.datasets import Traces
 from augury.engines import match_dense
 from augury.experiments.evaluate import Condition, evaluate, load_models
 from augury.experiments.records import Extent
-from augury.models.checkpoint import find, load
-from augury.models.kinds import make_network
+from augury.models.checkpoint import find, load, make_network
 from augury.page import page_of
 from augury.training.trainer import train
 from augury.verify import verify

@@ -29,8 +29,7 @@ from augury.classical.ford_fulkerson import (
     Verdict,
     ford_fulkerson,
 )
-from augury.models.checkpoint import MODELS, find, load, save
-from augury.models.kinds import executor_of
+from augury.models.checkpoint import MODELS, executor_of, find, load, save
 from augury.paper import executor as execute
 from augury.watch import Story, watch
 from documents import ROOT

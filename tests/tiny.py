@@ -13,7 +13,7 @@ from augury.classical.generate import uniform
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import record
 from augury.config import Config, DataConfig, NetworkConfig, preset, with_settings
-from augury.models.kinds import make_network
+from augury.models.checkpoint import make_network
 from augury.neural.batch import Samples
 from augury.paper.networks import PaperNetwork
 from graphs import BRIDGE, NETWORKS, STRAIGHT

@@ -257,7 +257,7 @@ def _executor(checkpoint: Checkpoint, device: str) -> Executor:
     """Make the executor of a checkpoint, once for each content and device."""
     import torch
 
-    from augury.models.kinds import executor_of
+    from augury.models.checkpoint import executor_of
 
     try:
         network = deepcopy(checkpoint.network).to(torch.device(device))

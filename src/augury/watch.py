@@ -99,8 +99,7 @@ def _actor(row: Algorithm, model: str | Path | None, device: str) -> Actor:
     name = DEFAULT_MODEL if model is None else str(model)
     if name in row.classical:
         return Actor(name, "classical", None, lambda listener, owns: row.classical[name])
-    from augury.models.checkpoint import find, load
-    from augury.models.kinds import executor_of
+    from augury.models.checkpoint import executor_of, find, load
 
     checkpoint = load(find(name))
     executor = executor_of(checkpoint.network.to(device), device)

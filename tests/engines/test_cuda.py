@@ -20,7 +20,7 @@ from augury.cells.network import CellNetwork, compiled
 from augury.engines import as_bytes, cuda, match_dense
 from augury.errors import InputError
 from augury.experiments.bench import check_matching
-from augury.models.kinds import make_network
+from augury.models.checkpoint import make_network
 from proven import DISCRETE, proven, untrained
 
 HERE = Path(__file__).parent

@@ -26,7 +26,7 @@ from augury.experiments.bench import (
     seconds_of,
 )
 from augury.experiments.growth import measure_growth
-from augury.experiments.plot_bench import plot
+from augury.experiments.plots import plot_bench as plot
 
 
 @pytest.mark.parametrize("name", CONTESTANTS)

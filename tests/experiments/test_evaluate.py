@@ -26,8 +26,7 @@ from augury.experiments import evaluate as module
 from augury.experiments.conditions import Condition, Extent
 from augury.experiments.evaluate import Model, evaluate, evaluate_all, load_models
 from augury.experiments.records import Runs, read_records
-from augury.models.checkpoint import save
-from augury.models.kinds import make_network
+from augury.models.checkpoint import make_network, save
 from command import Augury, runner
 
 SMALL = ["--scales", "1,2", "--graphs", "3", "--runs", "2"]

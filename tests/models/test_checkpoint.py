@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from augury.config import NetworkConfig, preset
 from augury.errors import InputError
 from augury.models import checkpoint
-from augury.models.kinds import make_network
+from augury.models.checkpoint import make_network
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PROCESSORS
 from tiny import tiny_config

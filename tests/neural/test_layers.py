@@ -8,7 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-from augury.neural.layers import GRU, Linear, Norm, TransformerLayer, draw, stack
+from augury.neural.layers import (
+    GRU,
+    Linear,
+    Norm,
+    TransformerLayer,
+    draw,
+    from_bits,
+    stack,
+    to_bits,
+)
 from tiny import HIDDEN, neural
 
 
@@ -104,3 +113,13 @@ def test_each_place_of_a_stack_holds_the_weights_of_its_network() -> None:
         assert stacked.keys() == dict(network.named_parameters()).keys()
         for key, value in network.named_parameters():
             assert torch.equal(stacked[key][place], value), key
+
+
+@pytest.mark.parametrize("bits", [4, 8, 16])
+def test_every_integer_comes_back(bits: int) -> None:
+    values = torch.arange(2**bits)
+    assert torch.equal(from_bits(to_bits(values, bits) > 0), values)
+
+
+def test_the_first_bit_is_the_most_significant_and_infinity_is_all_ones() -> None:
+    assert to_bits(torch.tensor([[8, 15]]), 4).tolist() == [[[1, 0, 0, 0], [1, 1, 1, 1]]]

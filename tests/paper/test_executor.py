@@ -24,9 +24,9 @@ from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, simulate
 from augury.errors import InputError
+from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
 from augury.paper.executor import NeuralExecutor, _Run
-from augury.paper.features import from_bits
 from augury.paper.losses import Tally
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PROCESSORS

@@ -13,9 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury.neural.batch import ReachBatch, SearchBatch
-from augury.neural.layers import stack
+from augury.neural.layers import stack, to_bits
 from augury.neural.wiring import Walks, Wiring
-from augury.paper.features import to_bits
 from augury.paper.losses import WEIGHTS, Tally, reach_losses, search_losses
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 from tiny import neural, samples

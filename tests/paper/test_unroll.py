@@ -10,9 +10,9 @@ from torch import Tensor
 from augury.classical.trace import record
 from augury.config import DataConfig
 from augury.neural.batch import ReachBatch, Rows, Samples, SearchBatch
+from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
 from augury.paper import fast, unroll
-from augury.paper.features import from_bits
 from augury.paper.losses import Tally, reach_losses, search_losses
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PROCESSORS

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from augury.cells.cell import Cell, Entries, Field, mask_of
 from augury.cells.table import Numbers, Said, Table
 from augury.neural.isolation import inference
-from augury.neural.layers import Linear
+from augury.neural.layers import Linear, to_bits
 
 
 class Point(nn.Module):
@@ -37,7 +37,9 @@ class Point(nn.Module):
 
     def forward(self, own: Tensor) -> Tensor:
         """(point,) own bits → (…, point, output) logits."""
-        return self.head(F.leaky_relu(self.own(_bits(own, self.fields, self.own.weight))))
+        return self.head(
+            F.leaky_relu(self.own(to_bits(own, _width(self.fields), self.own.weight.dtype)))
+        )
 
 
 class Gathering(nn.Module):
@@ -70,7 +72,7 @@ class Gathering(nn.Module):
 
     def encoded(self, own: Tensor) -> Tensor:
         """(hearer,) own bits → (…, hearer, hidden)."""
-        return F.leaky_relu(self.own(_bits(own, self.own_fields, self.own.weight)))
+        return F.leaky_relu(self.own(to_bits(own, _width(self.own_fields), self.own.weight.dtype)))
 
     def sent(self) -> Tensor:
         """(…, kind, hidden): what a message of each kind adds to its hearer's own part."""
@@ -182,13 +184,7 @@ def _width(fields: Sequence[Field]) -> int:
     return sum(field.bits for field in fields)
 
 
-def _bits(numbers: Tensor, fields: Sequence[Field], like: Tensor) -> Tensor:
-    """(…,) numbers → (…, bit) in the type of `like`, the highest bit first."""
-    shift = torch.arange(_width(fields) - 1, -1, -1, device=numbers.device)
-    return ((numbers.unsqueeze(-1) >> shift) & 1).to(like.dtype)
-
-
 def _encoded_kinds(encoder: Linear, fields: Sequence[Field]) -> Tensor:
     """(…, kind, width): every kind of message, encoded."""
     kinds = torch.arange(2 ** _width(fields), device=encoder.weight.device)
-    return F.leaky_relu(encoder(_bits(kinds, fields, encoder.weight)))
+    return F.leaky_relu(encoder(to_bits(kinds, _width(fields), encoder.weight.dtype)))

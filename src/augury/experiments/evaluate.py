@@ -31,7 +31,7 @@ class Model:
     name: str
     seed: int
     executor: Any
-    """An executor of `augury.models.kinds`, or `Subroutines`."""
+    """An executor of `augury.models.checkpoint`, or `Subroutines`."""
     digest: str = ""
     """The start of the digest of its weights; empty for the classical executor."""
     epoch: int = NO_EPOCH
@@ -101,8 +101,7 @@ def _file_name(path: Path) -> str:
 
 
 def _model(path: Path, device: str) -> Model:
-    from augury.models.checkpoint import load
-    from augury.models.kinds import executor_of
+    from augury.models.checkpoint import executor_of, load
 
     loaded = load(path)
     seed = int(loaded.provenance.get("seed", 0))

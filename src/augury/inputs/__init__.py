@@ -29,9 +29,17 @@ from augury.classical.formats.text import LabelFinder
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph, Graphs
 from augury.errors import InputError
-from augury.inputs.arrays import as_array, as_stack, from_array, from_sparse, is_array, is_sparse
+from augury.inputs.arrays import (
+    Ends,
+    as_array,
+    as_stack,
+    from_array,
+    from_sparse,
+    is_array,
+    is_of,
+    is_sparse,
+)
 from augury.inputs.costs import ignored, values_differ
-from augury.inputs.ends import Ends, is_of
 from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
 from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 

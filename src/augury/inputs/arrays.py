@@ -7,7 +7,7 @@ of whole numbers could also be the ends of edges: both are refused.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,18 @@ from augury.classical.graph import BipartiteGraph, refuse_text, unmasked
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.costs import graphs_differ, ignored, numbers_differ
-from augury.inputs.ends import Ends, is_of
+
+
+class Ends(NamedTuple):
+    """Source and sink of a flow."""
+
+    source: Any
+    sink: Any
+
+
+def is_of(graph: Any, *libraries: str) -> bool:
+    """Tell by the modules of its class whether an object comes from one of the libraries."""
+    return any(kind.__module__.partition(".")[0] in libraries for kind in type(graph).__mro__)
 
 
 def is_array(graph: Any) -> bool:

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected, whole_number
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
-from augury.inputs.arrays import as_array, is_array
+from augury.inputs.arrays import Ends, as_array, is_array, is_of
 from augury.inputs.costs import ignored, values_differ
-from augury.inputs.ends import Ends, is_of
 
 WEIGHTS = ("edge_weight", "weight", "cost")
 """Edge attributes that hold costs."""

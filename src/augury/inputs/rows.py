@@ -17,8 +17,8 @@ from augury.classical.formats.edge_list import CAPACITY_WORDS, HEADER_WORDS, is_
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
+from augury.inputs.arrays import Ends
 from augury.inputs.costs import ignored
-from augury.inputs.ends import Ends
 
 SHAPES = {2: "pairs (left, right)", 3: "triples (tail, head, capacity)"}
 """What a row is, by its number of entries."""

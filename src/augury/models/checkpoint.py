@@ -1,4 +1,4 @@
-"""A network becomes one safetensors file and back: weights, configuration, version, provenance.
+"""A configuration becomes a network; a network becomes one safetensors file and back.
 
 Such a file holds numbers and text, never code. A foreign, damaged or newer file is refused with one
 sentence; nothing of it is used before all of it has been checked.
@@ -10,22 +10,28 @@ import hashlib
 import json
 import os
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import safetensors
 import safetensors.torch
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import augury
-from augury.config import Config, from_dict, to_dict
+from augury.algorithms import ALGORITHMS
+from augury.algorithms.executor import CellExecutor, Executor
+from augury.cells.network import CellNetwork
+from augury.config import Config, NetworkConfig, from_dict, to_dict
 from augury.errors import InputError
 from augury.files import atomic_file
 from augury.models import DEFAULT_MODEL, MODELS
-from augury.models.kinds import make_network
+from augury.neural.layers import draw
+from augury.paper.executor import NeuralExecutor
+from augury.paper.networks import PaperNetwork
 
 FORMAT = "augury-checkpoint"
 FORMAT_VERSION = 1
@@ -34,6 +40,49 @@ MAX_BYTES = 256 * 2**20
 """Far more than any network of ours takes."""
 MAX_TENSORS = 10_000
 """Our networks have about thirty; the library spends time on each."""
+
+
+class Kind(NamedTuple):
+    """How to build and run one kind of network."""
+
+    make: Callable[[NetworkConfig, float], nn.Module]
+    """From the configuration and the mean log-degree of the training graphs."""
+    executor: Callable[[Any, torch.device | str], Executor]
+
+
+NETWORKS: dict[str, Kind] = {
+    "paper": Kind(PaperNetwork, NeuralExecutor),
+    "discrete": Kind(
+        lambda config, _: CellNetwork(
+            ALGORITHMS[config.algorithm].cells, config.hidden, config.bits
+        ),
+        CellExecutor,
+    ),
+}
+
+
+def make_network(
+    config: NetworkConfig,
+    mean_log_degree: float = 1.0,
+    generator: torch.Generator | None = None,
+    device: str = "cpu",
+) -> Any:
+    """Return an untrained network, with the initial weights that the generator draws.
+
+    Without one they are zero, to be loaded: no random number is taken from anybody. On the device
+    "meta" they have only their shapes.
+    """
+    with torch.device(device):  # whatever the host's default is
+        network = NETWORKS[config.kind].make(config, mean_log_degree)
+    if generator is not None:
+        draw(network, generator)
+    return network
+
+
+def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Executor:
+    """Return the executor of a network."""
+    kind = "discrete" if isinstance(network, CellNetwork) else "paper"
+    return NETWORKS[kind].executor(network, device)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Stories become one HTML text that needs no server and asks nobody for anything.
+"""Stories become one HTML text that works without a server and loads nothing.
 
 The served page and this one share `page.html`, the style sheet and the viewer. Here they stand
 inside, with the stories as data. A policy in the page lets exactly these scripts run, by digest,

@@ -20,10 +20,10 @@ from augury.classical.ford_fulkerson import Paths, Tree, WeightArray
 from augury.classical.graph import BoolArray, WideArray
 from augury.errors import InputError
 from augury.neural.isolation import inference
+from augury.neural.layers import from_bits
 from augury.neural.wiring import Walks, Wiring
 from augury.paper import fast
 from augury.paper.fast import Ended
-from augury.paper.features import from_bits
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 
 

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augury.neural.batch import ReachBatch, SearchBatch
-from augury.paper.features import to_bits
+from augury.neural.layers import to_bits
 from augury.paper.networks import PaperNetwork
 from augury.paper.unroll import class_losses, predecessor_losses, unroll_reach, unroll_search
 

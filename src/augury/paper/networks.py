@@ -18,9 +18,8 @@ from torch import Tensor, nn
 
 from augury.config import NetworkConfig
 from augury.errors import ConfigError
-from augury.neural.layers import Linear, TransformerLayer
+from augury.neural.layers import Linear, TransformerLayer, to_bits
 from augury.neural.wiring import Walks, Wiring
-from augury.paper.features import to_bits
 from augury.paper.processors import PROCESSORS
 from augury.paper.reduce import best_links, gather_nodes, gather_senders, pad_incoming
 

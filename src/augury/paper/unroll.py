@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from augury.neural.batch import ReachBatch, SearchBatch
+from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
 from augury.paper import fast, recurrence
 from augury.paper.fast import Recipe
-from augury.paper.features import from_bits
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 
 

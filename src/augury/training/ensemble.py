@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from augury.config import Config
-from augury.models.kinds import make_network
+from augury.models.checkpoint import make_network
 from augury.neural.batch import ReachBatch, SearchBatch, TrainingData, moved, training_data
 from augury.neural.layers import stack
 from augury.paper.losses import Tally

@@ -25,7 +25,7 @@ from augury.classical.ford_fulkerson import Verdict
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values
 from augury.config import Config
-from augury.models.kinds import executor_of, make_network
+from augury.models.checkpoint import executor_of, make_network
 from augury.neural.batch import execution_data
 from augury.processes import Died, Pool
 

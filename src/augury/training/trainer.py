@@ -20,7 +20,7 @@ from augury.config import Config, to_dict
 from augury.errors import InputError
 from augury.files import locked
 from augury.models import checkpoint
-from augury.models.kinds import make_network
+from augury.models.checkpoint import make_network
 from augury.neural.isolation import one_thread
 from augury.provenance import provenance
 from augury.training.ensemble import Ensemble, Progress, training_data_of

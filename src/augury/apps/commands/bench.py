@@ -76,7 +76,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         measure_threads,
     )
     from augury.experiments.growth import measure_growth
-    from augury.experiments.plot_bench import plot as draw
+    from augury.experiments.plots import plot_bench as draw
     from augury.files import write_text
 
     refuse_missing_folders([out, plot])
