@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from augury.classical.batch import Batch
 from augury.classical.network import FlowNetwork
-from augury.neural.wiring import Tables, Wiring
+from augury.neural.wiring import Wiring
 from graphs import networks
 from tiny import UNEQUAL
 
@@ -104,6 +104,8 @@ def test_the_mean_of_each_graph_is_over_its_own_nodes() -> None:
 def test_tables_that_were_made_move_along_to_a_gpu() -> None:
     wiring = Wiring.of(Batch.of(UNEQUAL)).with_tables()
     moved = wiring.to("cuda")
-    assert moved.made is not None
-    for name in (*FIELDS, *Tables._fields):
+    assert moved.made is not None and wiring.made is not None
+    for name in FIELDS:
         assert torch.equal(getattr(moved, name).cpu(), getattr(wiring, name))
+    for there, here in zip(moved.made, wiring.made, strict=True):
+        assert there.is_cuda and torch.equal(there.cpu(), here)
