@@ -156,7 +156,7 @@ def test_the_wheel_installs_into_an_empty_environment_and_runs(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    code = "from augury.neural import provenance as p; print(p.__file__, p.commit())"
+    code = "from augury import provenance as p; print(p.__file__, p.commit())"
     told = subprocess.run(
         [str(python), "-c", code],
         cwd=tmp_path, capture_output=True, text=True, check=True,
