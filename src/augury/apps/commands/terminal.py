@@ -128,6 +128,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _shown(text: str) -> str:
+    """Make visible what a terminal would obey; most text holds nothing of the kind."""
     if text.isprintable():
         return text
     from augury.errors import visible

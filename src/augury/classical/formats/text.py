@@ -2,9 +2,9 @@
 
 Errors name the line where there is one. What the user knows about a file is in `ReadOptions`. Two
 ways lead from label to number, besides `graph.LabelIndex`, which is for labels given in Python and
-goes by value alone: `Numbering` numbers a file's nodes as they appear, one dict look-up for each of
-millions of cells; `LabelFinder` finds a node of a finished graph, by text too, since text is all
-that a CSV file or a command line has.
+goes by value alone: `Numbering` numbers a file's nodes as they appear, until they are fixed;
+`LabelFinder` finds a node of a finished graph, by text too, since text is all that a CSV file or a
+command line has.
 """
 
 from __future__ import annotations
