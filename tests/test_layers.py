@@ -49,6 +49,7 @@ ANSWERS = ("augury.classical.trace", "augury.neural.batch", "augury.paper.losses
 SOLVERS = (
     "augury.solver",
     "augury.classical.ford_fulkerson",
+    "augury.classical.least_cost",
     "augury.classical.simulate",
     "augury.classical.trace",
 )
@@ -57,10 +58,9 @@ EXECUTORS = ("augury.paper.executor*", "augury.engines*")
 UNREACHABLE = [
     *((executor, ANSWERS, "an executor must not see the answer") for executor in EXECUTORS),
     ("augury.paper.processors", (*SOLVERS, *ANSWERS, *EXECUTORS), "processors know no algorithm"),
-    (
-        "augury.classical.certificate*",
-        (*SOLVERS, "augury.neural*"),
-        "a proof owes nothing to a solver",
+    *(
+        (proof, (*SOLVERS, "augury.neural*"), "a proof owes nothing to a solver")
+        for proof in ("augury.classical.certificate*", "augury.classical.prices")
     ),
 ]
 """(modules, what they reach by no route, why)."""

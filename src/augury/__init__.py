@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from augury.check import certify, certify_flow
     from augury.classical.certificate import Certificate
+    from augury.classical.cost_network import CostNetwork
     from augury.classical.formats import read_graph, write_graph
     from augury.classical.generate import generate
     from augury.classical.graph import BipartiteGraph
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BipartiteGraph": "classical.graph",
     "Certificate": "classical.certificate",
+    "CostNetwork": "classical.cost_network",
     "FlowNetwork": "classical.network",
     "InputError": "errors",
     "Solution": "solution",
@@ -45,6 +47,7 @@ _HOME = {
 __all__ = [
     "BipartiteGraph",
     "Certificate",
+    "CostNetwork",
     "FlowNetwork",
     "InputError",
     "Solution",

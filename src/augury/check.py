@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from augury.classical import certificate
+from augury.classical.arrays import WideArray
 from augury.classical.certificate import Certificate
-from augury.classical.graph import BipartiteGraph, Label, WideArray
+from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 from augury.inputs import as_graph

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer
+from augury.classical.arrays import WideArray
 from augury.classical.certificate import Certificate, Cover, certify_pairs
+from augury.classical.costs import Amount
 from augury.classical.covers import Covers
-from augury.classical.graph import Label, WideArray
+from augury.classical.graph import Label
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -38,7 +40,7 @@ class Solution:
     checked equal to that table. None where no network of ours ran.
     """
     matching: list[tuple[Label, Label]] | None = None
-    """Matched (left, right) pairs."""
+    """Matched (left, right) pairs; none where a perfect matching was asked for and none exists."""
     flow: list[tuple[Label, Label, int]] | None = None
     """(tail, head, amount) for each arc that carries flow."""
     reached: list[tuple[Label, int, Label]] | None = None
@@ -57,6 +59,31 @@ class Solution:
         return self.certificate.is_maximum
 
     @property
+    def is_optimal(self) -> bool:
+        """Whether it proves that nothing is larger and, where there are costs, nothing better."""
+        return self.certificate.is_optimal
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether it proves that nothing does what was asked: no flow meets the supplies, say."""
+        return self.certificate.is_infeasible
+
+    @property
+    def cost(self) -> Amount | None:
+        """What it costs, in the numbers that were given; None where nothing has a cost."""
+        return self.certificate.cost
+
+    @property
+    def gap(self) -> Amount | None:
+        """How far the cost can be from the best: 0 if it is the best; see `Certificate.gap`."""
+        return self.certificate.gap
+
+    @property
+    def prices(self) -> dict[str, Any] | None:
+        """The prices of the nodes that prove the cost to be the best; see docs/verification.md."""
+        return getattr(self.certificate.proof, "prices", None)
+
+    @property
     def rounds(self) -> int:
         """Searches that led to at least one augmenting path, whoever made them."""
         return self.neural_rounds + self.classical_rounds
@@ -68,9 +95,11 @@ class Solution:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one object that JSON can hold."""
+        costs = {"cost": self.cost, "is_optimal": self.is_optimal, "gap": self.gap}
         return {
             "size": self.size,
             "is_maximum": self.is_maximum,
+            **({} if self.cost is None else costs),
             self.noun: [list(entry) for entry in getattr(self, self.noun)],
             "executor": self.executor,
             "engine": self.engine,
@@ -103,6 +132,13 @@ class Solution:
     def __repr__(self) -> str:
         short = self.certificate.shortfall
         proven = "maximum" if self.is_maximum else f"{short} short of the maximum"
+        if self.cost is not None:
+            best = (
+                "not proven the best" if self.gap is None else f"at most {self.gap} from the best"
+            )
+            proven += f", cost {self.cost}, {'the best' if self.is_optimal else best}"
+        if self.is_infeasible:
+            proven = self.certificate.fault
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
         if self.classical_rounds and not is_classical(self.executor):
             rounds += f", {self.classical_rounds} of them classical"
@@ -124,12 +160,13 @@ def solutions_of(
     algorithm: Algorithm, who: tuple[str, str | None], graphs: Graphs, answers: Sequence[Answer]
 ) -> list[Solution]:
     """Give answers their labels and certificates; `who` are the names of executor and engine."""
-    certificates = algorithm.certify(graphs, [answer.found for answer in answers])
+    certificates = algorithm.certify(graphs, answers)
     solutions: list[Solution] = []
     for graph, answer, certificate in zip(graphs, answers, certificates, strict=True):
         noun, rows = algorithm.labelled(graph, answer.found)
-        told: dict[str, Any] = {noun: rows}
-        solutions.append(Solution(who[0], *answer[1:], certificate, who[1], **told))
+        told: dict[str, Any] = {noun: [] if certificate.is_infeasible else rows}
+        run = answer.neural_rounds, answer.classical_rounds, answer.ending
+        solutions.append(Solution(who[0], *run, certificate, who[1], **told))
     return solutions
 
 

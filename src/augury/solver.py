@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +21,13 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
+from augury.classical.arrays import WideArray, as_seed
 from augury.classical.batch import MAX_ARCS
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
-from augury.classical.graph import BipartiteGraph, Label, WideArray, as_seed
+from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork
+from augury.classical.prices import perfect as demand_perfect
 from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates
 from augury.engines.stepwise import Stepwise
@@ -49,7 +52,9 @@ MAX_CELLS = 2**26
 def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     graph: Any,
     *,
-    algorithm: str = DEFAULT_ALGORITHM,
+    algorithm: str | None = None,
+    maximise: bool = False,
+    perfect: bool = False,
     model: Model = None,
     engine: str = AUTO,
     exact: bool = True,
@@ -61,13 +66,19 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
 ) -> Solution:
     """Find a maximum matching of a bipartite graph, or a maximum flow of a network, and certify it.
 
-    Or what another algorithm finds: "reachability" finds the nodes that a source reaches.
+    Where the graph has costs, it is one of least cost. Or what another algorithm finds:
+    "reachability" finds the nodes that a source reaches.
 
     Args:
         graph: a `BipartiteGraph`, `FlowNetwork`, path, array, SciPy sparse matrix, NetworkX graph,
             PyTorch Geometric data, DataFrame, list of pairs, dict of lists: see `augury.inputs`.
-            Costs, such as entries of a matrix that differ, are refused: they would be ignored.
-        algorithm: a name in `augury.algorithms.ALGORITHMS`.
+            What may be a cost or not, such as entries of a matrix that differ, is refused, unless
+            the algorithm says which it is.
+        algorithm: a name in `augury.algorithms.ALGORITHMS`; by default what suits the graph. With
+            "assignment" the entries of a matrix are costs, all of them edges but the infinite ones.
+        maximise: look for the greatest sum of costs, among the largest answers, and not the least.
+        perfect: an answer that leaves a node of the smaller side unmatched is none: then the
+            solution is infeasible, and its certificate proves that.
         model: who executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
         engine: how the network is computed, a name in `augury.engines.ENGINES`. By default
@@ -92,16 +103,20 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     >>> solve(graph).matching
     [('ann', 'cook'), ('bob', 'sing')]
     """
-    runner = runner_of(model, device, engine, algorithm)
-    read = as_graph(graph, source, sink, needs_sink="sink" in runner.algorithm.ends)
+    row = None if algorithm is None else ALGORITHMS[algorithm]
+    needs_sink = row is None or "sink" in row.ends
+    read = as_graph(graph, source, sink, needs_sink=needs_sink, costs=costs_of(row))
+    [read] = maximised([read], maximise)
+    runner = runner_of(model, device, engine, suited(read) if row is None else row.name)
     [solution] = runner.solutions([read], How(exact, as_seed(seed), progress))
-    return solution
+    return in_full(read, solution) if perfect else solution
 
 
 def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     graphs: Any,
     *,
-    algorithm: str = DEFAULT_ALGORITHM,
+    algorithm: str | None = None,
+    maximise: bool = False,
     model: Model = None,
     engine: str = AUTO,
     exact: bool = True,
@@ -122,12 +137,50 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
     """
-    runner = runner_of(model, device, engine, algorithm)
     how = How(exact, as_seed(seed), progress)
-    stack = as_stack(graphs) if runner.engine.takes_stacks else None
-    if stack is not None:
-        return _solved_stack(stack, runner, how)
-    return runner.solutions(as_graphs(graphs), how)
+    row = None if algorithm is None else ALGORITHMS[algorithm]
+    if row is None or row is FORD_FULKERSON:
+        runner = runner_of(model, device, engine)
+        stack = as_stack(graphs) if runner.engine.takes_stacks else None
+        if stack is not None:
+            return _solved_stack(stack, runner, how)
+    read = maximised(as_graphs(graphs, costs=costs_of(row)), maximise)
+    first = next(read, None)
+    if first is None:
+        return []
+    runner = runner_of(model, device, engine, suited(first) if row is None else row.name)
+    return runner.solutions(chain([first], read), how)
+
+
+def suited(graph: Graph) -> str:
+    """Return the name of the algorithm for a graph, given whether it has costs."""
+    return next(name for name, row in ALGORITHMS.items() if row.suits(graph))
+
+
+def costs_of(row: Algorithm | None) -> bool | None:
+    """Whether numbers that may be costs are: None where nobody has said."""
+    return None if row is None else row.minds_costs
+
+
+def maximised(graphs: Iterable[Graph], maximise: bool) -> Iterator[Graph]:
+    """Look for the greatest sum of costs, if so; a graph without costs has none."""
+    for graph in graphs:
+        if not maximise:
+            yield graph
+        elif isinstance(graph, FlowNetwork) or graph.costs is None:
+            raise InputError("there are no costs to maximise")
+        else:
+            yield replace(graph, costs=replace(graph.costs, maximise=True))
+
+
+def in_full(graph: Graph, solution: Solution) -> Solution:
+    """Demand that all of a matching's smaller side is matched, or prove that it cannot be."""
+    if not isinstance(graph, BipartiteGraph):
+        raise InputError("a perfect matching is one of a bipartite graph")
+    certificate = demand_perfect(graph, solution.certificate)
+    if not certificate.is_infeasible:
+        return solution
+    return replace(solution, certificate=certificate, matching=[])
 
 
 class Runner(NamedTuple):
@@ -157,7 +210,7 @@ class Runner(NamedTuple):
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
         """Solve graphs side by side; nothing is certified here."""
         for graph in graphs:
-            if not isinstance(graph, self.algorithm.takes):
+            if not self.algorithm.suits(graph):
                 raise self.algorithm.other(graph)
         return self.engine.run(self.algorithm, graphs, self.executor, how)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from augury.classical import certificate as module
+from augury.classical.arrays import MAX_CAPACITY
 from augury.classical.certificate import (
     Certificate,
     Cover,
@@ -26,7 +27,7 @@ from augury.classical.certificate import (
     certify_pairs,
 )
 from augury.classical.graph import BipartiteGraph
-from augury.classical.network import MAX_CAPACITY, FlowNetwork
+from augury.classical.network import FlowNetwork
 from graphs import (
     BOTH_WAYS,
     BRIDGE,

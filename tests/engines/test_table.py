@@ -19,9 +19,9 @@ from augury.algorithms import FORD_FULKERSON
 from augury.algorithms.executor import CellExecutor
 from augury.apps.commands import solve as solve_command
 from augury.classical.answer import Progress
+from augury.classical.arrays import WideArray
 from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.generate import flow, sparse, uniform
-from augury.classical.graph import WideArray
 from augury.engines import ENGINES, match_dense, match_sparse
 from augury.engines.gpu import OnGpu
 from augury.experiments.bench import scipy_blocks

@@ -2,10 +2,12 @@
 
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.ford_fulkerson import FORD_FULKERSON
+from augury.algorithms.least_cost import ASSIGNMENT, MIN_COST_FLOW
 from augury.algorithms.reachability import REACHABILITY
 from augury.errors import Choices
 
 __all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm"]
 
-ALGORITHMS = Choices({row.name: row for row in (FORD_FULKERSON, REACHABILITY)})
+_ALL = FORD_FULKERSON, ASSIGNMENT, MIN_COST_FLOW, REACHABILITY
+ALGORITHMS = Choices({row.name: row for row in _ALL})
 ALGORITHMS.noun = "algorithms"

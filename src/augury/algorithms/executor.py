@@ -24,9 +24,9 @@ from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells.table import Decider, Said, Table, sets_of
 from augury.classical.answer import Answer, How
+from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, Tree, WeightArray
-from augury.classical.graph import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.network import Graphs
 from augury.errors import InputError
 

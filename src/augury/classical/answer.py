@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from augury.classical.graph import WideArray
+from augury.classical.arrays import WideArray
 
 
 class Progress(NamedTuple):
@@ -30,6 +30,8 @@ class Answer(NamedTuple):
     """The same of the classical search that finished the run; 0 unless it had ended early."""
     ending: str = "done"
     """How the executor's own part ended: "done", or why it stopped early."""
+    price: WideArray | None = None
+    """(node,): the prices that prove the answer to be of least cost, where there are costs."""
 
 
 class How(NamedTuple):

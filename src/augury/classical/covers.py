@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BipartiteGraph, BoolArray, IntArray, WideArray
+from augury.classical.arrays import BoolArray, IntArray, WideArray
+from augury.classical.graph import BipartiteGraph
 
 WORD = 64
 Words = npt.NDArray[np.uint64]

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
-from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, Numbers, WideArray
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph
+from augury.classical.arrays import MAX_CAPACITY, BoolArray, Numbers, WideArray
+from augury.classical.graph import MAX_NODES, BipartiteGraph
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
 Rng = np.random.Generator

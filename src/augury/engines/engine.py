@@ -12,7 +12,7 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.cells.table import Table
 from augury.classical.answer import Answer, How
-from augury.classical.graph import IntArray
+from augury.classical.arrays import IntArray
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 

@@ -18,8 +18,9 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.answer import Answer, How, Progress
+from augury.classical.arrays import IntArray, WideArray
 from augury.classical.batch import Batch, starts
-from augury.classical.graph import BipartiteGraph, IntArray, WideArray
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof

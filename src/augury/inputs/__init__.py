@@ -47,9 +47,14 @@ __all__ = ["Graph", "Graphs", "as_graph", "as_graphs", "as_stack"]
 
 
 def as_graph(
-    graph: Any, source: Label = None, sink: Label = None, *, needs_sink: bool = True
+    graph: Any,
+    source: Label = None,
+    sink: Label = None,
+    *,
+    needs_sink: bool = True,
+    costs: bool | None = None,
 ) -> Graph:
-    """Read a graph from any of the forms above.
+    """Read a graph from any of the forms above; `costs` says whether numbers may be costs.
 
     `source` and `sink`, each a node's label, or its number if there are no labels, make it a flow
     network. If a source needs no sink, any other node serves as one.
@@ -64,6 +69,8 @@ def as_graph(
         given, missing = ("source", "sink") if sink is None else ("sink", "source")
         raise InputError(f"a flow needs both ends: the {given} is given, the {missing} is not")
     ends = None if source is None else Ends(source, sink)
+    if costs and is_array(graph) and ends is None:
+        return BipartiteGraph.from_costs(as_array(graph, "matrix"))
     for is_form, read in FORMS:
         if is_form(graph):
             return read(graph, ends)
@@ -105,7 +112,7 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
     raise InputError("a graph of one node leads nowhere")
 
 
-def as_graphs(graphs: Any) -> Iterator[Graph]:
+def as_graphs(graphs: Any, costs: bool | None = None) -> Iterator[Graph]:
     """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
     if _are_own(graphs):
         yield from graphs
@@ -121,7 +128,7 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
         raise TypeError(f"expected several graphs, got one {type(graphs).__name__}")
     for position, graph in enumerate(graphs):
         try:
-            yield as_graph(graph)
+            yield as_graph(graph, costs=costs)
         except InputError as error:
             raise InputError(f"graph {position}: {error}") from None
         except TypeError as error:

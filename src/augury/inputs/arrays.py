@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BipartiteGraph, refuse_text, unmasked
+from augury.classical.arrays import refuse_text, unmasked
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.costs import graphs_differ, ignored, numbers_differ

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected, whole_number
+from augury.classical.arrays import whole_number
+from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.arrays import Ends, as_array, is_array, is_of

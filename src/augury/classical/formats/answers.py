@@ -15,10 +15,11 @@ from typing import IO, Any, Literal, cast
 
 import numpy as np
 
+from augury.classical.arrays import WideArray, capacity_fault
 from augury.classical.formats.edge_list import csv_cell
 from augury.classical.formats.text import LabelFinder, Lines, amount_of, parse_json, rows
-from augury.classical.graph import BipartiteGraph, WideArray
-from augury.classical.network import FlowNetwork, Graph, capacity_fault
+from augury.classical.graph import BipartiteGraph
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError, visible
 from augury.files import BYTE_ORDER_MARK, LineError, named, open_input
 

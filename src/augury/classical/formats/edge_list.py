@@ -19,10 +19,11 @@ from typing import IO, cast
 
 import numpy as np
 
+from augury.classical.arrays import IntArray, WideArray
 from augury.classical.formats import text
 from augury.classical.formats.labelled_matrix import look_at, read_labelled_matrix
 from augury.classical.formats.text import INTEGER, Lines, ReadOptions
-from augury.classical.graph import BipartiteGraph, IntArray, Label, WideArray
+from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError

@@ -20,12 +20,13 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from augury.classical.arrays import MAX_CAPACITY, IntArray, capacity_fault
 from augury.classical.formats import text
 from augury.classical.formats.edge_list import written_arcs
 from augury.classical.formats.foreign import foreign_parser
 from augury.classical.formats.text import Numbering, ReadOptions
-from augury.classical.graph import BipartiteGraph, IntArray, Label
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph, capacity_fault
+from augury.classical.graph import BipartiteGraph, Label
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
 LACKING = {end: f'the JSON object lacks "{end}"' for end in ("source", "sink")}

@@ -22,8 +22,8 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from augury.classical.graph import IntArray, Label, Labels, two_colouring
-from augury.classical.network import capacity_fault
+from augury.classical.arrays import IntArray, capacity_fault
+from augury.classical.graph import Label, Labels, two_colouring
 from augury.errors import InputError
 from augury.files import BYTE_ORDER_MARK, LineError
 
