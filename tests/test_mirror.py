@@ -18,6 +18,7 @@ ELSEWHERE = {
     "algorithms/algorithm.py": "algorithms/test_reachability.py",
     "algorithms/__init__.py": "algorithms/test_reachability.py",
     "classical/answer.py": "test_solver.py",
+    "classical/arrays.py": "classical/test_graph.py",
     "algorithms/ford_fulkerson.py": "test_solver.py",
     "algorithms/story.py": "test_watch.py",
     "algorithms/cells.py": "cells/test_cell.py",

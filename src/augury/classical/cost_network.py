@@ -317,7 +317,7 @@ class CostNetwork:
             ends = int(self.tail[arcs[0]]), int(self.head[arcs[0]])
             left = amounts.pop(ends, 0) - sum(int(carried[arc]) for arc in arcs)
             for arc in arcs:
-                more = min(left, int(self.capacity[arc] - carried[arc]))
+                more = max(0, min(left, int(self.capacity[arc] - carried[arc])))
                 carried[arc] += more
                 left -= more
             if left:

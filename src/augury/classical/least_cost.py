@@ -99,7 +99,9 @@ def least_cost(
         change, reached, verdict, tree = yield from _summed_up(tight, rounds)
         residual = state.residual + change
         truth = flows.reachable(batch, _tight(state, residual))[-1]
-        missed = np.unique(batch.node_graph[reached != truth])
+        is_wrong = reached != truth
+        is_wrong[batch.sink] |= reached[batch.sink]  # a search that was not done
+        missed = np.unique(batch.node_graph[is_wrong])
         verdict[missed[verdict[missed] == Verdict.GOES_ON]] = Verdict.WRONG_SEARCH
 
         leaving = np.flatnonzero(reached[batch.sender] & ~reached[batch.receiver])

@@ -210,9 +210,11 @@ def _checked_matching(
     num_left, num_edges = graph.num_left, graph.num_edges
     for full in (pairs[:, 0], num_left + edges, num_left + num_edges + pairs[:, 1]):
         flow[full] = 1
+    more = flow < 1
+    more[num_left : num_left + num_edges] = True  # nodes are the limit, and not edges
     ends = own.num_nodes, own.sender[::2], own.receiver[::2]
     total = sum(graph.costs.amount[edges].tolist())
-    return largest, _residual(*ends, flow < 1, flow > 0, cost), total
+    return largest, _residual(*ends, more, flow > 0, cost), total
 
 
 def _checked_flow(network: CostNetwork, flow: Numbers) -> tuple[Certificate, Residual | None, int]:
