@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 from augury import BipartiteGraph, CostNetwork
 from augury.algorithms.executor import CellExecutor
-from augury.algorithms.least_cost import answer_cost, answer_size
 from augury.classical.answer import How
 from augury.classical.ford_fulkerson import Paths, Round, Subroutines, Tree
 from augury.classical.least_cost import BREADTH_FIRST, Phase, run, solved
@@ -27,9 +26,9 @@ CELLS = CellExecutor(shipped_table()).subroutines()
 def test_matchings_are_largest_and_of_least_cost(who: Subroutines, matrix: np.ndarray) -> None:
     graph = as_graph(matrix)
     [answer] = run([graph], who, How())
-    assert (answer_size(graph, answer), answer_cost(graph, answer)) == least_matching(matrix)
     certificate = certify_cost(graph, answer.found, answer.price)
     assert certificate.is_optimal and not certificate.remark
+    assert (certificate.size, certificate.cost) == least_matching(matrix)
 
 
 @pytest.mark.parametrize("who", [BREADTH_FIRST, CELLS], ids=["classical", "cells"])
@@ -84,8 +83,9 @@ def test_hard_instances(name: str) -> None:
     matrix = HARD[name]
     graph = as_graph(matrix)
     [answer] = run([graph], CELLS, How())
-    assert (answer_size(graph, answer), answer_cost(graph, answer)) == least_matching(matrix)
-    assert certify_cost(graph, answer.found, answer.price).is_optimal
+    certificate = certify_cost(graph, answer.found, answer.price)
+    assert certificate.is_optimal
+    assert (certificate.size, certificate.cost) == least_matching(matrix)
 
 
 def off_by_one(own: Subroutines, what: str, when: int) -> Subroutines:
@@ -144,4 +144,4 @@ def test_an_executor_that_writes_into_what_it_is_given_changes_nothing() -> None
     spoilt = CELLS._replace(bottleneck=vandal)
     [own], [finished] = (run([graph], spoilt, How(exact=exact)) for exact in (False, True))
     assert own.ending == "wrong augmentation" and certify_cost(graph, own.found).is_legal
-    assert answer_cost(graph, finished) == 5
+    assert certify_cost(graph, finished.found).cost == 5

@@ -20,7 +20,7 @@ from augury.classical import least_cost as classical
 from augury.classical.answer import Answer
 from augury.classical.batch import Batch
 from augury.classical.cost_network import CostNetwork
-from augury.classical.ford_fulkerson import MANY_PATHS, Round, Settings, Subroutines, Verdict
+from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.graph import BipartiteGraph
 from augury.classical.least_cost import BREADTH_FIRST, DONE, Phase, Priced, Stage
 from augury.classical.prices import certify_costs
@@ -37,13 +37,9 @@ def judge(
 ) -> list[Run]:
     """Run every graph once, as if alone, and judge every decision of every phase.
 
-    A run is right if it ends with the largest size, `maximum`, at the least cost.
+    A run's value and maximum are what was found and what is best as `objective` counts it.
     """
-    known = classical.solved(graphs, BREADTH_FIRST, [np.random.default_rng(0) for _ in graphs])
-    runs = [
-        Run(maximum=answer_size(graph, answer), least_cost=answer_cost(graph, answer))
-        for graph, answer in zip(graphs, known, strict=True)
-    ]
+    runs = [Run(maximum=_best(graph)) for graph in graphs]
 
     def see(event: Round[Any] | Phase) -> None:
         if isinstance(event, Round):
@@ -51,10 +47,54 @@ def judge(
         else:
             _judge_step(event, runs)
 
-    own = classical.solved(graphs, subroutines, rngs, settings or MANY_PATHS, exact=False, see=see)
-    for run, graph, answer in zip(runs, graphs, own, strict=True):
-        run.value, run.cost = answer_size(graph, answer), answer_cost(graph, answer)
+    own = replace(settings or Settings(), many_paths=True)
+    answers = classical.solved(graphs, subroutines, rngs, own, exact=False, see=see)
+    for run, graph, answer in zip(runs, graphs, answers, strict=True):
+        run.value = objective(graph, answer)
     return runs
+
+
+def objective(graph: Priced, answer: Answer) -> int:
+    """Return what an answer costs to be minimised, where a unit of flow saves more than all costs.
+
+    So the least is a largest answer, and of those a cheapest one.
+    """
+    assert graph.costs is not None
+    amount, found = graph.costs.to_minimise, answer.found
+    if isinstance(graph, BipartiteGraph):
+        size, cost = len(found), sum(amount[graph.edge_index(*found.T)].tolist())
+        return cost + (min(graph.num_left, graph.num_right) - size) * _large(graph)
+    both = zip(found.tolist(), amount.tolist(), strict=True)
+    cost = sum(carried * one for carried, one in both)
+    if graph.source is None:
+        return cost
+    ends = graph.tail == graph.source, graph.head == graph.source
+    sent, back = (sum(found[end].tolist()) for end in ends)
+    return cost + (sum(graph.capacity[ends[0]].tolist()) - sent + back) * _large(graph)
+
+
+def _large(graph: Priced) -> int:
+    """Return more than any answer's costs can differ by."""
+    assert graph.costs is not None
+    amount = np.abs(graph.costs.amount)
+    if isinstance(graph, BipartiteGraph):
+        return 1 + 2 * min(graph.num_left, graph.num_right) * int(amount.max(initial=0))
+    both = zip(graph.capacity.tolist(), amount.tolist(), strict=True)
+    return 1 + 2 * sum(capacity * cost for capacity, cost in both)
+
+
+def _best(graph: Priced) -> int:
+    """Return the best that `objective` can be: of a bipartite graph by SciPy, else classically."""
+    if isinstance(graph, CostNetwork):
+        [answer] = classical.solved([graph], BREADTH_FIRST, [np.random.default_rng(0)])
+        return objective(graph, answer)
+    from scipy.optimize import linear_sum_assignment
+
+    assert graph.costs is not None
+    # What is no edge stays unmatched, which costs as much as `objective` says.
+    matrix = np.full((graph.num_left, graph.num_right), _large(graph))
+    matrix[graph.left, graph.right] = graph.costs.to_minimise
+    return sum(matrix[linear_sum_assignment(matrix)].tolist())
 
 
 def _judge_step(phase: Phase, runs: Sequence[Run]) -> None:
@@ -74,26 +114,6 @@ def _judge_step(phase: Phase, runs: Sequence[Run]) -> None:
             run.wrong[decision] += decision == wrong
             if decision == wrong:
                 break
-
-
-def answer_size(graph: Priced, answer: Answer) -> int:
-    """Return the edges of a matching, or what leaves the source; 0 where there are supplies."""
-    if isinstance(graph, BipartiteGraph):
-        return len(answer.found)
-    if graph.source is None:
-        return 0
-    out, back = graph.tail == graph.source, graph.head == graph.source
-    return sum(answer.found[out].tolist()) - sum(answer.found[back].tolist())
-
-
-def answer_cost(graph: Priced, answer: Answer) -> int:
-    """Return what an answer costs, in units."""
-    assert graph.costs is not None
-    amount = graph.costs.amount
-    if isinstance(graph, BipartiteGraph):
-        return sum(amount[graph.edge_index(*answer.found.T)].tolist())
-    both = zip(answer.found.tolist(), amount.tolist(), strict=True)
-    return sum(carried * cost for carried, cost in both)
 
 
 def story(graph: Any, actor: Actor, telling: Telling) -> Told:

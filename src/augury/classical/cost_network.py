@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array as compact_list
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, cast
 
@@ -29,6 +29,7 @@ from augury.classical.costs import Costs
 from augury.classical.graph import (
     MAX_NODES,
     Arcs,
+    BipartiteGraph,
     Label,
     LabelIndex,
     checked_labels,
@@ -167,6 +168,17 @@ class CostNetwork:
             lower=least,
             labels=names,
         )
+
+    @classmethod
+    def from_bipartite(cls, graph: BipartiteGraph) -> CostNetwork:
+        """Build the unit-capacity network whose flows are the matchings of a graph with costs."""
+        arcs, costs = graph.as_arcs(), graph.costs
+        if costs is None:
+            raise InputError("this graph has no costs")
+        amount = graph.arc_costs()[::2] * (-1 if costs.maximise else 1)
+        ends = arcs.sender[::2], arcs.receiver[::2], arcs.capacity[::2]
+        priced = replace(costs, amount=frozen(amount))
+        return cls(arcs.num_nodes, *ends, priced, source=arcs.source, sink=arcs.sink)
 
     @property
     def words(self) -> str:
