@@ -1,0 +1,306 @@
+"""Costs become assignments of least cost, with the prices that prove it.
+
+Dense: Jonker and Volgenant (1987). Columns are priced at their least cost, free rows bid for them,
+and the rows left over are assigned along shortest augmenting paths.
+
+Everything is int64 and exact: see `largest_cost`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from augury.engines.words import compiled
+
+FORBIDDEN = np.iinfo(np.int64).max
+"""The cost of a pair that must not be assigned."""
+
+FAR = np.int64(2**60)
+"""At least this: no way there. Whatever is computed from costs alone is less than half of it."""
+OUT = np.int64(2**61)
+"""The working cost of a forbidden pair, and minus the working price of a column out of play.
+
+Two of them and a sum of costs stay below 2^63, and one of them less a sum of costs is above FAR. So
+neither needs a branch: what is FAR is never improved by them.
+"""
+
+
+def largest_cost(num_rows: int, num_columns: int) -> int:
+    """Return the largest absolute cost that `assign_dense` takes.
+
+    Each bid lowers a price by no more than two costs below another price, and there are fewer than
+    three bids for each row and column; an augmentation sets prices to sums of at most two costs for
+    each row. So no sum holds more than 16 costs for each row and column.
+    """
+    return 2**59 // (16 * (num_rows + num_columns + 2))
+
+
+class Dense(NamedTuple):
+    """Scratch memory for one graph."""
+
+    table: Any
+    """(row, column): working costs."""
+    row_of: Any
+    """(column,): its row or −1."""
+    free: Any
+    """(row,): rows that are not assigned."""
+    distance: Any
+    """(column,): the length of the shortest path there."""
+    parent: Any
+    """(column,): the last row on it."""
+    reached: Any
+    """(column,): the columns passed, in order."""
+    price: Any
+    """(column,): the price of each of these, plus its distance."""
+
+    @classmethod
+    def of(cls, num_rows: int, num_columns: int) -> Dense:
+        """Allocate."""
+        per_column = [np.empty(num_columns, np.int64) for _ in range(5)]
+        table = np.empty((num_rows, num_columns), np.int64)
+        return cls(table, per_column[0], np.empty(num_rows, np.int64), *per_column[1:])
+
+
+def assign_dense(cost: Any) -> Any:
+    """(graph, row, column) → columns (graph, row), prices of rows and columns, is_full (graph,).
+
+    There are at most as many rows as columns. Where `is_full`, every row has its column, and the
+    prices u, v prove that the sum of costs is the least: `cost[r, c] >= u[r] + v[c]`, with equality
+    where r is assigned to c; `v <= 0`, and `v[c] == 0` for a free column. Where not, no such
+    assignment exists and the rest is undefined.
+    """
+    cost = np.ascontiguousarray(cost, np.int64)
+    num_graphs, num_rows, num_columns = cost.shape
+    columns = np.empty((num_graphs, num_rows), np.int64)
+    row_price = np.zeros((num_graphs, num_rows), np.int64)
+    column_price = np.zeros((num_graphs, num_columns), np.int64)
+    is_full = np.ones(num_graphs, np.bool_)
+    if num_rows:
+        scratch = Dense.of(num_rows, num_columns)
+        _assign_all(cost, columns, row_price, column_price, is_full, scratch)
+    return columns, row_price, column_price, is_full
+
+
+@compiled
+def _assign_all(
+    cost: Any, columns: Any, row_price: Any, column_price: Any, is_full: Any, scratch: Dense
+) -> None:
+    for graph in range(len(cost)):
+        table = _working_costs(cost[graph], scratch.table)
+        columns_of, price = columns[graph], column_price[graph]
+        is_full[graph] = _assign(table, columns_of, price, scratch)
+        if is_full[graph]:
+            _price_rows(table, columns_of, row_price[graph], price)
+
+
+@compiled
+def _working_costs(cost: Any, table: Any) -> Any:
+    """Return the costs with OUT for FORBIDDEN: as they are if nothing is, or else in `table`."""
+    largest = cost[0, 0]
+    for row in range(cost.shape[0]):
+        for column in range(cost.shape[1]):
+            largest = max(largest, cost[row, column])
+    if largest != FORBIDDEN:
+        return cost
+    for row in range(cost.shape[0]):
+        for column in range(cost.shape[1]):
+            value = cost[row, column]
+            table[row, column] = OUT if value == FORBIDDEN else value
+    return table
+
+
+@compiled
+def _assign(table: Any, columns: Any, price: Any, scratch: Dense) -> bool:
+    """Assign all rows; return whether that can be done."""
+    num_rows, num_columns = table.shape
+    for row in range(num_rows):
+        columns[row] = -1
+    for column in range(num_columns):
+        scratch.row_of[column] = -1
+    # A free column must cost nothing, so columns are only priced if none will be free.
+    if num_rows == num_columns:
+        _reduce_columns(table, columns, price, scratch)
+    num_free = 0
+    for row in range(num_rows):
+        if columns[row] < 0:
+            scratch.free[num_free] = row
+            num_free += 1
+    for _ in range(2):
+        num_free = _bid(table, columns, price, scratch, num_free)
+    for k in range(num_free):
+        if not _augment(table, columns, price, scratch, scratch.free[k]):
+            return False
+    return True
+
+
+@compiled
+def _reduce_columns(table: Any, columns: Any, price: Any, scratch: Dense) -> None:
+    """Price columns at their least cost, and assign each row that is the cheapest of one.
+
+    A row that is the cheapest of only one column is then given its second best offer: the price of
+    its column falls until the row is indifferent.
+    """
+    size = len(price)
+    cheapest, num_columns = scratch.parent, scratch.free
+    for column in range(size):
+        price[column], cheapest[column] = table[0, column], 0
+        num_columns[column] = 0
+    for row in range(1, size):
+        for column in range(size):
+            cost = table[row, column]
+            is_less = cost < price[column]
+            price[column] = cost if is_less else price[column]
+            cheapest[column] = row if is_less else cheapest[column]
+    for column in range(size - 1, -1, -1):
+        if price[column] >= FAR:
+            price[column] = 0  # no row may take it
+            continue
+        row = cheapest[column]
+        num_columns[row] += 1
+        if num_columns[row] == 1:
+            columns[row] = column
+            scratch.row_of[column] = row
+    for row in range(size):
+        if num_columns[row] == 1:
+            own = columns[row]
+            keep, price[own] = price[own], -OUT
+            least = FAR
+            for column in range(size):
+                least = min(least, table[row, column] - price[column])
+            price[own] = keep - least if least < FAR else keep
+
+
+@compiled
+def _bid(table: Any, columns: Any, price: Any, scratch: Dense, num_free: int) -> int:
+    """Let each free row take its best column, at a price that makes the second best as good.
+
+    Whoever is driven out bids again at once if the price fell, and in the next pass otherwise.
+    The number of bids is bounded: where costs are nearly equal, rows would outbid each other by one
+    for ever. Return the number of rows that are free afterwards, in `free`.
+    """
+    num_bids = 2 * num_free + len(price)
+    free, row_of = scratch.free, scratch.row_of
+    num_kept, k = 0, 0
+    while k < num_free:
+        row = free[k]
+        k += 1
+        least, second, best, other = _two_best(table, row, price)
+        if num_bids == 0 or second >= FAR:
+            free[num_kept] = row
+            num_kept += 1
+            continue
+        num_bids -= 1
+        is_lower = least < second
+        if is_lower:
+            price[best] -= second - least
+        elif row_of[best] >= 0:
+            best = other
+        loser = row_of[best]
+        columns[row] = best
+        row_of[best] = row
+        if loser >= 0:
+            columns[loser] = -1
+            if is_lower:
+                k -= 1
+                free[k] = loser
+            else:
+                free[num_kept] = loser
+                num_kept += 1
+    return num_kept
+
+
+@compiled
+def _two_best(table: Any, row: int, price: Any) -> Any:
+    """Return the least and second least cost of a row at these prices, and their columns."""
+    least, second = FAR, FAR
+    best, other = 0, 0
+    for column in range(len(price)):
+        cost = table[row, column] - price[column]
+        if cost < second:
+            if cost < least:
+                least, second = cost, least
+                best, other = column, best
+            else:
+                second, other = cost, column
+    return least, second, best, other
+
+
+@compiled
+def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int) -> bool:
+    """Assign a free row along the shortest augmenting path; return whether there is one.
+
+    Columns that were passed are out of play: their price is −OUT and their distance FAR, so the loop
+    over all columns never changes them, and has no branches.
+    """
+    distance, parent, row_of = scratch.distance, scratch.parent, scratch.row_of
+    reached, old_price = scratch.reached, scratch.price
+    size = len(price)
+    for column in range(size):
+        distance[column] = FAR
+    num_reached, row, offset = 0, free_row, np.int64(0)
+    while True:
+        least = FAR
+        for column in range(size):
+            through = table[row, column] - price[column] + offset
+            is_less = through < distance[column]
+            length = through if is_less else distance[column]
+            distance[column] = length
+            parent[column] = row if is_less else parent[column]
+            least = min(least, length)
+        if least >= FAR:
+            break
+        last = _nearest(distance, row_of, least)
+        if row_of[last] < 0:
+            break
+        row = row_of[last]
+        offset = least - (table[row, last] - price[last])
+        reached[num_reached] = last
+        old_price[num_reached] = price[last] + least
+        num_reached += 1
+        price[last] = -OUT
+        distance[last] = FAR
+    is_found = least < FAR
+    for k in range(num_reached):
+        price[reached[k]] = old_price[k] - (least if is_found else 0)
+    if is_found:
+        _flip(columns, row_of, parent, last, free_row)
+    return is_found
+
+
+@compiled
+def _nearest(distance: Any, row_of: Any, least: int) -> int:
+    """Return a column at this distance, a free one if there is one."""
+    nearest = -1
+    for column in range(len(distance)):
+        if distance[column] == least:
+            nearest = column
+            if row_of[column] < 0:
+                return nearest
+    return nearest
+
+
+@compiled
+def _flip(columns: Any, row_of: Any, parent: Any, last: int, free_row: int) -> None:
+    """Follow the path back from its free column, giving each row the column after it."""
+    column = last
+    while True:
+        row = parent[column]
+        row_of[column] = row
+        column, columns[row] = columns[row], column
+        if row == free_row:
+            return
+
+
+@compiled
+def _price_rows(table: Any, columns: Any, row_price: Any, price: Any) -> None:
+    """Price the rows, and let no column cost more than 0 (if one did, none is free)."""
+    highest = price[0]
+    for column in range(len(price)):
+        highest = max(highest, price[column])
+    highest = max(highest, 0) if len(row_price) < len(price) else highest
+    for column in range(len(price)):
+        price[column] -= highest
+    for row in range(len(row_price)):
+        row_price[row] = table[row, columns[row]] - price[columns[row]]
