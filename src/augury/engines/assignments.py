@@ -25,6 +25,8 @@ OUT = np.int64(2**61)
 Two of them and a sum of costs stay below 2^63, and one of them less a sum of costs is above FAR. So
 neither needs a branch: what is FAR is never improved by them.
 """
+SIGN = np.int64(63)
+"""Shifting right by this leaves −1 of a negative number and 0 of any other."""
 
 
 def largest_cost(num_rows: int, num_columns: int) -> int:
@@ -122,7 +124,7 @@ def _assign(table: Any, columns: Any, price: Any, scratch: Dense) -> bool:
     # A free column must cost nothing, so columns are only priced if none will be free.
     if num_rows == num_columns:
         _reduce_columns(table, columns, price, scratch)
-    num_free = 0
+    num_free = np.int64(0)
     for row in range(num_rows):
         if columns[row] < 0:
             scratch.free[num_free] = row
@@ -145,14 +147,16 @@ def _reduce_columns(table: Any, columns: Any, price: Any, scratch: Dense) -> Non
     size = len(price)
     cheapest, num_columns = scratch.parent, scratch.free
     for column in range(size):
-        price[column], cheapest[column] = table[0, column], 0
+        # Of equals the first wins, but to start with each column's own row, lest one row wins all.
+        price[column], cheapest[column] = table[column, column], column
         num_columns[column] = 0
-    for row in range(1, size):
+    for row in range(size):
         for column in range(size):
-            cost = table[row, column]
-            is_less = cost < price[column]
-            price[column] = cost if is_less else price[column]
-            cheapest[column] = row if is_less else cheapest[column]
+            cost, before = price[column], cheapest[column]
+            change = table[row, column] - cost
+            is_less = change >> SIGN  # see `_relax`
+            price[column] = cost + (change & is_less)
+            cheapest[column] = before + ((row - before) & is_less)
     for column in range(size - 1, -1, -1):
         if price[column] >= FAR:
             price[column] = 0  # no row may take it
@@ -196,7 +200,7 @@ def _bid(table: Any, columns: Any, price: Any, scratch: Dense, num_free: int) ->
         if is_lower:
             price[best] -= second - least
         elif row_of[best] >= 0:
-            best = other
+            best = _free_column(table, row, price, row_of, least, other)
         loser = row_of[best]
         columns[row] = best
         row_of[best] = row
@@ -228,6 +232,17 @@ def _two_best(table: Any, row: int, price: Any) -> Any:
 
 
 @compiled
+def _free_column(
+    table: Any, row: int, price: Any, row_of: Any, least: int, otherwise: int
+) -> int:
+    """Return a free column that costs this row the least, if there is one."""
+    for column in range(len(price)):
+        if row_of[column] < 0 and table[row, column] - price[column] == least:
+            return column
+    return otherwise
+
+
+@compiled
 def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int) -> bool:
     """Assign a free row along the shortest augmenting path; return whether there is one.
 
@@ -238,17 +253,10 @@ def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int
     reached, old_price = scratch.reached, scratch.price
     size = len(price)
     for column in range(size):
-        distance[column] = FAR
+        distance[column], parent[column] = FAR, free_row
     num_reached, row, offset = 0, free_row, np.int64(0)
     while True:
-        least = FAR
-        for column in range(size):
-            through = table[row, column] - price[column] + offset
-            is_less = through < distance[column]
-            length = through if is_less else distance[column]
-            distance[column] = length
-            parent[column] = row if is_less else parent[column]
-            least = min(least, length)
+        least = _relax(table, row, offset, price, scratch)
         if least >= FAR:
             break
         last = _nearest(distance, row_of, least)
@@ -270,14 +278,37 @@ def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int
 
 
 @compiled
+def _relax(table: Any, row: int, offset: int, price: Any, scratch: Dense) -> int:
+    """Shorten the ways to all columns by those through a row; return the least of their lengths.
+
+    Arithmetic in place of branches: a conditional store into the array that is read would become a
+    masked one, which is many times slower.
+    """
+    distance, parent = scratch.distance, scratch.parent
+    least = FAR
+    for column in range(len(price)):
+        length, before = distance[column], parent[column]
+        change = table[row, column] - price[column] + offset - length
+        is_less = change >> SIGN  # all ones or all zeros
+        length += change & is_less
+        distance[column] = length
+        parent[column] = before + ((row - before) & is_less)
+        least = min(least, length)
+    return least
+
+
+@compiled
 def _nearest(distance: Any, row_of: Any, least: int) -> int:
     """Return a column at this distance, a free one if there is one."""
-    nearest = -1
+    nearest, count = np.int64(-1), np.int64(0)
     for column in range(len(distance)):
-        if distance[column] == least:
-            nearest = column
-            if row_of[column] < 0:
-                return nearest
+        is_near = distance[column] == least
+        nearest = column if is_near else nearest
+        count += is_near
+    if count > 1:
+        for column in range(len(distance)):
+            if distance[column] == least and row_of[column] < 0:
+                return column
     return nearest
 
 
