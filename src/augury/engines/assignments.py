@@ -39,6 +39,11 @@ def largest_cost(num_rows: int, num_columns: int) -> int:
     return 2**59 // (16 * (num_rows + num_columns + 2))
 
 
+def largest_sparse_cost(num_left: int, num_right: int) -> int:
+    """Return the largest absolute cost that `assign_sparse` takes: sums stay below FAR."""
+    return 2**56 // (min(num_left, num_right) + 1)
+
+
 class Dense(NamedTuple):
     """Scratch memory for one graph."""
 
@@ -130,10 +135,10 @@ def _assign(table: Any, columns: Any, price: Any, scratch: Dense) -> bool:
             scratch.free[num_free] = row
             num_free += 1
     num_free = _bid(table, columns, price, scratch, num_free)
+    is_full = True
     for k in range(num_free):
-        if not _augment(table, columns, price, scratch, scratch.free[k]):
-            return False
-    return True
+        is_full = is_full and _augment(table, columns, price, scratch, scratch.free[k])
+    return is_full
 
 
 @compiled
@@ -179,7 +184,8 @@ def _reduce_columns(table: Any, columns: Any, price: Any, scratch: Dense) -> Non
 def _bid(table: Any, columns: Any, price: Any, scratch: Dense, num_free: int) -> int:
     """Let each free row take its best column, at a price that makes the second best as good.
 
-    Whoever is driven out bids again at once if the price fell, and is left free otherwise. The number of bids is bounded: where costs are nearly equal, rows would outbid each other by one
+    Whoever is driven out bids again at once if the price fell, and is left free otherwise. The
+    number of bids is bounded: where costs are nearly equal, rows would outbid each other by one
     for ever. Return the number of rows that are free afterwards, in `free`.
     """
     num_bids = 2 * num_free
@@ -242,8 +248,8 @@ def _free_column(table: Any, row: int, price: Any, row_of: Any, least: int, othe
 def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int) -> bool:
     """Assign a free row along the shortest augmenting path; return whether there is one.
 
-    Columns that were passed are out of play: their price is −OUT and their distance FAR, so the loop
-    over all columns never changes them, and has no branches.
+    Columns that were passed are out of play: their price is −OUT and their distance FAR, so the
+    loop over all columns never changes them, and has no branches.
     """
     distance, parent, row_of = scratch.distance, scratch.parent, scratch.row_of
     reached, old_price = scratch.reached, scratch.price
@@ -329,3 +335,221 @@ def _price_rows(table: Any, columns: Any, row_price: Any, price: Any) -> None:
         price[column] -= highest
     for row in range(len(row_price)):
         row_price[row] = table[row, columns[row]] - price[columns[row]]
+
+
+class Sparse(NamedTuple):
+    """The edges of one graph by row, and the state of a search."""
+
+    indptr: Any
+    """(row + 1,): where the edges of each row start."""
+    right: Any
+    cost: Any
+    edge_of: Any
+    """(row,): the edge by which it is assigned, NOT_YET or LEFT_FREE."""
+    row_of: Any
+    """(column,): its row or −1."""
+    price: Any
+    """(column,)."""
+    distance: Any
+    """(column,): the length of the shortest path there; FAR between searches."""
+    parent: Any
+    """(column,): the edge by which it is reached."""
+    place: Any
+    """(column,): where it stands in `heap`, or PASSED."""
+    heap: Any
+    """(column,): columns that were reached, each nearer than those at 4 k + 1, …, 4 k + 4."""
+    passed: Any
+    """(column,): columns whose shortest path is known, in order."""
+
+    @classmethod
+    def of(cls, num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Sparse:
+        """Allocate, with nothing assigned at prices of 0."""
+        indptr = np.zeros(num_left + 1, np.int64)
+        np.cumsum(np.bincount(left, minlength=num_left), out=indptr[1:])
+        return cls(
+            indptr,
+            np.asarray(right, np.int32),
+            np.asarray(cost, np.int64),
+            np.full(num_left, NOT_YET),
+            np.full(num_right, -1, np.int32),
+            np.zeros(num_right, np.int64),
+            np.full(num_right, FAR),
+            np.empty(num_right, np.int64),
+            np.empty(num_right, np.int32),
+            np.empty(num_right, np.int32),
+            np.empty(num_right, np.int32),
+        )
+
+
+NOT_YET, LEFT_FREE = np.int64(-1), np.int64(-2)
+PASSED = np.int32(-1)
+
+
+def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Any:
+    """Edges, sorted by left, then right → the largest matching, and of these one of least cost.
+
+    Return the right partner of each left node or −1, and the prices of left nodes, right nodes,
+    source and sink. They are those of a flow from source to sink: an arc of the residual network
+    costs `cost + price[sender] - price[receiver] >= 0`. Costs are at most `largest_sparse_cost`.
+
+    A left node may stay free at a cost above that of any other way out, so with least cost as few
+    as possible do. Shortest augmenting paths then assign one after the other, or leave it free.
+    """
+    graph = Sparse.of(num_left, num_right, left, right, cost)
+    num_pairs = min(num_left, num_right)
+    alone = np.int64(2 * (num_pairs + 1) * (int(np.abs(graph.cost).max(initial=0)) + 1))
+    left_price = np.empty(num_left, np.int64)
+    _assign_rows(graph, alone, left_price)
+    partner = np.full(num_left, -1, np.int64)
+    is_matched = graph.edge_of >= 0
+    partner[is_matched] = graph.right[graph.edge_of[is_matched]]
+    return partner, (-left_price, graph.price, int(-alone), 0)
+
+
+@compiled
+def _assign_rows(graph: Sparse, alone: int, left_price: Any) -> None:
+    """Assign every row or leave it free at the cost `alone`; price them all."""
+    num_rows = len(left_price)
+    _bid_rows(graph)
+    for row in range(num_rows):
+        if graph.edge_of[row] == NOT_YET:
+            _augment_row(graph, row, alone)
+    for row in range(num_rows):
+        edge = graph.edge_of[row]
+        left_price[row] = alone
+        if edge >= 0:
+            left_price[row] = graph.cost[edge] - graph.price[graph.right[edge]]
+
+
+@compiled
+def _bid_rows(graph: Sparse) -> None:
+    """Let each row bid for its best column, as `_bid` does, and whoever is driven out once more."""
+    num_rows = len(graph.edge_of)
+    num_bids = 2 * num_rows
+    for first in range(num_rows):
+        row = np.int64(first)
+        while row >= 0 and num_bids > 0:
+            num_bids -= 1
+            row = _bid_once(graph, row)
+
+
+@compiled
+def _bid_once(graph: Sparse, row: int) -> int:
+    """Assign a row if it has a best column that is free or gets cheaper; return who lost it."""
+    least, second = FAR, FAR
+    best = NOT_YET
+    for edge in range(graph.indptr[row], graph.indptr[row + 1]):
+        column = graph.right[edge]
+        value = graph.cost[edge] - graph.price[column]
+        if value < least or (value == least and graph.row_of[column] < 0):
+            least, second, best = value, least, edge
+        elif value < second:
+            second = value
+    if best < 0:
+        return NOT_YET
+    column = graph.right[best]
+    loser = np.int64(graph.row_of[column])
+    if loser >= 0 and (second == FAR or second == least):
+        return NOT_YET
+    if second < FAR:
+        graph.price[column] -= second - least
+    graph.edge_of[row], graph.row_of[column] = best, row
+    if loser >= 0:
+        graph.edge_of[loser] = NOT_YET
+    return loser
+
+
+@compiled
+def _augment_row(graph: Sparse, free_row: int, alone: int) -> None:
+    """Assign a row along the shortest path to a free column or to a row that is then left free."""
+    size, num_passed = 0, 0
+    end, last_column, last_row = alone, np.int64(-1), free_row
+    row, offset = free_row, np.int64(0)
+    while True:
+        for edge in range(graph.indptr[row], graph.indptr[row + 1]):
+            column = np.int64(graph.right[edge])
+            length = graph.cost[edge] - graph.price[column] + offset
+            if length < end and length < graph.distance[column]:
+                graph.parent[column] = edge
+                if graph.row_of[column] < 0:
+                    end, last_column = length, column
+                else:
+                    size = _rise(graph, column, length, size)
+        if size == 0 or graph.distance[graph.heap[0]] >= end:
+            break
+        column = np.int64(graph.heap[0])
+        size = _sink(graph, size)
+        graph.passed[num_passed] = column
+        num_passed += 1
+        row = np.int64(graph.row_of[column])
+        offset = graph.distance[column] - graph.cost[graph.edge_of[row]] + graph.price[column]
+        if offset + alone < end:
+            end, last_column, last_row = offset + alone, np.int64(-1), row
+    for k in range(num_passed):
+        column = np.int64(graph.passed[k])
+        graph.price[column] += graph.distance[column] - end
+        graph.distance[column] = FAR
+    for k in range(size):
+        graph.distance[graph.heap[k]] = FAR
+    if last_column < 0:
+        edge, graph.edge_of[last_row] = graph.edge_of[last_row], LEFT_FREE
+        last_column = np.int64(graph.right[edge]) if edge >= 0 else np.int64(-1)
+    _flip_edges(graph, last_column)
+
+
+@compiled
+def _flip_edges(graph: Sparse, column: int) -> None:
+    """Follow the path back from a column, giving each row the column after it."""
+    while column >= 0:
+        edge = graph.parent[column]
+        row = _row_of_edge(graph, edge)
+        graph.row_of[column] = row
+        before, graph.edge_of[row] = graph.edge_of[row], edge
+        column = np.int64(graph.right[before]) if before >= 0 else np.int64(-1)
+
+
+@compiled
+def _row_of_edge(graph: Sparse, edge: int) -> int:
+    """Return the row whose edges this one is among."""
+    return np.searchsorted(graph.indptr, edge, side="right") - 1
+
+
+@compiled
+def _rise(graph: Sparse, column: int, length: int, size: int) -> int:
+    """Put a column into the heap, or up in it, at a shorter distance; return the heap's size."""
+    place = np.int64(graph.place[column])
+    if graph.distance[column] == FAR:
+        place = size
+        size += 1
+    graph.distance[column] = length
+    while place > 0:
+        above = (place - 1) >> 2
+        other = graph.heap[above]
+        if graph.distance[other] <= length:
+            break
+        graph.heap[place], graph.place[other] = other, place
+        place = above
+    graph.heap[place], graph.place[column] = column, place
+    return size
+
+
+@compiled
+def _sink(graph: Sparse, size: int) -> int:
+    """Take the nearest column out of the heap; return the heap's size."""
+    size -= 1
+    column = graph.heap[size]
+    length = graph.distance[column]
+    place = 0
+    while True:
+        below, nearest, least = -1, 4 * place + 1, length
+        for k in range(nearest, min(nearest + 4, size)):
+            distance = graph.distance[graph.heap[k]]
+            if distance < least:
+                below, least = k, distance
+        if below < 0:
+            break
+        other = graph.heap[below]
+        graph.heap[place], graph.place[other] = other, place
+        place = below
+    graph.heap[place], graph.place[column] = column, place
+    return size
