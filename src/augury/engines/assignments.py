@@ -1,0 +1,643 @@
+"""Costs become assignments of least cost, with the prices that prove it.
+
+Dense: Jonker and Volgenant (1987). Columns are priced at their least cost, free rows bid for them,
+and the rows left over are assigned along shortest augmenting paths.
+
+Everything is int64 and exact: see `largest_cost`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from augury.engines.words import compiled
+
+FORBIDDEN = np.iinfo(np.int64).max
+"""The cost of a pair that must not be assigned."""
+
+FAR = np.int64(2**60)
+"""At least this: no way there. Whatever is computed from costs alone is less than half of it."""
+OUT = np.int64(2**61)
+"""The working cost of a forbidden pair, and minus the working price of a column out of play.
+
+Two of them and a sum of costs stay below 2^63, and one of them less a sum of costs is above FAR. So
+neither needs a branch: what is FAR is never improved by them.
+"""
+SIGN = np.int64(63)
+"""Shifting right by this leaves −1 of a negative number and 0 of any other."""
+
+
+def largest_cost(num_rows: int, num_columns: int) -> int:
+    """Return the largest absolute cost that `assign_dense` takes.
+
+    Each bid lowers a price by no more than two costs below another price, and there are fewer than
+    three bids for each row and column; an augmentation sets prices to sums of at most two costs for
+    each row. So no sum holds more than 16 costs for each row and column.
+    """
+    return 2**59 // (16 * (num_rows + num_columns + 2))
+
+
+def largest_sparse_cost(num_left: int, num_right: int) -> int:
+    """Return the largest absolute cost that `assign_sparse` takes: sums stay below FAR."""
+    return 2**56 // (min(num_left, num_right) + 1)
+
+
+class Dense(NamedTuple):
+    """Scratch memory for one graph."""
+
+    table: Any
+    """(row, column): working costs."""
+    row_of: Any
+    """(column,): its row or −1."""
+    free: Any
+    """(row,): rows that are not assigned."""
+    distance: Any
+    """(column,): the length of the shortest path there."""
+    parent: Any
+    """(column,): the last row on it."""
+    reached: Any
+    """(column,): the columns passed, in order."""
+    price: Any
+    """(column,): the price of each of these, plus its distance."""
+
+    @classmethod
+    def of(cls, num_rows: int, num_columns: int) -> Dense:
+        """Allocate."""
+        per_column = [np.empty(num_columns, np.int64) for _ in range(5)]
+        table = np.empty((num_rows, num_columns), np.int64)
+        return cls(table, per_column[0], np.empty(num_rows, np.int64), *per_column[1:])
+
+
+def assign_dense(cost: Any) -> Any:
+    """(graph, row, column) → columns (graph, row), prices of rows and columns, is_full (graph,).
+
+    There are at most as many rows as columns. Where `is_full`, every row has its column, and the
+    prices u, v prove that the sum of costs is the least: `cost[r, c] >= u[r] + v[c]`, with equality
+    where r is assigned to c; `v <= 0`, and `v[c] == 0` for a free column. Where not, no such
+    assignment exists and the rest is undefined.
+    """
+    cost = np.ascontiguousarray(cost, np.int64)
+    num_graphs, num_rows, num_columns = cost.shape
+    columns = np.empty((num_graphs, num_rows), np.int64)
+    row_price = np.zeros((num_graphs, num_rows), np.int64)
+    column_price = np.zeros((num_graphs, num_columns), np.int64)
+    is_full = np.ones(num_graphs, np.bool_)
+    if num_rows:
+        scratch = Dense.of(num_rows, num_columns)
+        _assign_all(cost, columns, row_price, column_price, is_full, scratch)
+    return columns, row_price, column_price, is_full
+
+
+@compiled
+def _assign_all(
+    cost: Any, columns: Any, row_price: Any, column_price: Any, is_full: Any, scratch: Dense
+) -> None:
+    for graph in range(len(cost)):
+        table = _working_costs(cost[graph], scratch.table)
+        columns_of, price = columns[graph], column_price[graph]
+        is_full[graph] = _assign(table, columns_of, price, scratch)
+        if is_full[graph]:
+            _price_rows(table, columns_of, row_price[graph], price)
+
+
+@compiled
+def _working_costs(cost: Any, table: Any) -> Any:
+    """Return the costs with OUT for FORBIDDEN: as they are if nothing is, or else in `table`."""
+    largest = cost[0, 0]
+    for row in range(cost.shape[0]):
+        for column in range(cost.shape[1]):
+            largest = max(largest, cost[row, column])
+    if largest != FORBIDDEN:
+        return cost
+    for row in range(cost.shape[0]):
+        for column in range(cost.shape[1]):
+            value = cost[row, column]
+            table[row, column] = OUT if value == FORBIDDEN else value
+    return table
+
+
+@compiled
+def _assign(table: Any, columns: Any, price: Any, scratch: Dense) -> bool:
+    """Assign all rows; return whether that can be done."""
+    num_rows, num_columns = table.shape
+    for row in range(num_rows):
+        columns[row] = -1
+    for column in range(num_columns):
+        scratch.row_of[column] = -1
+    # A free column must cost nothing, so columns are only priced if none will be free.
+    if num_rows == num_columns:
+        _reduce_columns(table, columns, price, scratch)
+    num_free = np.int64(0)
+    for row in range(num_rows):
+        if columns[row] < 0:
+            scratch.free[num_free] = row
+            num_free += 1
+    num_free = _bid(table, columns, price, scratch, num_free)
+    is_full = True
+    for k in range(num_free):
+        is_full = is_full and _augment(table, columns, price, scratch, scratch.free[k])
+    return is_full
+
+
+@compiled
+def _reduce_columns(table: Any, columns: Any, price: Any, scratch: Dense) -> None:
+    """Price columns at their least cost, and assign each row that is the cheapest of one.
+
+    A row that is the cheapest of only one column is then given its second best offer: the price of
+    its column falls until the row is indifferent.
+    """
+    size = len(price)
+    cheapest, num_columns = scratch.parent, scratch.free
+    for column in range(size):
+        # Of equals the first wins, but to start with each column's own row, lest one row wins all.
+        price[column], cheapest[column] = table[column, column], column
+        num_columns[column] = 0
+    for row in range(size):
+        for column in range(size):
+            cost, before = price[column], cheapest[column]
+            change = table[row, column] - cost
+            is_less = change >> SIGN  # see `_relax`
+            price[column] = cost + (change & is_less)
+            cheapest[column] = before + ((row - before) & is_less)
+    for column in range(size - 1, -1, -1):
+        if price[column] >= FAR:
+            price[column] = 0  # no row may take it
+            continue
+        row = cheapest[column]
+        num_columns[row] += 1
+        if num_columns[row] == 1:
+            columns[row] = column
+            scratch.row_of[column] = row
+    for row in range(size):
+        if num_columns[row] == 1:
+            own = columns[row]
+            keep, price[own] = price[own], -OUT
+            least = FAR
+            for column in range(size):
+                least = min(least, table[row, column] - price[column])
+            price[own] = keep - least if least < FAR else keep
+
+
+@compiled
+def _bid(table: Any, columns: Any, price: Any, scratch: Dense, num_free: int) -> int:
+    """Let each free row take its best column, at a price that makes the second best as good.
+
+    Whoever is driven out bids again at once if the price fell, and is left free otherwise. The
+    number of bids is bounded: where costs are nearly equal, rows would outbid each other by one
+    for ever. Return the number of rows that are free afterwards, in `free`.
+    """
+    num_bids = 2 * num_free
+    free, row_of = scratch.free, scratch.row_of
+    num_kept, k = 0, 0
+    while k < num_free:
+        row = free[k]
+        k += 1
+        least, second, best, other = _two_best(table, row, price)
+        if num_bids == 0 or second >= FAR:
+            free[num_kept] = row
+            num_kept += 1
+            continue
+        num_bids -= 1
+        is_lower = least < second
+        if is_lower:
+            price[best] -= second - least
+        elif row_of[best] >= 0:
+            best = _free_column(table, row, price, row_of, least, other)
+        loser = row_of[best]
+        columns[row] = best
+        row_of[best] = row
+        if loser >= 0:
+            columns[loser] = -1
+            if is_lower:
+                k -= 1
+                free[k] = loser
+            else:
+                free[num_kept] = loser
+                num_kept += 1
+    return num_kept
+
+
+@compiled
+def _two_best(table: Any, row: int, price: Any) -> Any:
+    """Return the least and second least cost of a row at these prices, and their columns."""
+    least, second = FAR, FAR
+    best, other = 0, 0
+    for column in range(len(price)):
+        cost = table[row, column] - price[column]
+        if cost < second:
+            if cost < least:
+                least, second = cost, least
+                best, other = column, best
+            else:
+                second, other = cost, column
+    return least, second, best, other
+
+
+@compiled
+def _free_column(table: Any, row: int, price: Any, row_of: Any, least: int, otherwise: int) -> int:
+    """Return a free column that costs this row the least, if there is one."""
+    for column in range(len(price)):
+        if row_of[column] < 0 and table[row, column] - price[column] == least:
+            return column
+    return otherwise
+
+
+@compiled
+def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int) -> bool:
+    """Assign a free row along the shortest augmenting path; return whether there is one.
+
+    Columns that were passed are out of play: their price is −OUT and their distance FAR, so the
+    loop over all columns never changes them, and has no branches.
+    """
+    distance, parent, row_of = scratch.distance, scratch.parent, scratch.row_of
+    reached, old_price = scratch.reached, scratch.price
+    size = len(price)
+    for column in range(size):
+        distance[column], parent[column] = FAR, free_row
+    num_reached, row, offset = 0, free_row, np.int64(0)
+    while True:
+        least = _relax(table, row, offset, price, scratch)
+        last = _nearest(distance, row_of, least)
+        if least >= FAR or row_of[last] < 0:
+            break
+        row = row_of[last]
+        offset = least - (table[row, last] - price[last])
+        reached[num_reached] = last
+        old_price[num_reached] = price[last] + least
+        num_reached += 1
+        price[last] = -OUT
+        distance[last] = FAR
+    is_found = least < FAR
+    for k in range(num_reached):
+        price[reached[k]] = old_price[k] - (least if is_found else 0)
+    if is_found:
+        _flip(columns, row_of, parent, last, free_row)
+    return is_found
+
+
+@compiled
+def _relax(table: Any, row: int, offset: int, price: Any, scratch: Dense) -> int:
+    """Shorten the ways to all columns by those through a row; return the least of their lengths.
+
+    Arithmetic in place of branches: a conditional store into the array that is read would become a
+    masked one, which is many times slower.
+    """
+    distance, parent = scratch.distance, scratch.parent
+    least = FAR
+    for column in range(len(price)):
+        length, before = distance[column], parent[column]
+        change = table[row, column] - price[column] + offset - length
+        is_less = change >> SIGN  # all ones or all zeros
+        length += change & is_less
+        distance[column] = length
+        parent[column] = before + ((row - before) & is_less)
+        least = min(least, length)
+    return least
+
+
+@compiled
+def _nearest(distance: Any, row_of: Any, least: int) -> int:
+    """Return a column at this distance, a free one if there is one.
+
+    In two loops, each of which does four columns at a time.
+    """
+    nearest = np.int64(-1)
+    for column in range(len(distance)):
+        nearest = column if distance[column] - least + row_of[column] + 1 == 0 else nearest
+    if nearest < 0:
+        for column in range(len(distance)):
+            nearest = column if distance[column] == least else nearest
+    return nearest
+
+
+@compiled
+def _flip(columns: Any, row_of: Any, parent: Any, last: int, free_row: int) -> None:
+    """Follow the path back from its free column, giving each row the column after it."""
+    column = last
+    while True:
+        row = parent[column]
+        row_of[column] = row
+        column, columns[row] = columns[row], column
+        if row == free_row:
+            return
+
+
+@compiled
+def _price_rows(table: Any, columns: Any, row_price: Any, price: Any) -> None:
+    """Price the rows, and let no column cost more than 0 (if one did, none is free)."""
+    highest = price[0]
+    for column in range(len(price)):
+        highest = max(highest, price[column])
+    highest = max(highest, 0) if len(row_price) < len(price) else highest
+    for column in range(len(price)):
+        price[column] -= highest
+    for row in range(len(row_price)):
+        row_price[row] = table[row, columns[row]] - price[columns[row]]
+
+
+class Sparse(NamedTuple):
+    """The edges of one graph by row, and the state of a search."""
+
+    indptr: Any
+    """(row + 1,): where the edges of each row start."""
+    right: Any
+    cost: Any
+    edge_of: Any
+    """(row,): the edge by which it is assigned, NOT_YET or LEFT_FREE."""
+    row_of: Any
+    """(column,): its row or −1."""
+    price: Any
+    """(column,)."""
+    distance: Any
+    """(column,): the length of the shortest path there; FAR between searches."""
+    parent: Any
+    """(column,): the edge by which it is reached."""
+    place: Any
+    """(column,): where it stands in `heap`, if there."""
+    heap: Any
+    """(column,): columns that were reached, each nearer than those at 4 k + 1, …, 4 k + 4."""
+    passed: Any
+    """(column,): columns whose shortest path is known, in order."""
+
+    @classmethod
+    def of(cls, num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Sparse:
+        """Allocate, with nothing assigned at prices of 0."""
+        indptr = np.zeros(num_left + 1, np.int64)
+        np.cumsum(np.bincount(left, minlength=num_left), out=indptr[1:])
+        return cls(
+            indptr,
+            np.asarray(right, np.int32),
+            np.asarray(cost, np.int64),
+            np.full(num_left, NOT_YET),
+            np.full(num_right, -1, np.int32),
+            np.zeros(num_right, np.int64),
+            np.full(num_right, FAR),
+            np.empty(num_right, np.int64),
+            np.empty(num_right, np.int32),
+            np.empty(num_right, np.int32),
+            np.empty(num_right, np.int32),
+        )
+
+
+NOT_YET, LEFT_FREE = np.int64(-1), np.int64(-2)
+SHRINK = 7
+"""How much finer each auction is than the one before."""
+AUCTION_BIDS = 16
+"""Bids for each row, at most, in an auction; usually three are enough."""
+SEARCH_WORK = 100
+"""Times that searches may pass each edge before prices are sought by auctions."""
+
+
+def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Any:
+    """Edges, sorted by left, then right → the largest matching, and of these one of least cost.
+
+    Return the right partner of each left node or −1, and the prices of left nodes, right nodes,
+    source and sink. They are those of a flow from source to sink: an arc of the residual network
+    costs `cost + price[sender] - price[receiver] >= 0`. Costs are at most `largest_sparse_cost`.
+
+    A left node may stay free at the cost `alone`, which is above that of any other way out, so with
+    least cost as few as possible do. Shortest augmenting paths assign one after the other, or leave
+    it free. In a large graph with hardly more columns than rows they get long unless prices are
+    good. Auctions find good prices, but only where no column stays free, as the price of such a one
+    has to be 0: in a graph that has a perfect matching, or in `_doubled`, which always has.
+    """
+    left, right = np.asarray(left, np.int64), np.asarray(right, np.int64)
+    cost = np.asarray(cost, np.int64)
+    largest = int(np.abs(cost).max(initial=0))
+    alone = 2 * (min(num_left, num_right) + 1) * (largest + 1)
+    if num_left == num_right:
+        graph = Sparse.of(num_left, num_right, left, right, cost)
+        if _auction(graph, largest // SHRINK):
+            return _answer(graph, *_finished(graph, alone))
+    graph = Sparse.of(num_left, num_right, left, right, cost)
+    left_price = np.empty(num_left, np.int64)
+    if _assign_rows(graph, np.int64(alone), left_price, SEARCH_WORK * len(cost)):
+        return _answer(graph, left_price, graph.price, alone)
+    double = _doubled(num_left, num_right, (left, right, cost), 2 * alone)
+    _auction(double, 2 * alone // SHRINK)
+    row_price, column_price, _ = _finished(double, 2**58)
+    # Half the sum of both copies' prices suits both; rounded to opposite sides they still add up.
+    left_price = (row_price[:num_left] + column_price[num_right:]) >> 1
+    right_price = -(-(row_price[num_left:] + column_price[:num_right]) >> 1)
+    return _answer(double, left_price, right_price, alone)
+
+
+def _answer(graph: Sparse, left_price: Any, right_price: Any, alone: int) -> Any:
+    """Return the partners of the left nodes and all prices, with their signs as in a flow."""
+    edge = graph.edge_of[: len(left_price)]
+    partner = np.where(edge >= 0, graph.right[edge], -1).astype(np.int64)
+    partner[partner >= len(right_price)] = -1
+    return partner, (-left_price, right_price, -alone, 0)
+
+
+def _finished(graph: Sparse, alone: int) -> Any:
+    """Assign all rows and columns, from any prices; return prices and the highest of a row."""
+    graph.edge_of[:], graph.row_of[:] = NOT_YET, -1
+    left_price = np.empty(len(graph.edge_of), np.int64)
+    _assign_rows(graph, np.int64(alone), left_price, 2**62)
+    highest = graph.price.max(initial=0)
+    left_price += highest
+    return left_price, graph.price - highest, int(left_price.max(initial=0))
+
+
+def _doubled(num_left: int, num_right: int, edges: Any, link: int) -> Sparse:
+    """Return a graph with a mirrored copy whose perfect matchings are pairs of matchings.
+
+    Its left nodes are (left, copies of right), its right nodes (right, copies of left). A left node
+    is linked to its copy at a cost, a right one at none: those free in both matchings are matched
+    to their copies. With least cost both have the least cost, and few links are used.
+    """
+    left, right, cost = edges
+    lefts, rights = np.arange(num_left), np.arange(num_right)
+    rows = np.concatenate([left, num_left + right, lefts, num_left + rights])
+    columns = np.concatenate([right, num_right + left, num_right + lefts, rights])
+    costs = np.concatenate([cost, cost, np.full(num_left, link), np.zeros(num_right, np.int64)])
+    order = np.argsort(rows, kind="stable")
+    size = num_left + num_right
+    return Sparse.of(size, size, rows[order], columns[order], costs[order])
+
+
+@compiled
+def _auction(graph: Sparse, step: int) -> bool:
+    """Find prices by auctions with ever smaller steps; return whether each assigned all rows.
+
+    In each, rows bid at least a step more than they need to, so that prices soon tell them apart;
+    prices are kept from one to the next. Without a perfect matching they would bid for ever.
+    """
+    while True:
+        step = max(step, 1)
+        num_bids = AUCTION_BIDS * len(graph.edge_of)
+        graph.edge_of[:] = NOT_YET
+        graph.row_of[:] = -1
+        for first in range(len(graph.edge_of)):
+            row = np.int64(first)
+            while row >= 0:
+                num_bids -= 1
+                if num_bids < 0 or graph.indptr[row] == graph.indptr[row + 1]:
+                    return False
+                row = _bid_once(graph, row, step)
+        if step == 1:
+            return True
+        step //= SHRINK
+
+
+@compiled
+def _assign_rows(graph: Sparse, alone: int, left_price: Any, budget: int) -> bool:
+    """Assign every row or leave it free at the cost `alone`; price them all.
+
+    Return False, with nothing of use, if searches pass more edges than the budget allows.
+    """
+    num_rows = len(left_price)
+    _bid_rows(graph)
+    for row in range(num_rows):
+        if graph.edge_of[row] == NOT_YET:
+            budget -= _augment_row(graph, row, alone)
+            if budget < 0:
+                return False
+    for row in range(num_rows):
+        edge = graph.edge_of[row]
+        left_price[row] = alone
+        if edge >= 0:
+            left_price[row] = graph.cost[edge] - graph.price[graph.right[edge]]
+    return True
+
+
+@compiled
+def _bid_rows(graph: Sparse) -> None:
+    """Let each row bid for its best column, as `_bid` does."""
+    num_rows = len(graph.edge_of)
+    num_bids = 2 * num_rows
+    for first in range(num_rows):
+        row = np.int64(first)
+        while row >= 0 and num_bids > 0:
+            num_bids -= 1
+            row = _bid_once(graph, row, 0)
+
+
+@compiled
+def _bid_once(graph: Sparse, row: int, step: int) -> int:
+    """Let a row take its best column, if that is free or gets cheaper; return who lost it or −1."""
+    least, second = FAR, FAR
+    best = NOT_YET
+    for edge in range(graph.indptr[row], graph.indptr[row + 1]):
+        column = graph.right[edge]
+        value = graph.cost[edge] - graph.price[column]
+        if value < least or (value == least and graph.row_of[column] < 0):
+            least, second, best = value, least, edge
+        elif value < second:
+            second = value
+    if best < 0:
+        return NOT_YET
+    column = graph.right[best]
+    change = step + (second - least if second < FAR else 0)
+    loser = np.int64(graph.row_of[column])
+    if loser >= 0:
+        if change == 0:
+            return NOT_YET
+        graph.edge_of[loser] = NOT_YET
+    graph.price[column] -= change
+    graph.edge_of[row], graph.row_of[column] = best, row
+    return loser
+
+
+@compiled
+def _augment_row(graph: Sparse, free_row: int, alone: int) -> int:
+    """Assign a row along the shortest path to a free column or to a row that is then left free.
+
+    Return the number of edges passed.
+    """
+    size, num_passed, work = 0, 0, 0
+    end, last_column, last_row = alone, np.int64(-1), free_row
+    row, offset = free_row, np.int64(0)
+    while True:
+        work += graph.indptr[row + 1] - graph.indptr[row]
+        for edge in range(graph.indptr[row], graph.indptr[row + 1]):
+            column = np.int64(graph.right[edge])
+            length = graph.cost[edge] - graph.price[column] + offset
+            if length < end and length < graph.distance[column]:
+                graph.parent[column] = edge
+                if graph.row_of[column] < 0:
+                    end, last_column = length, column
+                else:
+                    size = _rise(graph, column, length, size)
+        if size == 0 or graph.distance[graph.heap[0]] >= end:
+            break
+        column = np.int64(graph.heap[0])
+        size = _sink(graph, size)
+        graph.passed[num_passed] = column
+        num_passed += 1
+        row = np.int64(graph.row_of[column])
+        offset = graph.distance[column] - graph.cost[graph.edge_of[row]] + graph.price[column]
+        if offset + alone < end:
+            end, last_column, last_row = offset + alone, np.int64(-1), row
+    for k in range(num_passed):
+        column = np.int64(graph.passed[k])
+        graph.price[column] += graph.distance[column] - end
+        graph.distance[column] = FAR
+    for k in range(size):
+        graph.distance[graph.heap[k]] = FAR
+    if last_column < 0:
+        edge, graph.edge_of[last_row] = graph.edge_of[last_row], LEFT_FREE
+        last_column = np.int64(graph.right[edge]) if edge >= 0 else np.int64(-1)
+    _flip_edges(graph, last_column)
+    return work
+
+
+@compiled
+def _flip_edges(graph: Sparse, column: int) -> None:
+    """Follow the path back from a column, giving each row the column after it."""
+    while column >= 0:
+        edge = graph.parent[column]
+        row = _row_of_edge(graph, edge)
+        graph.row_of[column] = row
+        before, graph.edge_of[row] = graph.edge_of[row], edge
+        column = np.int64(graph.right[before]) if before >= 0 else np.int64(-1)
+
+
+@compiled
+def _row_of_edge(graph: Sparse, edge: int) -> int:
+    """Return the row whose edges this one is among."""
+    return np.searchsorted(graph.indptr, edge, side="right") - 1
+
+
+@compiled
+def _rise(graph: Sparse, column: int, length: int, size: int) -> int:
+    """Put a column into the heap, or up in it, at a shorter distance; return the heap's size."""
+    place = np.int64(graph.place[column])
+    if graph.distance[column] == FAR:
+        place = size
+        size += 1
+    graph.distance[column] = length
+    while place > 0:
+        above = (place - 1) >> 2
+        other = graph.heap[above]
+        if graph.distance[other] <= length:
+            break
+        graph.heap[place], graph.place[other] = other, place
+        place = above
+    graph.heap[place], graph.place[column] = column, place
+    return size
+
+
+@compiled
+def _sink(graph: Sparse, size: int) -> int:
+    """Take the nearest column out of the heap; return the heap's size."""
+    size -= 1
+    column = graph.heap[size]
+    length = graph.distance[column]
+    place = 0
+    while True:
+        below, nearest, least = -1, 4 * place + 1, length
+        for k in range(nearest, min(nearest + 4, size)):
+            distance = graph.distance[graph.heap[k]]
+            if distance < least:
+                below, least = k, distance
+        if below < 0:
+            break
+        other = graph.heap[below]
+        graph.heap[place], graph.place[other] = other, place
+        place = below
+    graph.heap[place], graph.place[column] = column, place
+    return size
