@@ -12,11 +12,12 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer
-from augury.classical.arrays import WideArray
-from augury.classical.certificate import Certificate, Cover, certify_pairs
+from augury.classical.arrays import Numbers, WideArray
+from augury.classical.certificate import Certificate
 from augury.classical.costs import Amount
 from augury.classical.covers import Covers
 from augury.classical.graph import Label
+from augury.classical.priced import Priced
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -179,24 +180,27 @@ class Solutions(Sequence[Solution]):
 
     executor: str
     engine: str
-    mates: npt.NDArray[np.int32]
-    """(graph, left): the column of each row, −1 for none."""
     rounds: npt.NDArray[np.int32]
     """(graph,): searches that led to at least one augmenting path."""
-    covers: Covers
-    """The proof of each."""
+    proofs: Covers | Priced
+    """What was found, and the proof of each."""
     tell: Callable[[Graph], dict[str, Any]] | None
     """Tells the run on a graph; see `Solution.retell`."""
 
     @property
+    def mates(self) -> Numbers:
+        """(graph, left): the column of each row, −1 for none."""
+        return self.proofs.mates
+
+    @property
     def sizes(self) -> WideArray:
         """(graph,): edges of each matching."""
-        return self.covers.sizes
+        return self.proofs.sizes
 
     @property
     def is_maximum(self) -> bool:
         """Whether all are proven."""
-        return bool(self.covers.is_proven.all()) or all(one.is_maximum for one in self)
+        return bool(self.proofs.is_proven.all()) or all(one.is_maximum for one in self)
 
     def __len__(self) -> int:
         return len(self.mates)
@@ -213,21 +217,15 @@ class Solutions(Sequence[Solution]):
         return self._solution(number % len(self))
 
     def _solution(self, number: int) -> Solution:
-        covers, tell = self.covers, self.tell
+        proofs, tell = self.proofs, self.tell
         rows = np.flatnonzero(self.mates[number] >= 0)
-        pairs = np.stack([rows, self.mates[number][rows]], axis=1).astype(np.int64)
-        if covers.is_proven[number]:
-            sides = covers.in_left[number], covers.in_right[number]
-            cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
-            certificate = Certificate(len(pairs), "", len(pairs), cover)
-        else:
-            certificate = certify_pairs(covers.graph(number), pairs)
+        matching = list(zip(rows.tolist(), self.mates[number][rows].tolist(), strict=True))
         run = self.executor, int(self.rounds[number]), 0, "done"
-        matching = list(map(tuple, pairs.tolist()))
-        told = tell and (lambda: tell(covers.graph(number)))
-        return Solution(*run, certificate, self.engine, matching, retell=told)
+        told = tell and (lambda: tell(proofs.graph(number)))
+        return Solution(*run, proofs.certificate(number), self.engine, matching, retell=told)
 
     def __repr__(self) -> str:
-        proven = int(self.covers.is_proven.sum())
+        proven = int(self.proofs.is_proven.sum())
         who = f"{self.executor} ({self.engine})"
-        return f"Solutions({len(self):,} matchings, {proven:,} proven maximum, {who})"
+        best = "of least cost" if isinstance(self.proofs, Priced) else "maximum"
+        return f"Solutions({len(self):,} matchings, {proven:,} proven {best}, {who})"

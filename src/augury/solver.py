@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
+from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import WideArray, as_seed
@@ -27,12 +27,14 @@ from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
 from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork
+from augury.classical.priced import Priced, Stack, priced
 from augury.classical.prices import perfect as demand_perfect
 from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates
 from augury.engines.stepwise import Stepwise
 from augury.errors import InputError
 from augury.inputs import Graph, as_graph, as_graphs, as_stack
+from augury.inputs.arrays import as_array, is_array
 from augury.models import DEFAULT_MODEL, shipped_table
 from augury.solution import Solution, Solutions, solutions_of
 
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
     """A shipped name, a checkpoint, a classical executor's name, or anything that executes."""
 
 DEFAULT_ALGORITHM = FORD_FULKERSON.name
+
+MANY_ARCS = 2**12
+"""Arcs of a graph with costs from which on the choice of the engine is "table"."""
 
 MAX_CELLS = 2**26
 """Cells of dense graphs that an engine is given at once."""
@@ -107,7 +112,9 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     needs_sink = row is None or "sink" in row.ends
     read = as_graph(graph, source, sink, needs_sink=needs_sink, costs=costs_of(row))
     [read] = maximised([read], maximise)
-    runner = runner_of(model, device, engine, suited(read) if row is None else row.name)
+    row = ALGORITHMS[suited(read)] if row is None else row
+    engine = _engine_for(engine, row, model, read.num_arcs)
+    runner = runner_of(model, device, engine, row.name)
     [solution] = runner.solutions([read], How(exact, as_seed(seed), progress))
     return in_full(read, solution) if perfect else solution
 
@@ -144,12 +151,25 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
         stack = as_stack(graphs) if runner.engine.takes_stacks else None
         if stack is not None:
             return _solved_stack(stack, runner, how)
+    elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
+        engine = _engine_for(engine, row, model, graphs.size)
+        runner = runner_of(model, device, engine, row.name)
+        if runner.engine.takes_stacks:
+            return _solved_costs(as_array(graphs, "stack of graphs"), maximise, runner, how)
     read = maximised(as_graphs(graphs, costs=costs_of(row)), maximise)
     first = next(read, None)
     if first is None:
         return []
-    runner = runner_of(model, device, engine, suited(first) if row is None else row.name)
+    row = ALGORITHMS[suited(first)] if row is None else row
+    engine = _engine_for(engine, row, model, first.num_arcs)
+    runner = runner_of(model, device, engine, row.name)
     return runner.solutions(chain([first], read), how)
+
+
+def _engine_for(engine: str, row: Algorithm, model: Model, num_arcs: int) -> str:
+    """Choose the compiled loops where there are costs and phases of the network would take long."""
+    is_large = row.minds_costs and model is None and num_arcs > MANY_ARCS
+    return "table" if engine == AUTO and is_large else engine
 
 
 def suited(graph: Graph) -> str:
@@ -362,8 +382,22 @@ def _solved_stack(stack: npt.NDArray[Any], runner: Runner, how: How) -> Solution
         if how.progress is not None:
             most = int(found[-1].rounds.max(initial=0))
             how.progress(Progress(min(first + many, len(stack)), most, size))
-    mates, rounds = map(np.concatenate, zip(*found, strict=True))
+    rounds = np.concatenate([one.rounds for one in found])
+    return _solutions(runner, how, rounds, Covers.joined(covers))
+
+
+def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: How) -> Solutions:
+    """Solve and prove a dense (graph, left, right) array of costs."""
+    costs = Stack.of(stack, maximise)
+    proofs = priced(costs, *runner.engine.assign(costs, runner.executor))
+    if how.progress is not None:
+        how.progress(Progress(len(stack), 0, int(proofs.sizes.sum())))
+    return _solutions(runner, how, np.zeros(len(stack), np.int32), proofs)
+
+
+def _solutions(
+    runner: Runner, how: How, rounds: npt.NDArray[np.int32], proofs: Covers | Priced
+) -> Solutions:
     told = runner.told_by
     tell = told and (lambda graph: told(graph, how))
-    who = runner.name, str(runner.engine.name)
-    return Solutions(*who, mates, rounds, Covers.joined(covers), tell)
+    return Solutions(runner.name, str(runner.engine.name), rounds, proofs, tell)

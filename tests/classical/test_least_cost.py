@@ -74,7 +74,7 @@ HARD = {
     "very different": np.power(10, np.arange(36) % 16).reshape(6, 6),
     "long chain": np.where(np.eye(30) + np.eye(30, k=1) > 0, np.arange(30)[:, None], np.inf),
     "nearly infeasible": np.where(np.tri(25) > 0, np.arange(25)[::-1], np.inf),
-    "at the bound": np.array([[2**53 - 1, -(2**53)], [-(2**53), 2**53 - 1]]),
+    "at the bound": np.array([[2**51 - 1, -(2**51)], [-(2**51), 2**51 - 1]]),
 }
 
 

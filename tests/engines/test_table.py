@@ -173,7 +173,7 @@ def test_an_answer_of_a_stack_that_is_not_maximum_is_said_to_be_none() -> None:
     assert isinstance(good, Solutions)
     mates = good.mates.copy()
     mates[1, 0] = -1
-    bad = replace(good, mates=mates, covers=solver.covers_of(adjacency, mates))
+    bad = replace(good, proofs=solver.covers_of(adjacency, mates))
     assert (bad[0].is_maximum, bad[1].is_maximum, bad.is_maximum) == (True, False, False)
     pairs = np.array(bad[1].matching)
     assert bad[1].certificate == certify_pairs(BipartiteGraph.from_dense(adjacency[1]), pairs)

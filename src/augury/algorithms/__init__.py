@@ -6,7 +6,7 @@ from augury.algorithms.least_cost import ASSIGNMENT, MIN_COST_FLOW
 from augury.algorithms.reachability import REACHABILITY
 from augury.errors import Choices
 
-__all__ = ["ALGORITHMS", "FORD_FULKERSON", "Algorithm"]
+__all__ = ["ALGORITHMS", "ASSIGNMENT", "FORD_FULKERSON", "Algorithm"]
 
 _ALL = FORD_FULKERSON, ASSIGNMENT, MIN_COST_FLOW, REACHABILITY
 ALGORITHMS = Choices({row.name: row for row in _ALL})

@@ -213,7 +213,7 @@ ASSIGNMENT = Algorithm(
     story=story,
     theorem=(
         "on every bipartite graph, of any size, whose integer costs times the number of nodes stay "
-        "below 2^57, this network executes the primal-dual method and ends with a maximum matching "
+        "below 2^55, this network executes the primal-dual method and ends with a maximum matching "
         "of least cost and with prices that prove it; learnt are search, termination, "
         "predecessors, bottleneck and augmentation, of paths and of prices, programmed are the "
         "phases, the bits of integers, the latch on a node's first predecessor, following the "

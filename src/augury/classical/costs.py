@@ -19,8 +19,8 @@ import numpy.typing as npt
 from augury.classical.arrays import BoolArray, WideArray, equal, frozen, refuse_text, unmasked
 from augury.errors import InputError
 
-MAX_TOTAL = 2**57
-"""Nodes times the largest cost: with this, no price and no reduced cost passes 62 bits."""
+MAX_TOTAL = 2**55
+"""Nodes times the largest cost: with this, no sum in any of our solvers passes 62 bits."""
 
 Amount = int | float
 """What a cost is for a user: a whole number where all costs are."""
