@@ -331,14 +331,15 @@ def step_rows(parts: Sequence[npt.NDArray[np.generic]], steps: Sequence[int]) ->
     joined = np.zeros((max(steps), sum(part.shape[1] for part in parts)), kind)
     first = 0
     for part, num_steps in zip(parts, steps, strict=True):
-        rows = np.minimum(np.arange(1, num_steps + 1), len(part) - 1)
-        joined[:num_steps, first : first + part.shape[1]] = part[rows]
-        first += part.shape[1]
+        changes, end = min(num_steps, len(part) - 1), first + part.shape[1]
+        joined[:changes, first:end] = part[1 : changes + 1]
+        joined[changes:num_steps, first:end] = part[-1]
+        first = end
     return torch.from_numpy(joined)
 
 
 def _running(steps: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int((np.array(steps) > step).sum()) for step in range(max(steps)))
+    return tuple((np.array(steps)[:, None] > np.arange(max(steps))).sum(0).tolist())
 
 
 def random_walks(

@@ -76,9 +76,9 @@ def _filler(degrees: WideArray) -> Sample:
     own = np.repeat(nodes, degrees)
     start = np.concatenate([[0], np.cumsum(degrees)])
     links = NetworkLinks(own, own, start, np.full(len(own), -1), len(nodes), 0, 0)
-    on_links, targets = np.zeros_like(own), np.zeros((1, len(nodes)), np.uint8)
-    reached = targets.astype(np.bool_)
-    return Sample(links, on_links, on_links, targets, targets.astype(np.int64), reached, 0, 0)
+    on_links, targets = np.zeros(len(own), np.int64), np.zeros((1, len(nodes)), np.bool_)
+    column = np.zeros(targets.shape, np.int64)
+    return Sample(links, on_links, on_links, targets.view(np.uint8), column, targets, 0, 0)
 
 
 def padded_search(
