@@ -115,11 +115,7 @@ class Records(NamedTuple):
 
 
 def read_records(path: Path) -> Records:
-    """Read the complete parts of a file, compressed or not.
-
-    Raises:
-        InputError: there is no such file, or it is not a file of records.
-    """
+    """Read the complete parts of a file, compressed or not; refuse any other kind of file."""
     with named(path), open_input(path) as file:
         text = file.read().decode(errors="replace")
         *lines, _ = text.split("\n")
@@ -227,11 +223,7 @@ class RecordsFile:
     """A file of records: read once, then appended to by one process."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file, or make one.
-
-        Raises:
-            InputError: it is another kind of file, or compressed.
-        """
+        """Open a file, or make one; refuse one of another kind, or compressed."""
         self.path = path
         if not path.exists():
             write_text(path, _header())

@@ -145,11 +145,7 @@ class Driver:
         return self.options.stop_after - (time.monotonic() - self.started)
 
     def run(self) -> bool:
-        """Do what is missing, or as much as time allows; returns whether all of it is done.
-
-        Raises:
-            InputError: a task cannot be done.
-        """
+        """Do what is missing, or as much as time allows; returns whether all of it is done."""
         while self._submit():
             seconds = None if self.options.stop_after is None else max(0.0, self.seconds_left)
             done = wait(self.under_way.values(), seconds, FIRST_COMPLETED).done

@@ -199,11 +199,7 @@ class RunFolder:
         return [Seed(network, seed, loaded.config, path, [], path, epoch)]
 
     def refuse_other_weights(self) -> None:
-        """Refuse a checkpoint that is not the one its records were made with.
-
-        Raises:
-            InputError: there is such a checkpoint.
-        """
+        """Refuse a checkpoint that is not the one its records were made with."""
         known = {
             (part.network, part.seed, part.epoch): runs.digest
             for part, runs in self.records.parts.items()
@@ -262,11 +258,7 @@ def whole_lines(path: Path) -> list[str]:
 
 @contextmanager
 def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
-    """Open a folder, made if need be, for this process alone.
-
-    Raises:
-        InputError: another process works in the folder, or what it holds is another run.
-    """
+    """Open a folder, made if need be, for this process alone; refuse that of another run."""
     with named(path):
         path.mkdir(parents=True, exist_ok=True)
     with locked(path / "lock", path):

@@ -140,11 +140,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read a safetensors file, and its metadata without the digest.
-
-    Raises:
-        InputError: the file is missing, truncated, damaged, or not in this format.
-    """
+    """Read a whole safetensors file, and its metadata without the digest; refuse any other."""
     return _parse_tensors(path, _read_bytes(path))
 
 
@@ -201,9 +197,6 @@ def find(name: str) -> Path:
     """Return the file of a checkpoint, by the name of a shipped one or by path.
 
     Shipped names take precedence over local files: ./discrete is a path, discrete never is.
-
-    Raises:
-        InputError: there is neither.
     """
     named = shipped()
     if name in named:
@@ -231,21 +224,13 @@ def shipped_network() -> Any:
 
 
 def load(path: str | Path) -> Checkpoint:
-    """Read and check a checkpoint.
-
-    Raises:
-        InputError: the file is foreign, damaged, or made by a newer version.
-    """
+    """Read a checkpoint; refuse one that is foreign, damaged, or made by a newer version."""
     path = Path(path)
     return _parse(path, _read_bytes(path, MAX_BYTES))
 
 
 def load_once(path: Path) -> Checkpoint:
-    """Read a checkpoint, or return the one already read if the file is unchanged; do not modify it.
-
-    Raises:
-        InputError: see `load`.
-    """
+    """Return what `load` does, already read if the file is unchanged; do not modify it."""
     return _parsed_once(path, _read_bytes(path, MAX_BYTES))
 
 

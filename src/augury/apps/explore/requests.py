@@ -143,11 +143,7 @@ class StoryRequest(SolveRequest):
 
 
 def read(kind: type[SolveRequest], body: bytes) -> dict[str, Any]:
-    """Return the task that the JSON of a body describes.
-
-    Raises:
-        InputError: it is no JSON, or not that of such a request.
-    """
+    """Return the task that the JSON of a body describes; refuse what is no such request."""
     try:
         return kind.model_validate(json.loads(body)).to_task()
     except ValidationError as error:

@@ -205,11 +205,7 @@ def _plain(value: Any) -> Any:
 
 
 def answered(message: bytes, limits: Limits) -> tuple[int, bytes]:
-    """Return the status and the JSON of the answer to a request.
-
-    Raises:
-        Stopped: the server no longer wants it.
-    """
+    """Return the status and the JSON of the answer to a request, unless it is `Stopped`."""
     name, _, body = message.partition(b"\n")
     try:
         return OK, _json(TASKS[name.decode()](body, limits))

@@ -56,10 +56,8 @@ class Workers:
     async def warm(self) -> None:
         """Start all processes; return when the first is ready. A second call does nothing.
 
-        The others start once the first has compiled what all of them need.
-
-        Raises:
-            RuntimeError: the first does not start.
+        The others start once the first has compiled what all of them need; if it does not start,
+        that is a `RuntimeError`.
         """
         if self._is_warm:
             return
@@ -72,11 +70,7 @@ class Workers:
             self._in_background(self._kept(process))
 
     async def run(self, task: str, body: bytes) -> Answer:
-        """Return the status and JSON of the answer to a task, given by its name and its JSON.
-
-        Raises:
-            Busy: there are too many requests already.
-        """
+        """Return status and JSON of the answer to a task, given as name and JSON, unless `Busy`."""
         message = task.encode() + b"\n" + body
         with self._counted():
             while True:
