@@ -90,15 +90,8 @@ def measure(task: tuple[str, int]) -> Record:
     peak = _peak()
     if taken < QUICK:
         taken = seconds_of(lambda: work(matrix))
-    return {
-        "name": name,
-        "edges": matrix.nnz,
-        "n": matrix.shape[0],
-        "size": size,
-        "seconds": taken,
-        "bytes": max(peak - before, 0),
-        "peak_bytes": peak,
-    }
+    told = {"name": name, "edges": matrix.nnz, "n": matrix.shape[0], "size": size}
+    return told | {"seconds": taken, "bytes": max(peak - before, 0), "peak_bytes": peak}
 
 
 def _matrix(edges: int) -> Any:

@@ -8,7 +8,6 @@ process is killed. So it gives way within `Limits.stop_seconds`.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from asyncio.subprocess import PIPE, Process
@@ -17,10 +16,18 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from augury.apps.explore.limits import Limits
-from augury.apps.explore.worker import FAILED, HEAD, INTERRUPT, STATUS, UNUSABLE, arguments
+from augury.apps.explore.worker import (
+    FAILED,
+    HEAD,
+    INTERRUPT,
+    STATUS,
+    UNUSABLE,
+    Answer,
+    arguments,
+    problem,
+)
 from augury.processes import ONE_THREAD, shielded
 
-Answer = tuple[int, bytes]
 T = TypeVar("T")
 
 BROKEN = (asyncio.IncompleteReadError, ConnectionError)
@@ -78,7 +85,7 @@ class Workers:
                     async with asyncio.timeout(self.limits.start_seconds):
                         process = await self._ready.get()
                 except TimeoutError:
-                    return _problem(FAILED, "no process is ready; the server's log says why")
+                    return problem(FAILED, "no process is ready; the server's log says why")
                 with suppress(NotBegun):
                     return await self._asked(process, message)
 
@@ -99,9 +106,9 @@ class Workers:
             if exchange.done():
                 return exchange.result()
             told = f"this took more than {self.limits.seconds:g} seconds and was stopped"
-            return _problem(UNUSABLE, told)
+            return problem(UNUSABLE, told)
         except BROKEN:
-            return _problem(FAILED, "the process of this run ended, probably for lack of memory")
+            return problem(FAILED, "the process of this run ended, probably for lack of memory")
         finally:  # also when the client gives up in the middle of it
             self._in_background(self._released(process, exchange))
 
@@ -109,7 +116,7 @@ class Workers:
         """Offer a process again, having stopped a run that nobody waits for."""
         for _ in range(INTERRUPTS):  # the first may come before the run has begun
             if not exchange.done():
-                _interrupt(process)
+                _signal(process, INTERRUPT)
                 await asyncio.wait({exchange}, timeout=self.limits.stop_seconds / INTERRUPTS)
         if exchange.done() and not exchange.exception():
             self._ready.put_nowait(process)
@@ -138,10 +145,7 @@ class Workers:
         async with self._starting:
             with shielded():
                 process = await asyncio.create_subprocess_exec(
-                    *arguments(self.limits),
-                    stdin=PIPE,
-                    stdout=PIPE,
-                    env=os.environ | ONE_THREAD,
+                    *arguments(self.limits), stdin=PIPE, stdout=PIPE, env=os.environ | ONE_THREAD
                 )
         self._all.add(process)
         try:
@@ -168,22 +172,13 @@ class Workers:
         await asyncio.gather(*map(_killed, list(self._all)))
 
 
-def _problem(status: int, text: str) -> Answer:
-    return status, json.dumps({"error": text}).encode()
-
-
-def _interrupt(process: Process) -> None:
-    if INTERRUPT is not None:  # else it can only be killed, which comes next
-        _signal(process, INTERRUPT)
-
-
-def _signal(process: Process, number: int) -> None:
-    """Send a signal, unless the process has just ended.
+def _signal(process: Process, number: int | None) -> None:
+    """Send a signal, if there is such a one, unless the process has just ended.
 
     `Process.send_signal` would check that by waiting for the process itself, and asyncio would then
     log that it knows no such process.
     """
-    if process.returncode is None:
+    if process.returncode is None and number is not None:
         with suppress(ProcessLookupError):
             os.kill(process.pid, number)
 
