@@ -214,23 +214,23 @@ def answered(message: bytes, limits: Limits) -> Answer:
     try:
         return OK, _json(TASKS[name.decode()](body, limits))
     except TooLarge as error:
-        return problem(TOO_LARGE, str(error))
+        return failure(TOO_LARGE, str(error))
     except InputError as error:
-        return problem(UNUSABLE, str(error))
+        return failure(UNUSABLE, str(error))
     except Exception as error:  # whatever it was, the next request must find a worker
         if is_out_of_memory(error):
             return STARVED
         _log_once(error)
-        return problem(FAILED, "this run failed; the server's log says why")
+        return failure(FAILED, "this run failed; the server's log says why")
 
 
-def problem(status: int, text: str) -> Answer:
-    """Return one line that says what is wrong, shortened where it quotes a request."""
+def failure(status: int, text: str) -> Answer:
+    """Return an answer of one line that says what is wrong, shortened where it quotes a request."""
     told = " ".join(shortened(text, MOST_LETTERS).splitlines())
     return status, _json({"error": told})
 
 
-STARVED = problem(TOO_LARGE, "this needs more memory than a run may have")
+STARVED = failure(TOO_LARGE, "this needs more memory than a run may have")
 _logged: set[str] = set()
 
 
@@ -295,7 +295,7 @@ class Interruptible:
             answer = answered(message, limits)
             self.is_inside = False
         except Stopped:
-            return problem(UNUSABLE, "this was stopped")
+            return failure(UNUSABLE, "this was stopped")
         return answer
 
 

@@ -24,7 +24,7 @@ from augury.apps.explore.worker import (
     UNUSABLE,
     Answer,
     arguments,
-    problem,
+    failure,
 )
 from augury.processes import ONE_THREAD, shielded
 
@@ -85,7 +85,7 @@ class Workers:
                     async with asyncio.timeout(self.limits.start_seconds):
                         process = await self._ready.get()
                 except TimeoutError:
-                    return problem(FAILED, "no process is ready; the server's log says why")
+                    return failure(FAILED, "no process is ready; the server's log says why")
                 with suppress(NotBegun):
                     return await self._asked(process, message)
 
@@ -106,9 +106,9 @@ class Workers:
             if exchange.done():
                 return exchange.result()
             told = f"this took more than {self.limits.seconds:g} seconds and was stopped"
-            return problem(UNUSABLE, told)
+            return failure(UNUSABLE, told)
         except BROKEN:
-            return problem(FAILED, "the process of this run ended, probably for lack of memory")
+            return failure(FAILED, "the process of this run ended, probably for lack of memory")
         finally:  # also when the client gives up in the middle of it
             self._in_background(self._released(process, exchange))
 
