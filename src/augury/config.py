@@ -140,16 +140,18 @@ def changes(config: Config, base: Config) -> list[str]:
 
     The seed of the data does not count: other random graphs do not make another network.
     """
+    there = values_of(base)
     return [
-        f"{field.name}={getattr(section, field.name)}"
-        for section, other in (
-            (config.data, base.data),
-            (config.network, base.network),
-            (config.training, base.training),
-        )
-        for field in dataclasses.fields(section)
-        if getattr(section, field.name) != getattr(other, field.name) and field.name != "seed"
+        f"{key.partition('.')[2]}={value}"
+        for key, value in values_of(config).items()
+        if there[key] != value and key != "data.seed"
     ]
+
+
+def values_of(config: Config) -> dict[str, object]:
+    """Return the value of every setting, by its key, such as "network.hidden"."""
+    parts = {"data": config.data, "network": config.network, "training": config.training}
+    return {f"{part}.{name}": vars(own)[name] for part, own in parts.items() for name in vars(own)}
 
 
 def preset(name: str) -> Config:
@@ -218,12 +220,11 @@ def _with_tables(config: Config, tables: Mapping[str, Any]) -> Config:
 
 
 def _with_value(config: Config, key: str, value: object) -> Config:
+    known = values_of(config)
+    if key not in known:
+        raise ConfigError(f"there is no setting {reprlib.repr(key)}; there are {', '.join(known)}")
     part, _, name = key.partition(".")
-    parts = [field.name for field in dataclasses.fields(Config) if field.name != "preset"]
-    section = getattr(config, part) if part in parts else None
-    if section is None or name not in (field.name for field in dataclasses.fields(section)):
-        all_keys = ", ".join(setting.key for setting in settings_of())
-        raise ConfigError(f"there is no setting {reprlib.repr(key)}; there are {all_keys}")
+    section = getattr(config, part)
     section = dataclasses.replace(section, **{name: _checked(key, type(section), name, value)})
     return dataclasses.replace(config, **{part: section})
 

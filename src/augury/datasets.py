@@ -36,13 +36,9 @@ NUM_GRAPHS = {"train": 300, "val": 50, "test": 50}
 """The number of graphs in each split in the paper."""
 
 STREAMS = {
-    ("train", False): 0,
-    ("train", True): 1,
-    ("val", False): 2,
-    ("test", False): 4,
-    ("val", True): 5,
-    ("test", True): 6,
-}
+    ("train", False): 0, ("val", False): 2, ("test", False): 4,
+    ("train", True): 1, ("val", True): 5, ("test", True): 6,
+}  # fmt: skip
 """The child of the seed that draws each (split, partly_matched). 0, 1 and 2 are those of
 `neural.batch.training_data`; 3 is skipped, since it draws the graphs that select an epoch there."""
 

@@ -140,12 +140,7 @@ class Child:
         self.process = process
 
     def ask(self, task: Any) -> Any:
-        """Have a task done.
-
-        Raises:
-            Died: the process died, or ran out of memory and should be replaced.
-            WorkerError: the task raised an error.
-        """
+        """Have a task done, unless it raises a `WorkerError`, or its process has `Died`."""
         try:
             self.pipe.send(task)
             result, error = self.pipe.recv()

@@ -74,8 +74,7 @@ def verify(
 ) -> Proof:
     """Enumerate all cases in float32 and float64; on failure look for a small graph to show it.
 
-    Raises:
-        InputError: the network lacks a cell of the algorithm.
+    A network that lacks a cell of the algorithm is refused.
     """
     missing = [cell.name for cell in algorithm.cells if cell not in network.cells]
     if missing:

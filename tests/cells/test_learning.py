@@ -26,7 +26,8 @@ NAMES = {
 
 def tallied(network: CellNetwork, *seen: Seen) -> Tally:
     tally = Tally()
-    learn(network, seen, NAMES, tally)
+    for learnt in learn(network, seen, NAMES):
+        tally.add(*learnt)
     return tally
 
 

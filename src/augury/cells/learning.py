@@ -6,9 +6,9 @@ often it was seen. The targets come from the cells' rules; a trace only tells wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -28,26 +28,13 @@ class Seen(NamedTuple):
     """(row, place) messages; −1 is padding."""
 
 
-class Tallied(Protocol):
-    """Adds up losses and right decisions under a name."""
-
-    def add(
-        self, name: str, losses: Tensor, right: Tensor, counts: Tensor | None = None, /
-    ) -> None:
-        """Add losses (…, entry) and verdicts (…, entry); entry e counts `counts[e]` times."""
-        ...
-
-
 def learn(
-    network: CellNetwork,
-    seen: Iterable[Seen],
-    names: Mapping[str, Mapping[str, str]],
-    tally: Tallied,
-) -> None:
-    """Add up the losses of a network on everything that its cells saw.
+    network: CellNetwork, seen: Iterable[Seen], terms: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, Tensor, Tensor, Tensor | None]]:
+    """Yield losses and verdicts of a network, each (…, entry), on everything that its cells saw.
 
-    `names[cell][output]` is the term of the loss to which an output contributes; the output of a
-    choice is "".
+    First comes the term of the loss that they belong to, `terms[cell][output]`, where the output of
+    a choice is ""; last (entry,), how often each entry counts, None for once.
     """
     counts: dict[Cell, Tensor] = {}
     scores: dict[Cell, Tensor] = {}
@@ -58,7 +45,7 @@ def learn(
             continue
         scores[cell] = scores[cell] if cell in scores else network[cell.name]()
         assert some.kind is not None
-        tally.add(names[cell.name][""], *_chosen(scores[cell], cell, some.kind))
+        yield terms[cell.name][""], *_chosen(scores[cell], cell, some.kind), None
     for cell, often in counts.items():
         logits = case_logits(network, cell)
         expected = expectations(cell, logits.device)
@@ -66,7 +53,7 @@ def learn(
         losses = F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
         right = (logits > 0) == expected
         for place, output in enumerate(cell.outputs):
-            tally.add(names[cell.name][output], losses[..., place], right[..., place], often)
+            yield terms[cell.name][output], losses[..., place], right[..., place], often
 
 
 def _counts(seen: Seen) -> Tensor:

@@ -31,15 +31,12 @@ class Point(nn.Module):
 
     def __init__(self, cell: Cell, hidden: int) -> None:
         super().__init__()
-        self.fields = cell.own_fields
-        self.own = Linear(_width(self.fields), hidden, bias=True)
+        self.own = Linear(_width(cell.own_fields), hidden, bias=True)
         self.head = Linear(hidden, len(cell.outputs), bias=True)
 
     def forward(self, own: Tensor) -> Tensor:
         """(point,) own bits → (…, point, output) logits."""
-        return self.head(
-            F.leaky_relu(self.own(to_bits(own, _width(self.fields), self.own.weight.dtype)))
-        )
+        return self.head(_encoded(self.own, own))
 
 
 class Gathering(nn.Module):
@@ -51,10 +48,9 @@ class Gathering(nn.Module):
 
     def __init__(self, cell: Cell, hidden: int) -> None:
         super().__init__()
-        self.own_fields, self.kind_fields = cell.own_fields, cell.message_fields
-        width = hidden * len(self.kind_fields)
-        self.own = Linear(_width(self.own_fields), hidden, bias=True)
-        self.kind = Linear(_width(self.kind_fields), width, bias=True)
+        width = hidden * len(cell.message_fields)
+        self.own = Linear(_width(cell.own_fields), hidden, bias=True)
+        self.kind = Linear(_width(cell.message_fields), width, bias=True)
         self.message = Linear(hidden + width, hidden, bias=False)
         self.join = Linear(2 * hidden, hidden, bias=False)
         self.head = Linear(2 * hidden, len(cell.outputs), bias=True)
@@ -72,12 +68,12 @@ class Gathering(nn.Module):
 
     def encoded(self, own: Tensor) -> Tensor:
         """(hearer,) own bits → (…, hearer, hidden)."""
-        return F.leaky_relu(self.own(to_bits(own, _width(self.own_fields), self.own.weight.dtype)))
+        return _encoded(self.own, own)
 
     def sent(self) -> Tensor:
         """(…, kind, hidden): what a message of each kind adds to its hearer's own part."""
         width = self.own.weight.shape[-2]
-        return self.message.columns(_encoded_kinds(self.kind, self.kind_fields), width)
+        return self.message.columns(_encoded_kinds(self.kind), width)
 
 
 class Choosing(nn.Module):
@@ -85,16 +81,14 @@ class Choosing(nn.Module):
 
     def __init__(self, cell: Cell, hidden: int) -> None:
         super().__init__()
-        self.kind_fields = cell.message_fields
-        width = hidden * len(self.kind_fields)
-        self.kind = Linear(_width(self.kind_fields), width, bias=True)
+        width = hidden * len(cell.message_fields)
+        self.kind = Linear(_width(cell.message_fields), width, bias=True)
         self.hidden = Linear(width, hidden, bias=False)
         self.score = Linear(hidden, 1, bias=True)
 
     def forward(self) -> Tensor:
         """(…, kind): the score of each kind of message."""
-        encoded = _encoded_kinds(self.kind, self.kind_fields)
-        return self.score(F.leaky_relu(self.hidden(encoded))).squeeze(-1)
+        return self.score(F.leaky_relu(self.hidden(_encoded_kinds(self.kind)))).squeeze(-1)
 
 
 MODULES: dict[str, type[nn.Module]] = {"none": Point, "set": Gathering, "choice": Choosing}
@@ -184,7 +178,13 @@ def _width(fields: Sequence[Field]) -> int:
     return sum(field.bits for field in fields)
 
 
-def _encoded_kinds(encoder: Linear, fields: Sequence[Field]) -> Tensor:
+def _encoded(encoder: Linear, numbers: Tensor) -> Tensor:
+    """(entry,) → (…, entry, width): the bits of numbers, encoded."""
+    return F.leaky_relu(encoder(to_bits(numbers, encoder.weight.shape[-1], encoder.weight.dtype)))
+
+
+def _encoded_kinds(encoder: Linear) -> Tensor:
     """(…, kind, width): every kind of message, encoded."""
-    kinds = torch.arange(2 ** _width(fields), device=encoder.weight.device)
-    return F.leaky_relu(encoder(to_bits(kinds, _width(fields), encoder.weight.dtype)))
+    return _encoded(
+        encoder, torch.arange(2 ** encoder.weight.shape[-1], device=encoder.weight.device)
+    )

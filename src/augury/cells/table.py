@@ -85,11 +85,7 @@ class Table:
     @classmethod
     @lru_cache(maxsize=8)
     def read(cls, path: Path, digest: str, cells: tuple[Cell, ...]) -> Table:
-        """Read the table of some cells from a file, once.
-
-        Raises:
-            InputError: the digest, a SHA-256, is not that of the file.
-        """
+        """Read the table of some cells, once, from a file; refuse one of another SHA-256."""
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise InputError(f"{path}: this is not the table that came with Augury")

@@ -252,13 +252,8 @@ def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, second
             break
         before, last, count = count, taken, min(4 * count, len(adjacency))
     taken = seconds_of(lambda: contestant.sizes(some), least=seconds / 10)
-    return {
-        "kind": contestant.kind,
-        "threads": 1,
-        "graphs": count,
-        "seconds": taken,
-        "per_second": count / taken,
-    }
+    told = {"kind": contestant.kind, "threads": 1, "graphs": count}
+    return told | {"seconds": taken, "per_second": count / taken}
 
 
 def measure_threads(

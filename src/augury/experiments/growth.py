@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csgraph, csr_array
 
+from augury.engines import match_sparse
 from augury.errors import InputError
 from augury.experiments.bench import seconds_of
 from augury.processes import Pool
+from augury.scipy_like import maximum_bipartite_matching
+from augury.solver import solve
 
 Record = dict[str, Any]
 
@@ -33,38 +37,22 @@ QUICK = 1.0
 """A call that takes fewer seconds is repeated."""
 
 
-def _table(matrix: Any) -> int:
-    from augury.engines import match_sparse
-
-    return int((match_sparse(matrix).mates >= 0).sum())
-
-
 def _certified(matrix: Any) -> int:
-    from augury.solver import solve
-
     solution = solve(matrix, engine="table")
     assert solution.is_maximum
     return solution.size
 
 
-def _looked_up(matrix: Any) -> int:
-    from augury.scipy_like import maximum_bipartite_matching
-
-    return int((maximum_bipartite_matching(matrix, perm_type="column") >= 0).sum())
-
-
-def _scipy(matrix: Any) -> int:
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    return int((maximum_bipartite_matching(matrix, perm_type="column") >= 0).sum())
+def _num_matched(mates: Any) -> int:
+    return int((mates >= 0).sum())
 
 
 REFERENCE = "SciPy"
 CONTESTANTS: dict[str, Callable[[Any], int]] = {
-    "table": _table,
+    "table": lambda matrix: _num_matched(match_sparse(matrix).mates),
     "solve, table": _certified,
-    "lookup": _looked_up,
-    REFERENCE: _scipy,
+    "lookup": lambda matrix: _num_matched(maximum_bipartite_matching(matrix, "column")),
+    REFERENCE: lambda matrix: _num_matched(csgraph.maximum_bipartite_matching(matrix, "column")),
 }
 """The hand-written loops, the same with labels and certificate, the network's table looked up, and
 SciPy."""
@@ -102,20 +90,11 @@ def measure(task: tuple[str, int]) -> Record:
     peak = _peak()
     if taken < QUICK:
         taken = seconds_of(lambda: work(matrix))
-    return {
-        "name": name,
-        "edges": matrix.nnz,
-        "n": matrix.shape[0],
-        "size": size,
-        "seconds": taken,
-        "bytes": max(peak - before, 0),
-        "peak_bytes": peak,
-    }
+    told = {"name": name, "edges": matrix.nnz, "n": matrix.shape[0], "size": size}
+    return told | {"seconds": taken, "bytes": max(peak - before, 0), "peak_bytes": peak}
 
 
 def _matrix(edges: int) -> Any:
-    from scipy.sparse import csr_array
-
     n = max(edges // DEGREE, 1)
     row, column = np.random.default_rng(edges).integers(0, n, (2, edges))
     matrix = csr_array((np.ones(edges, np.int8), (row, column)), shape=(n, n))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from augury.config import Config, changes, preset, with_settings
@@ -117,8 +118,12 @@ class Section:
     title: str
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
-    option: str
-    """The option that asks for it."""
+
+    @property
+    def option(self) -> str:
+        """The option that asks for it, such as "--table 1" or "--beyond rule"."""
+        kind, dash, number = self.name.partition("-")
+        return f"--{kind} {number}" if dash else f"--beyond {kind}"
 
     def wants(self) -> list[Want]:
         """Return what all entries need."""
@@ -212,83 +217,56 @@ def exam(size: Size) -> tuple[Column, ...]:
     )
 
 
+def _ablated(network: str) -> list[Row]:
+    return [Row(network, "bfs", *neural) for neural in ABLATIONS]
+
+
+ROWS: dict[str, tuple[Row, ...]] = {
+    "table-1": (*(Row("paper-mpnn", t) for t in "135"), *BEST_ROWS),
+    "table-2": (
+        *(*_ablated("paper-mpnn"), *_ablated("paper-pna"), Row("paper-pna-nostd-no-extra")),
+        *(*_ablated("paper-pna-nostd"), Row("discrete")),
+    ),
+    "table-3": BEST_ROWS,
+    "figure-2": (Row("paper-pna-nostd", rule="every"), Row("paper-mpnn", rule="every")),
+    "figure-3": (Row("paper-pna", rule="every"),),
+    "rule": (
+        Row("paper-mpnn", "1", rule="paper"),
+        *(Row(name, rule="paper") for name in NETWORKS if name != "discrete"),
+    ),
+    "large": BEST_ROWS,
+    "sparse": BEST_ROWS,
+}
+"""The rows of each section, by its name, in the order of the report."""
+
+TITLES = {
+    "table-1": "Table 1: accuracy at different sizes",
+    "table-2": "Table 2: without neural bottleneck or augmentation, with std, without extra data",
+    "table-3": "Table 3: other probabilities of an edge",
+    "figure-2": "Figure 2: accuracy and flow error in each epoch, 1x",
+    "figure-3": "Figure 3: PNA with std in each epoch, 2x",
+    "rule": "The paper's own selection rule",
+    "large": "Beyond the paper: larger graphs",
+    "sparse": "Beyond the paper: sparse graphs, p = 3/n",
+}
+
+
 def sections(size: Size) -> dict[str, Section]:
-    """Return every section by its name, in the order of the report."""
-    table = size.columns(TABLE_SCALES)
+    """Return every section by its name."""
+    others = (size.columns([scale], p) for scale in (1, 2) for p in ("1/5", "1/2", "3/4"))
     curve = Extent(size.graphs, min(size.runs, CURVE_RUNS))
-    found = (
-        Section(
-            "table-1",
-            "Table 1: accuracy at different sizes",
-            (*(Row("paper-mpnn", t) for t in "135"), *BEST_ROWS),
-            table,
-            "--table 1",
-        ),
-        Section(
-            "table-2",
-            "Table 2: without neural bottleneck or augmentation, with std, without extra data",
-            (
-                *(Row("paper-mpnn", "bfs", *neural) for neural in ABLATIONS),
-                *(Row("paper-pna", "bfs", *neural) for neural in ABLATIONS),
-                Row("paper-pna-nostd-no-extra"),
-                *(Row("paper-pna-nostd", "bfs", *neural) for neural in ABLATIONS),
-                Row("discrete"),
-            ),
-            table,
-            "--table 2",
-        ),
-        Section(
-            "table-3",
-            "Table 3: other probabilities of an edge",
-            BEST_ROWS,
-            tuple(
-                column
-                for scale in (1, 2)
-                for p in ("1/5", "1/2", "3/4")
-                for column in size.columns([scale], p)
-            ),
-            "--table 3",
-        ),
-        Section(
-            "figure-2",
-            "Figure 2: accuracy and flow error in each epoch, 1x",
-            (Row("paper-pna-nostd", rule="every"), Row("paper-mpnn", rule="every")),
-            (Column(1, "1/4", curve),),
-            "--figure 2",
-        ),
-        Section(
-            "figure-3",
-            "Figure 3: PNA with std in each epoch, 2x",
-            (Row("paper-pna", rule="every"),),
-            tuple(replace(column, extent=curve) for column in size.columns([2])),
-            "--figure 3",
-        ),
-        Section(
-            "rule",
-            "The paper's own selection rule",
-            (
-                Row("paper-mpnn", "1", rule="paper"),
-                *(Row(name, rule="paper") for name in NETWORKS if name != "discrete"),
-            ),
-            table,
-            "--beyond rule",
-        ),
-        Section(
-            "large",
-            "Beyond the paper: larger graphs",
-            BEST_ROWS,
-            size.columns(LARGE["1/4"]),
-            "--beyond large",
-        ),
-        Section(
-            "sparse",
-            "Beyond the paper: sparse graphs, p = 3/n",
-            BEST_ROWS,
-            size.columns((*TABLE_SCALES, *LARGE["3/n"]), "3/n"),
-            "--beyond sparse",
-        ),
-    )
-    return {section.name: section for section in found}
+    columns = {
+        "table-3": tuple(chain(*others)),
+        "figure-2": (Column(1, "1/4", curve),),
+        "figure-3": tuple(replace(column, extent=curve) for column in size.columns([2])),
+        "large": size.columns(LARGE["1/4"]),
+        "sparse": size.columns((*TABLE_SCALES, *LARGE["3/n"]), "3/n"),
+    }
+    table = size.columns(TABLE_SCALES)
+    return {
+        name: Section(name, TITLES[name], rows, columns.get(name, table))
+        for name, rows in ROWS.items()
+    }
 
 
 FULL = Size()
@@ -299,11 +277,10 @@ QUICK = Size(graphs=6, runs=2, max_scale=8)
 def quick(plan: Plan, shipped: Iterable[str]) -> Plan:
     """Reduce a plan to what shipped checkpoints can answer: no epochs, one seed."""
     there = set(shipped)
-    kept: list[Section] = []
-    for section in plan.sections:
-        rows = tuple(
-            row for row in section.rows if row.rule == "execution" and row.network in there
-        )
-        if rows:
-            kept.append(replace(section, rows=rows))
-    return replace(plan, sections=tuple(kept), exam=(), is_quick=True)
+
+    def left(section: Section) -> Section:
+        rows = (row for row in section.rows if row.rule == "execution" and row.network in there)
+        return replace(section, rows=tuple(rows))
+
+    kept = tuple(section for section in map(left, plan.sections) if section.rows)
+    return replace(plan, sections=kept, exam=(), is_quick=True)

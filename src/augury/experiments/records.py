@@ -11,16 +11,18 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
+from augury import __version__
 from augury.algorithms import FORD_FULKERSON
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
 from augury.experiments.conditions import Condition, Extent
 from augury.files import GZIP_START, named, open_input, write_text
+from augury.provenance import commit
 
 KIND, FORMAT = "augury-parts", 1
 
@@ -30,13 +32,9 @@ LARGEST = 2**53
 """No count of ours exceeds this, and floats round beyond it."""
 
 CONDITION_FIELDS: dict[str, type] = {
-    "scale": int,
-    "p": str,
-    "termination": str,
-    "neural_bottleneck": bool,
-    "neural_augmentation": bool,
+    name: kind for name, kind in get_type_hints(Condition).items() if name != "algorithm"
 }
-"""What a line says of its condition, and of which type."""
+"""What every line says of its condition, and of which type."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +114,7 @@ class Records(NamedTuple):
 
 
 def read_records(path: Path) -> Records:
-    """Read the complete parts of a file, compressed or not.
-
-    Raises:
-        InputError: there is no such file, or it is not a file of records.
-    """
+    """Read the complete parts of a file, compressed or not; refuse any other kind of file."""
     with named(path), open_input(path) as file:
         text = file.read().decode(errors="replace")
         *lines, _ = text.split("\n")
@@ -217,27 +211,15 @@ def line_of(part: Part, runs: Runs) -> str:
     return json.dumps(told, separators=(",", ":")) + "\n"
 
 
-def _header() -> str:
-    """Return the first line of a file."""
-    import augury
-    from augury.provenance import commit
-
-    told = {"kind": KIND, "format": FORMAT, "version": augury.__version__, "commit": commit()}
-    return json.dumps(told) + "\n"
-
-
 class RecordsFile:
     """A file of records: read once, then appended to by one process."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file, or make one.
-
-        Raises:
-            InputError: it is another kind of file, or compressed.
-        """
+        """Open a file, or make one; refuse one of another kind, or compressed."""
         self.path = path
         if not path.exists():
-            write_text(path, _header())
+            head = {"kind": KIND, "format": FORMAT, "version": __version__, "commit": commit()}
+            write_text(path, json.dumps(head) + "\n")
         self.header, self.parts = read_records(path)
         with named(path):
             data = path.read_bytes()

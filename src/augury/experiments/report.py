@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -189,17 +190,17 @@ class Report:
             return []
         below = [text for text, difference in compared.values() if difference < 0]
         above = [text for text, difference in compared.values() if difference > 0]
+        counts = {"compared": len(compared), "below": len(below), "above": len(above)}
         same = len(compared) - len(below) - len(above)
-        numbers = {"compared": len(compared), "same": same}
-        numbers |= {"below": len(below), "above": len(above)}
-        blocks = [_told("differences", **numbers)]
+        blocks = [_told("differences", same=same, **counts)]
         for title, found in (("Lower than the paper:", below), ("Higher than the paper:", above)):
             blocks += [title, "\n".join(found)] if found else []
         return blocks
 
     def _table(self, section: Section) -> list[str]:
         rows = self.entries[section.name]
-        names = [_column_name(section, column) for column in section.columns]
+        several = len({column.p for column in section.columns}) > 1
+        names = [f"{c.label}, p = {c.p}" if several else c.label for c in section.columns]
         has_paper = any(entry.paper != "–" for row in rows for entry in row)
         head, body = ["network"], []
         for name in names:
@@ -383,7 +384,7 @@ class Report:
                 [
                     self._label(network),
                     f"`{network}`",
-                    _range(lengths),
+                    " to ".join(map(str, sorted({min(lengths), max(lengths)}))),
                     ", ".join(str(seed.epoch("execution")) for seed in seeds),
                     str(best.seed),
                     f"{best.score('execution'):.4f}",
@@ -433,11 +434,6 @@ def _wrapped(text: str) -> str:
     return "\n\n".join(found) + "\n"
 
 
-def _column_name(section: Section, column: Column) -> str:
-    several = len({other.p for other in section.columns}) > 1
-    return f"{column.label}, p = {column.p}" if several else column.label
-
-
 def _extents(section: Section) -> str:
     """Say how many graphs and runs the columns have."""
     extents = dict.fromkeys(column.extent for column in section.columns)
@@ -456,11 +452,6 @@ def _extents(section: Section) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _range(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def _share(parts: Sequence[Runs], decision: str) -> str:
@@ -485,38 +476,34 @@ def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str
 
     `names` says what to call a network, where not by the name of its folder.
     """
-    machines: dict[tuple[Any, ...], int] = {}
-    sums: dict[tuple[bool, str, str, int], list[float]] = {}
-    sittings: list[list[str]] = []
-    for told in times:
-        machine = tuple(told["machine"].items())
-        if told["what"] == "sitting":
-            seconds = told["seconds"]
-            sittings.append(
-                [str(len(sittings) + 1), told["ended"], str(told["slots"]), str(told["tasks"]),
-                 f"{seconds / 60:.1f}"]
-            )  # fmt: skip
-            continue
-        machines[machine] = machines.get(machine, 0) + 1
-        is_training = told["what"] == "training"
-        p, scale = ("–", 0) if is_training else (told["p"], told["scale"])
-        key = (not is_training, told["network"], p, scale)
-        found = sums.setdefault(key, [0.0, 0.0, 0.0])
-        found[0] += 1
-        found[1] += told["epochs"] if is_training else 0
-        found[2] += told["seconds"]
+    tasks = [told for told in times if told["what"] != "sitting"]
+    machines = Counter(tuple(told["machine"].items()) for told in tasks)
     described = [
         f"- {', '.join(f'{name} {value}' for name, value in machine)}: {_count(count, 'task')}"
         for machine, count in machines.items()
     ]
+    groups: dict[tuple[bool, str, str, int], list[dict[str, Any]]] = {}
+    for told in tasks:
+        key = told["what"] == "part", told["network"], told.get("p", ""), told.get("scale", 0)
+        groups.setdefault(key, []).append(told)
     body = []
-    for (is_part, network, p, scale), (tasks, epochs, seconds) in sorted(sums.items()):
+    for (is_part, network, p, scale), alike in sorted(groups.items()):
         what, graphs = ("evaluation", f"{scale}x, p = {p}") if is_part else ("training", "–")
-        shown = "–" if is_part else f"{epochs:g}"
-        body.append(
-            [what, names.get(network, network), graphs, f"{tasks:g}", shown, f"{seconds:,.1f}"]
-        )
-    total = sum(found[2] for found in sums.values())
+        epochs = "–" if is_part else str(sum(told["epochs"] for told in alike))
+        seconds = f"{sum(told['seconds'] for told in alike):,.1f}"
+        body.append([what, names.get(network, network), graphs, str(len(alike)), epochs, seconds])
+    total = sum(told["seconds"] for told in tasks)
+    ended = [told for told in times if told["what"] == "sitting"]
+    sittings = [
+        [
+            str(n),
+            told["ended"],
+            str(told["slots"]),
+            str(told["tasks"]),
+            f"{told['seconds'] / 60:.1f}",
+        ]
+        for n, told in enumerate(ended, 1)
+    ]
     blocks = [
         "# Hardware and time",
         "\n".join(described),

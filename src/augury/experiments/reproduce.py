@@ -73,12 +73,9 @@ class Clock:
         if told["what"] == "sitting":
             return
         amount = "epochs" if told["what"] == "training" else "cost"
-        for key in (
-            (told["what"],),
-            (told["what"], told["network"]),
-            (told["what"], told["network"], told.get("scale")),
-        ):
-            sums = self.sums.setdefault(key, [0.0, 0.0])
+        kind = told["what"], told["network"], told.get("scale")
+        for length in (1, 2, 3):
+            sums = self.sums.setdefault(kind[:length], [0.0, 0.0])
             sums[0] += told["seconds"]
             sums[1] += told[amount]
 
@@ -145,11 +142,7 @@ class Driver:
         return self.options.stop_after - (time.monotonic() - self.started)
 
     def run(self) -> bool:
-        """Do what is missing, or as much as time allows; returns whether all of it is done.
-
-        Raises:
-            InputError: a task cannot be done.
-        """
+        """Do what is missing, or as much as time allows; returns whether all of it is done."""
         while self._submit():
             seconds = None if self.options.stop_after is None else max(0.0, self.seconds_left)
             done = wait(self.under_way.values(), seconds, FIRST_COMPLETED).done
@@ -262,14 +255,9 @@ def run_plan(
             how = "done" if driver.run() else "stopped"
         finally:
             driver.workers.close()
-            folder.note(
-                what="sitting",
-                ended=how,
-                slots=driver.workers.slots,
-                tasks=driver.num_done,
-                seconds=round(time.perf_counter() - started, 3),
-                machine=machine(options.device),
-            )
+            told: dict[str, Any] = {"slots": driver.workers.slots, "tasks": driver.num_done}
+            told |= {"seconds": round(time.perf_counter() - started, 3)}
+            folder.note(what="sitting", ended=how, **told, machine=machine(options.device))
         if how == "stopped":
             return False
     if not options.train_only:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from augury.config import Config, to_dict
+from augury.config import Config, to_dict, values_of
 from augury.errors import InputError
 from augury.experiments.plan import Plan, Rule, Want
 from augury.experiments.records import Part, RecordsFile, Runs
@@ -199,11 +199,7 @@ class RunFolder:
         return [Seed(network, seed, loaded.config, path, [], path, epoch)]
 
     def refuse_other_weights(self) -> None:
-        """Refuse a checkpoint that is not the one its records were made with.
-
-        Raises:
-            InputError: there is such a checkpoint.
-        """
+        """Refuse a checkpoint that is not the one its records were made with."""
         known = {
             (part.network, part.seed, part.epoch): runs.digest
             for part, runs in self.records.parts.items()
@@ -262,33 +258,20 @@ def whole_lines(path: Path) -> list[str]:
 
 @contextmanager
 def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
-    """Open a folder, made if need be, for this process alone.
-
-    Raises:
-        InputError: another process works in the folder, or what it holds is another run.
-    """
+    """Open a folder, made if need be, for this process alone; refuse that of another run."""
     with named(path):
         path.mkdir(parents=True, exist_ok=True)
     with locked(path / "lock", path):
         for left in path.rglob(".augury-*.tmp"):
             left.unlink()  # unfinished files of a killed process
-        with _emptied(path / SCRATCH):
-            yield RunFolder(path, plan)
-
-
-@contextmanager
-def _emptied(scratch: Path) -> Iterator[None]:
-    """Make the folder of tasks, empty, and delete it in the end.
-
-    What a process still dying in it writes now is deleted the next time.
-    """
-    shutil.rmtree(scratch, ignore_errors=True)
-    with named(scratch):
-        scratch.mkdir(exist_ok=True)
-    try:
-        yield
-    finally:
+        scratch = path / SCRATCH
         shutil.rmtree(scratch, ignore_errors=True)
+        with named(scratch):
+            scratch.mkdir(exist_ok=True)
+        try:
+            yield RunFolder(path, plan)
+        finally:  # what a process still dying in it writes now is deleted the next time
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _read_seed(seed: Seed) -> Seed:
@@ -330,9 +313,8 @@ def _rows(text: str) -> list[dict[str, float]]:
 
 def _difference(there: Config, wanted: Config) -> str:
     """Name the first setting in which two configurations differ."""
-    ours, theirs = to_dict(wanted), to_dict(there)
-    for part in ("data", "network", "training"):
-        for name, value in ours[part].items():
-            if theirs[part][name] != value:
-                return f"{part}.{name} is {theirs[part][name]}, not {value}"
+    theirs = values_of(there)
+    for key, value in values_of(wanted).items():
+        if theirs[key] != value:
+            return f"{key} is {theirs[key]}, not {value}"
     return f"the preset is {there.preset}, not {wanted.preset}"

@@ -11,6 +11,7 @@ Where tasks run is decided by `Workers`: `InOrder` in this process, `processes.P
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import tempfile
@@ -22,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from augury.config import Config
+from augury.config import Config, to_dict
 from augury.experiments.evaluate import evaluate, load_models
 from augury.experiments.records import Part, Runs
 
@@ -97,10 +98,6 @@ def _train(task: Training, folder: Path, started: float) -> dict[str, bytes]:
 
 def _put_back(task: Training, folder: Path) -> None:
     """Recreate the run folder as the slice before left it."""
-    import json
-
-    from augury.config import to_dict
-
     assert task.resume is not None
     told = {"config": to_dict(task.config), "seeds": [task.seed]}
     (folder / f"seed-{task.seed}").mkdir()
@@ -157,12 +154,8 @@ def machine(device: str) -> dict[str, str]:
     described = {"processor": processor(), "cores": str(os.cpu_count())}
     if device.startswith("cuda"):
         described["GPU"] = str(told["device"])
-    return described | {
-        "Python": platform.python_version(),
-        "PyTorch": str(told["torch"]),
-        "version": str(told["version"]),
-        "commit": str(told["commit"]),
-    }
+    described |= {"Python": platform.python_version(), "PyTorch": str(told["torch"])}
+    return described | {name: str(told[name]) for name in ("version", "commit")}
 
 
 def processor() -> str:

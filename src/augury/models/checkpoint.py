@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -42,23 +42,15 @@ MAX_TENSORS = 10_000
 """Our networks have about thirty; the library spends time on each."""
 
 
-class Kind(NamedTuple):
-    """How to build and run one kind of network."""
-
-    make: Callable[[NetworkConfig, float], nn.Module]
-    """From the configuration and the mean log-degree of the training graphs."""
-    executor: Callable[[Any, torch.device | str], Executor]
+def _cells(config: NetworkConfig, _: float) -> CellNetwork:
+    return CellNetwork(ALGORITHMS[config.algorithm].cells, config.hidden, config.bits)
 
 
-NETWORKS: dict[str, Kind] = {
-    "paper": Kind(PaperNetwork, NeuralExecutor),
-    "discrete": Kind(
-        lambda config, _: CellNetwork(
-            ALGORITHMS[config.algorithm].cells, config.hidden, config.bits
-        ),
-        CellExecutor,
-    ),
+NETWORKS: dict[str, Callable[[NetworkConfig, float], nn.Module]] = {
+    "paper": PaperNetwork,
+    "discrete": _cells,
 }
+"""Each kind, from its configuration and the mean log-degree of the training graphs."""
 
 
 def make_network(
@@ -73,7 +65,7 @@ def make_network(
     "meta" they have only their shapes.
     """
     with torch.device(device):  # whatever the host's default is
-        network = NETWORKS[config.kind].make(config, mean_log_degree)
+        network = NETWORKS[config.kind](config, mean_log_degree)
     if generator is not None:
         draw(network, generator)
     return network
@@ -81,8 +73,8 @@ def make_network(
 
 def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Executor:
     """Return the executor of a network."""
-    kind = "discrete" if isinstance(network, CellNetwork) else "paper"
-    return NETWORKS[kind].executor(network, device)
+    kind: Any = CellExecutor if isinstance(network, CellNetwork) else NeuralExecutor
+    return kind(network, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +132,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Read a safetensors file, and its metadata without the digest.
-
-    Raises:
-        InputError: the file is missing, truncated, damaged, or not in this format.
-    """
+    """Read a whole safetensors file, and its metadata without the digest; refuse any other."""
     return _parse_tensors(path, _read_bytes(path))
 
 
@@ -201,9 +189,6 @@ def find(name: str) -> Path:
     """Return the file of a checkpoint, by the name of a shipped one or by path.
 
     Shipped names take precedence over local files: ./discrete is a path, discrete never is.
-
-    Raises:
-        InputError: there is neither.
     """
     named = shipped()
     if name in named:
@@ -231,21 +216,13 @@ def shipped_network() -> Any:
 
 
 def load(path: str | Path) -> Checkpoint:
-    """Read and check a checkpoint.
-
-    Raises:
-        InputError: the file is foreign, damaged, or made by a newer version.
-    """
+    """Read a checkpoint; refuse one that is foreign, damaged, or made by a newer version."""
     path = Path(path)
     return _parse(path, _read_bytes(path, MAX_BYTES))
 
 
 def load_once(path: Path) -> Checkpoint:
-    """Read a checkpoint, or return the one already read if the file is unchanged; do not modify it.
-
-    Raises:
-        InputError: see `load`.
-    """
+    """Return what `load` does, already read if the file is unchanged; do not modify it."""
     return _parsed_once(path, _read_bytes(path, MAX_BYTES))
 
 

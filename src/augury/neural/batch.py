@@ -173,33 +173,51 @@ class Samples:
     def search_batch(self, chosen: Sequence[int], rng: np.random.Generator) -> SearchBatch:
         """Combine the chosen rounds, and draw a random walk for each."""
         samples = self.longest_first(chosen, "search_steps")
-        steps = [sample.search_steps for sample in samples]
-        wiring = joined_wiring([sample.links for sample in samples])
-        weights = np.concatenate([sample.weights for sample in samples])
-        return SearchBatch(
-            wiring,
-            torch.from_numpy(weights),
-            torch.from_numpy(np.concatenate([sample.capacities for sample in samples])),
-            torch.from_numpy(step_rows([sample.distance for sample in samples], steps)),
-            torch.from_numpy(step_rows([sample.column for sample in samples], steps)),
-            _running(steps),
-            Rows.of(wiring, _running(steps)),
-            random_walks(samples, wiring, weights, self.config, rng),
-        )
+        wiring = joined_wiring(samples)
+        walks = random_walks(samples, wiring, self.config, rng)
+        return search_batch(samples, [sample.search_steps for sample in samples], wiring, walks)
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
         """Combine the chosen rounds."""
         samples = self.longest_first(chosen, "reach_steps")
         steps = [sample.reach_steps for sample in samples]
-        wiring = joined_wiring([sample.links for sample in samples])
-        return ReachBatch(
-            wiring,
-            torch.from_numpy(np.concatenate([sample.capacities for sample in samples]) > 0),
-            torch.from_numpy(np.concatenate([sample.weights for sample in samples])),
-            torch.from_numpy(step_rows([sample.reached for sample in samples], steps)),
-            _running(steps),
-            Rows.of(wiring, _running(steps)),
-        )
+        return reach_batch(samples, steps, joined_wiring(samples))
+
+
+def search_batch(
+    samples: Sequence[Sample],
+    steps: Sequence[int],
+    wiring: Wiring,
+    walks: Walks,
+    rows: Rows | None = None,
+) -> SearchBatch:
+    """Lay rounds side by side, each with this many steps, the longest first."""
+    running = _running(steps)
+    return SearchBatch(
+        wiring,
+        torch.from_numpy(np.concatenate([sample.weights for sample in samples])),
+        torch.from_numpy(np.concatenate([sample.capacities for sample in samples])),
+        step_rows([sample.distance for sample in samples], steps),
+        step_rows([sample.column for sample in samples], steps),
+        running,
+        rows or Rows.of(wiring, running),
+        walks,
+    )
+
+
+def reach_batch(
+    samples: Sequence[Sample], steps: Sequence[int], wiring: Wiring, rows: Rows | None = None
+) -> ReachBatch:
+    """Do the same for reachability."""
+    running = _running(steps)
+    return ReachBatch(
+        wiring,
+        torch.from_numpy(np.concatenate([sample.capacities for sample in samples]) > 0),
+        torch.from_numpy(np.concatenate([sample.weights for sample in samples])),
+        step_rows([sample.reached for sample in samples], steps),
+        running,
+        rows or Rows.of(wiring, running),
+    )
 
 
 @dataclass(frozen=True)
@@ -286,8 +304,9 @@ def _columns(links: NetworkLinks, predecessor: npt.NDArray[np.int32]) -> WideArr
     return np.where(predecessor >= 0, column, -1)
 
 
-def joined_wiring(parts: Sequence[NetworkLinks], width: int | None = None) -> Wiring:
+def joined_wiring(samples: Sequence[Sample], width: int | None = None) -> Wiring:
     """Lay the wirings side by side; the tables may be wider than the largest degree."""
+    parts = [sample.links for sample in samples]
     sizes = np.array([part.num_nodes for part in parts])
     node_start = np.concatenate([[0], np.cumsum(sizes)])
     num_links = np.array([len(part.sender) for part in parts])
@@ -306,37 +325,30 @@ def joined_wiring(parts: Sequence[NetworkLinks], width: int | None = None) -> Wi
     return Wiring.from_arrays(*arrays).with_tables(width)
 
 
-def step_rows(
-    parts: Sequence[npt.NDArray[np.generic]], steps: Sequence[int]
-) -> npt.NDArray[np.generic]:
+def step_rows(parts: Sequence[npt.NDArray[np.generic]], steps: Sequence[int]) -> Tensor:
     """Lay (row, node) arrays side by side for steps 1, 2, …; the last change is repeated."""
     kind = np.bool_ if parts[0].dtype == np.bool_ else np.int64
     joined = np.zeros((max(steps), sum(part.shape[1] for part in parts)), kind)
     first = 0
     for part, num_steps in zip(parts, steps, strict=True):
-        rows = np.minimum(np.arange(1, num_steps + 1), len(part) - 1)
-        joined[:num_steps, first : first + part.shape[1]] = part[rows]
-        first += part.shape[1]
-    return joined
+        changes, end = min(num_steps, len(part) - 1), first + part.shape[1]
+        joined[:changes, first:end] = part[1 : changes + 1]
+        joined[changes:num_steps, first:end] = part[-1]
+        first = end
+    return torch.from_numpy(joined)
 
 
 def _running(steps: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int((np.array(steps) > step).sum()) for step in range(max(steps)))
+    return tuple((np.array(steps)[:, None] > np.arange(max(steps))).sum(0).tolist())
 
 
 def random_walks(
-    samples: Sequence[Sample],
-    wiring: Wiring,
-    weights: WideArray,
-    config: DataConfig,
-    rng: np.random.Generator,
+    samples: Sequence[Sample], wiring: Wiring, config: DataConfig, rng: np.random.Generator
 ) -> Walks:
     """Walk backwards from each sink along random arcs, with random capacities on them."""
     sender, start = wiring.sender.numpy(), wiring.start.numpy()
-    node = (
-        np.array([sample.links.sink for sample in samples])
-        + wiring.node_start.numpy()[: len(samples)]
-    )
+    sinks = np.array([sample.links.sink for sample in samples])
+    node = wiring.node_start.numpy()[: len(samples)] + sinks
     taken: list[WideArray] = []
     for _ in range(config.walk_length):
         degree = start[node + 1] - start[node] - 1  # a node's last link is its self loop
@@ -344,6 +356,7 @@ def random_walks(
         taken.append(link)
         node = sender[link]
     links = np.stack(taken, axis=1)
+    weights = np.concatenate([sample.weights for sample in samples])
     capacities = rng.integers(0, config.max_capacity + 1, links.shape)
     return Walks(
         sender=torch.from_numpy(sender[links]),

@@ -22,8 +22,7 @@ from augury.errors import memory_told
 def inference() -> Iterator[None]:
     """Compute without gradients, in the precision of the weights; also a decorator.
 
-    Raises:
-        MemoryError: memory ran out, which PyTorch reports in a RuntimeError a page long.
+    Where memory runs out, PyTorch's RuntimeError of a page becomes a `MemoryError`.
     """
     with memory_told(), torch.inference_mode(), own_precision():
         yield

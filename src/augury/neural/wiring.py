@@ -225,15 +225,10 @@ def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 class Walks(NamedTuple):
-    """Walks along arcs, each a row; shorter ones are padded and marked."""
+    """Walks along arcs, all (walk, place); shorter ones are padded and marked."""
 
     sender: Tensor
-    """(walk, place)"""
     receiver: Tensor
-    """(walk, place)"""
     weights: Tensor
-    """(walk, place)"""
     capacities: Tensor
-    """(walk, place)"""
     is_padding: Tensor
-    """(walk, place)"""

@@ -78,9 +78,8 @@ def _step_in_short(step: dict[str, Any]) -> dict[str, Any]:
     state = step["state"]
     is_distance = None in state or any(value > 1 for value in state)
     reached = sum(value is not None if is_distance else value == 1 for value in state)
-    return {"state": [], "parent": [], "belief": None, "goes_on": step["goes_on"]} | {
-        "reached": reached
-    }
+    told = {"goes_on": step["goes_on"], "reached": reached}
+    return {"state": [], "parent": [], "belief": None} | told
 
 
 def page_of(stories: Story | Sequence[Story]) -> str:

@@ -207,10 +207,7 @@ class _Run:
 
     def __init__(self, network: PaperNetwork, wiring: Wiring, values: Tensor) -> None:
         self.wiring, self.values = wiring, values
-        shape = wiring.num_nodes, network.hidden
-        self.latent = torch.zeros(
-            shape, dtype=network.bit_encoder.weight.dtype, device=values.device
-        )
+        self.latent = network.bit_encoder.weight.new_zeros(wiring.num_nodes, network.hidden)
         self.links: Tensor | None = None
         self.nodes: Tensor | None = None
         self.limit = wiring.node_start.diff() - 1

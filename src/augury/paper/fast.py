@@ -121,17 +121,11 @@ def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: W
     latent = recipe.of_latent.new_zeros(wiring.num_nodes, recipe.of_latent.shape[0])
     encoded = torch.zeros_like(latent)
     *weights, delta = recipe
+    links = prepared, row, wiring.sender, wiring.start, wiring.node_start
     steps = search(
         *(weight.contiguous().numpy() for weight in weights),
         np.float32(delta),
-        prepared.numpy(),
-        row.numpy(),
-        wiring.sender.numpy(),
-        wiring.start.numpy(),
-        wiring.node_start.numpy(),
-        last_values.numpy(),
-        latent.numpy(),
-        encoded.numpy(),
+        *(tensor.numpy() for tensor in (*links, last_values, latent, encoded)),
     )
     return Ended(last_values, State(encoded, latent), steps)
 

@@ -26,7 +26,8 @@ from augury.neural.batch import (
     TrainingData,
     joined_wiring,
     random_walks,
-    step_rows,
+    reach_batch,
+    search_batch,
 )
 from augury.neural.wiring import Tables, Wiring, with_tensors
 
@@ -58,51 +59,26 @@ class Shape:
         return cls(rounds, num_nodes, num_links, width, -(-filling // max(nodes)))
 
 
-@dataclass(frozen=True, eq=False)
-class Filled:
-    """Rounds and their padding."""
-
-    samples: list[Sample]
-    """The rounds; missing ones repeat the first."""
-    links: list[NetworkLinks]
-    """Their wiring, then that of the fillers."""
-    num_real: int
-
-    @classmethod
-    def of(cls, samples: Sequence[Sample], shape: Shape) -> Filled:
-        """Pad the rounds."""
-        rounds = [*samples, *[samples[0]] * (shape.rounds - len(samples))]
-        nodes = shape.nodes - sum(sample.links.num_nodes for sample in rounds)
-        links = shape.links - sum(len(sample.links.sender) for sample in rounds)
-        degrees = np.full(nodes, links // nodes)
-        degrees[: links % nodes] += 1
-        fillers = [_filler(part) for part in np.array_split(degrees, shape.fillers)]
-        return cls(rounds, [*(sample.links for sample in rounds), *fillers], len(samples))
-
-    def on_links(self, parts: Sequence[WideArray], shape: Shape) -> torch.Tensor:
-        """Join values of the rounds' links; those of the fillers are 0."""
-        joined = np.concatenate(parts)
-        filling = np.zeros(shape.links - len(joined), joined.dtype)
-        return torch.from_numpy(np.concatenate([joined, filling]))
-
-    def steps(self, of_rounds: Sequence[int]) -> torch.Tensor:
-        """(graph,): how many steps of each graph count."""
-        steps = np.zeros(len(self.links), np.int64)
-        steps[: self.num_real] = of_rounds[: self.num_real]
-        return torch.from_numpy(steps)
-
-    def targets(self, parts: list[np.ndarray], shape: Shape, num_steps: int) -> torch.Tensor:
-        """(step, node): the targets, the last change repeated; those of the fillers are 0."""
-        rows = step_rows(parts, [num_steps] * len(parts))
-        filling = np.zeros((num_steps, shape.nodes - rows.shape[1]), rows.dtype)
-        return torch.from_numpy(np.concatenate([rows, filling], axis=1))
+def padded(samples: Sequence[Sample], shape: Shape) -> list[Sample]:
+    """Add copies of the first round, then fillers; of these no step counts."""
+    copy = replace(samples[0], search_steps=0, reach_steps=0)
+    rounds = [*samples, *[copy] * (shape.rounds - len(samples))]
+    nodes = shape.nodes - sum(sample.links.num_nodes for sample in rounds)
+    links = shape.links - sum(len(sample.links.sender) for sample in rounds)
+    degrees = np.full(nodes, links // nodes)
+    degrees[: links % nodes] += 1
+    return [*rounds, *map(_filler, np.array_split(degrees, shape.fillers))]
 
 
-def _filler(degrees: WideArray) -> NetworkLinks:
+def _filler(degrees: WideArray) -> Sample:
+    """Return a round without targets on nodes that hear only themselves."""
     nodes = np.arange(len(degrees))
     own = np.repeat(nodes, degrees)
     start = np.concatenate([[0], np.cumsum(degrees)])
-    return NetworkLinks(own, own, start, np.full(len(own), -1), len(nodes), 0, 0)
+    links = NetworkLinks(own, own, start, np.full(len(own), -1), len(nodes), 0, 0)
+    on_links, targets = np.zeros(len(own), np.int64), np.zeros((1, len(nodes)), np.bool_)
+    column = np.zeros(targets.shape, np.int64)
+    return Sample(links, on_links, on_links, targets.view(np.uint8), column, targets, 0, 0)
 
 
 def padded_search(
@@ -113,46 +89,26 @@ def padded_search(
     The batch has no rows yet: `with_rows` adds them, on the device if need be.
     """
     own = samples.longest_first(chosen, "search_steps")
-    filled = Filled.of(own, shape)
-    rounds = filled.samples
-    wiring = joined_wiring(filled.links, shape.width)
-    weights = filled.on_links([sample.weights for sample in rounds], shape)
-    counts = torch.arange(len(rounds), device="cpu") < filled.num_real
+    rounds = padded(own, shape)
+    wiring = joined_wiring(rounds, shape.width)
     # The walks of the real rounds come first, so that they are those of a batch without padding.
-    walks = random_walks(own, wiring, weights.numpy(), samples.config, rng)
-    missing = len(rounds) - len(own)
+    walks = random_walks(own, wiring, samples.config, rng)
+    missing = shape.rounds - len(own)
     walks = type(walks)(*(torch.cat([part, part[:1].expand(missing, -1)]) for part in walks))
-    batch = SearchBatch(
-        wiring,
-        weights,
-        filled.on_links([sample.capacities for sample in rounds], shape),
-        filled.targets([sample.distance for sample in rounds], shape, num_steps),
-        filled.targets([sample.column for sample in rounds], shape, num_steps),
-        (wiring.num_graphs,) * num_steps,
-        NO_ROWS,
-        walks,
-        counts,
-    )
-    return batch, filled.steps([sample.search_steps for sample in rounds])
+    batch = search_batch(rounds, [num_steps] * len(rounds), wiring, walks, NO_ROWS)
+    counts = torch.arange(shape.rounds, device="cpu") < len(own)
+    steps = torch.tensor([sample.search_steps for sample in rounds], device="cpu")
+    return replace(batch, walk_counts=counts), steps
 
 
 def padded_reach(
     samples: Samples, chosen: Sequence[int], shape: Shape, num_steps: int
 ) -> tuple[ReachBatch, torch.Tensor]:
     """Combine rounds as `Samples.reach_batch` does, in this shape; also return each one's steps."""
-    own = samples.longest_first(chosen, "reach_steps")
-    filled = Filled.of(own, shape)
-    rounds = filled.samples
-    wiring = joined_wiring(filled.links, shape.width)
-    batch = ReachBatch(
-        wiring,
-        filled.on_links([sample.capacities for sample in rounds], shape) > 0,
-        filled.on_links([sample.weights for sample in rounds], shape),
-        filled.targets([sample.reached for sample in rounds], shape, num_steps),
-        (wiring.num_graphs,) * num_steps,
-        NO_ROWS,
-    )
-    return batch, filled.steps([sample.reach_steps for sample in rounds])
+    rounds = padded(samples.longest_first(chosen, "reach_steps"), shape)
+    wiring = joined_wiring(rounds, shape.width)
+    steps = torch.tensor([sample.reach_steps for sample in rounds], device="cpu")
+    return reach_batch(rounds, [num_steps] * len(rounds), wiring, NO_ROWS), steps
 
 
 NOTHING = torch.zeros(0, dtype=torch.int64, device="cpu")

@@ -56,23 +56,14 @@ class Kept(NamedTuple):
 
 def room(num_rows: int, hidden: int, statistics: int) -> Kept:
     """Allocate."""
-
-    def reals(width: int) -> FloatArray:
-        return np.empty((num_rows, width), np.float32)
-
-    return Kept(
-        np.empty(num_rows, np.int64),
-        reals(hidden),
-        reals(hidden),
-        reals(4 * hidden),
-        reals(3 * hidden),
-        reals(statistics * hidden),
-        np.empty((num_rows, hidden), np.int32),
-        np.empty((num_rows if statistics > 1 else 0, hidden), np.int32),
-        reals(hidden),
-        reals(3 * hidden),
-        reals(hidden),
+    value, highest = np.empty(num_rows, np.int64), np.empty((num_rows, hidden), np.int32)
+    lowest = np.empty((num_rows if statistics > 1 else 0, hidden), np.int32)
+    before, encoded, of_latent, parts, heard, updated, gates, latent = (
+        np.empty((num_rows, width * hidden), np.float32)
+        for width in (1, 1, 4, 3, statistics, 1, 3, 1)
     )
+    nodes = value, before, encoded, of_latent, parts
+    return Kept(*nodes, heard, highest, lowest, updated, gates, latent)
 
 
 @compiled_loop

@@ -165,52 +165,33 @@ class _Recurrence(torch.autograd.Function):
         *weights, outputs, _, delta, values, prepared, kind, wiring, running = args
         sizes = wiring.offsets[np.array(running), 0]
         hidden = prepared.shape[1]
-        arrays = [weight.detach().contiguous() for weight in weights]
+        arrays = [weight.detach().contiguous() for weight in (*weights, outputs)]
         kept = recurrence.room(int(sizes.sum()), hidden, weights[3].shape[0] // hidden)
-        prepared = prepared.detach().contiguous()
-        recurrence.forward(
-            *(array.numpy() for array in arrays),
-            outputs.detach().contiguous().numpy(),
-            np.float32(delta),
-            prepared.numpy(),
-            kind.numpy(),
-            wiring.sender.numpy(),
-            wiring.start.numpy(),
-            sizes,
-            values.clone().numpy(),
-            kept,
-        )
-        ctx.kept, ctx.arrays, ctx.prepared, ctx.kind = kept, arrays, prepared, kind
-        ctx.delta, ctx.wiring, ctx.sizes = delta, wiring, sizes
+        of_links = prepared.detach().contiguous(), kind, wiring.sender, wiring.start
+        links = np.float32(delta), *(part.numpy() for part in of_links), sizes
+        starts = values.clone().numpy()
+        recurrence.forward(*(array.numpy() for array in arrays), *links, starts, kept)
+        ctx.arrays, ctx.links, ctx.kept = arrays[:-1], links, kept
         # Copies, because callers may write to what is returned.
         return torch.from_numpy(kept.encoded.copy()), torch.from_numpy(kept.latent.copy())
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        kept, prepared, wiring = ctx.kept, ctx.prepared, ctx.wiring
-        inputs, of_latent, of_encoded, of_heard, of_updated = ctx.arrays
-        rows = len(kept.latent)
+        kept, rows = ctx.kept, len(ctx.kept.latent)
+        inputs, *matrices = ctx.arrays
+        of_latent, of_encoded, of_heard, of_updated = matrices
         d_of_latent = inputs.new_empty(rows, of_latent.shape[1])
         d_parts = inputs.new_zeros(rows, of_encoded.shape[1])
         d_through = inputs.new_empty(rows, of_heard.shape[1])
         d_given = inputs.new_empty(rows, of_updated.shape[1])
-        d_inputs, d_prepared = torch.zeros_like(inputs), torch.zeros_like(prepared)
+        d_inputs, d_prepared = torch.zeros_like(inputs), inputs.new_zeros(ctx.links[1].shape)
+        found = d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared
         recurrence.backward(
-            *(
-                part.mT.contiguous().numpy()
-                for part in (of_latent, of_encoded, of_heard, of_updated)
-            ),
-            np.float32(ctx.delta),
-            prepared.numpy(),
-            ctx.kind.numpy(),
-            wiring.sender.numpy(),
-            wiring.start.numpy(),
-            ctx.sizes,
+            *(matrix.mT.contiguous().numpy() for matrix in matrices),
+            *ctx.links,
             kept,
             *(grad.contiguous().numpy() for grad in grads),
-            *(part.numpy() for part in (d_of_latent, d_parts, d_through, d_given)),
-            d_inputs.numpy(),
-            d_prepared.numpy(),
+            *(part.numpy() for part in found),
         )
         weights = (
             d_inputs,

@@ -107,7 +107,6 @@ class Ensemble(pl.LightningModule):
         networks = [initial_network(config, data, seed) for seed in seeds]
         self.network = networks[0]
         if len(seeds) > 1:
-            self.network = initial_network(config, data, seeds[0])
             stack(networks, self.network)
         self.tally = Tally()
         self.validation: list[tuple[SearchBatch, ReachBatch]] = []

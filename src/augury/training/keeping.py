@@ -33,15 +33,9 @@ from augury.training.executions import Execution, Executions
 from augury.training.logs import Logs
 
 METRICS = (
-    "last_predecessor",
-    "predecessor",
-    "bottleneck_true_negative",
-    "bottleneck",
-    "augmentation",
-    "reachability",
-    "termination",
-    "reach_termination",
-)
+    "last_predecessor", "predecessor", "bottleneck_true_negative", "bottleneck", "augmentation",
+    "reachability", "termination", "reach_termination",
+)  # fmt: skip
 """Accuracies on the validation rounds; the first is what the paper stops by."""
 
 
@@ -111,14 +105,17 @@ class KeepEverything(pl.Callback):
         updated = time.perf_counter()
         tallies = {"train": module.taken_tally(), "validation": module.validated()}
         rows = _rows(tallies, len(module.progress))
-        state = _on_host(_resumable(trainer, module))
+        state = {
+            name: tensor.detach().to("cpu", copy=True)
+            for name, tensor in _resumable(trainer, module).items()
+        }
         members = module.members(_weights(state))
         executions = {
             place: self.executions.submit(members[place])
             for place, row in enumerate(rows)
             if not module.progress[place].is_finished
             and module.config.training.select == "execution"
-            and not _is_hopeless(row)
+            and not any(row[name] < least for name, least in HOPELESS.items())
         }
         spent = {"updates": updated - self.started, "figures": time.perf_counter() - updated}
         return UnderWay(trainer.current_epoch, rows, state, members, executions, spent)
@@ -210,20 +207,6 @@ def _weights(state: dict[str, Tensor]) -> dict[str, Tensor]:
     return {key[8:]: value for key, value in state.items() if key[:8] == "network."}
 
 
-def _on_host(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Copy tensors to the host, all of one type in a single transfer, since each one waits."""
-    kinds: dict[tuple[torch.device, torch.dtype], list[str]] = {}
-    for name, tensor in tensors.items():
-        kinds.setdefault((tensor.device, tensor.dtype), []).append(name)
-    copied: dict[str, Tensor] = {}
-    for names in kinds.values():
-        joined = torch.cat([tensors[name].detach().reshape(-1) for name in names]).cpu()
-        parts = joined.split([tensors[name].numel() for name in names])
-        for name, part in zip(names, parts, strict=True):
-            copied[name] = part.view(tensors[name].shape)
-    return copied
-
-
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
     """Delay Ctrl-C until an epoch is kept: inside a logger's queue it would block its thread."""
@@ -242,10 +225,6 @@ def _interrupts_held() -> Iterator[None]:
 
 HOPELESS = {"validation_last_predecessor": 0.8, "validation_reachability": 0.9}
 """Below these accuracies no execution ever succeeds, and failing ones take longest."""
-
-
-def _is_hopeless(row: dict[str, float]) -> bool:
-    return any(row[name] < least for name, least in HOPELESS.items())
 
 
 def _rows(tallies: dict[str, Tally], num_networks: int) -> list[dict[str, float]]:

@@ -89,7 +89,8 @@ def learn(
 ) -> None:
     """Add up all losses of a network, of either kind, on a batch."""
     if isinstance(network, CellNetwork):
-        learning.learn(network, seen_in(search, reach, network.cells), TERMS, tally)
+        for learnt in learning.learn(network, seen_in(search, reach, network.cells), TERMS):
+            tally.add(*learnt)
         # Steps have no history here, so the last one is like any other.
         for sums in (tally.loss, tally.right, tally.count):
             sums["last_predecessor"] = sums["predecessor"].detach()

@@ -69,12 +69,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     evaluates it. Then what two threads save, and how time and memory grow with one graph.
     """
     from augury.errors import InputError
-    from augury.experiments.bench import (
-        machine,
-        measure_batches,
-        measure_ceilings,
-        measure_threads,
-    )
+    from augury.experiments.bench import machine, measure_batches, measure_ceilings, measure_threads
     from augury.experiments.growth import measure_growth
     from augury.experiments.plots import plot_bench as draw
     from augury.files import write_text
@@ -90,13 +85,8 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     shared = list(measure_threads(small, QUICK_CELLS if quick else cells))
     ceilings = list(measure_ceilings())
     growth = list(measure_growth(counts))
-    told = {
-        "machine": machine(),
-        "batches": batches,
-        "threads": shared,
-        "ceilings": ceilings,
-        "growth": growth,
-    }
+    told: dict[str, Any] = {"machine": machine(), "batches": batches, "threads": shared}
+    told |= {"ceilings": ceilings, "growth": growth}
     if out is not None:
         write_text(out, json_text.dumps(told, indent=1) + "\n")
     if plot is not None:

@@ -43,8 +43,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     graphs: Annotated[int, typer.Option(min=1, help="Test graphs of each size.")] = 50,
     runs: Annotated[int, typer.Option(min=1, help="Runs on each graph, with new weights.")] = 10,
     termination: Annotated[
-        str,
-        typer.Option(help="What ends a run: bfs, or so many invalid paths in a row; a list."),
+        str, typer.Option(help="What ends a run: bfs, or so many invalid paths in a row; a list.")
     ] = "bfs",
     classical: Annotated[
         str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
 from ipaddress import ip_address
@@ -109,24 +110,20 @@ def _listening(host: str, port: int) -> socket.socket:
     from augury.errors import InputError
 
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
+        [(family, *_, address), *_] = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
+        )
     except (OSError, UnicodeError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise InputError(f"{host} is no address to listen on: {reason}") from None
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(128)
+        return socket.create_server(address, family=family, backlog=128, dualstack_ipv6=both)
     except OSError as error:
-        listener.close()
-        reason = (error.strerror or str(error)).lower()
+        reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
         raise InputError(
             f"cannot listen on {host}, port {port}: {reason}; --port 0 takes any free port"
         ) from None
-    return listener
 
 
 def _url(listener: socket.socket) -> str:

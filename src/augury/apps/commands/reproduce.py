@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,8 +47,7 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of these.")] = False,
     quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Shipped checkpoints, few graphs; minutes on one core."),
+        bool, typer.Option("--quick", help="Shipped checkpoints, few graphs; minutes on one core.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds 0 to N − 1 of each network.")] = 10,
     out: Annotated[Path, typer.Option("--out", "--output", help="The run folder.")] = Path(
@@ -103,16 +103,13 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
 
     It can be stopped or killed at any time; the same command then does only what is missing.
     """
-    from augury.experiments.plan import FULL, QUICK, Size
+    from augury.experiments.plan import FULL, QUICK
 
     if workers is not None and ray is not None and ray != "local":
         raise typer.BadParameter("a Ray cluster has its own", param_hint="--workers")
-    base = QUICK if quick else FULL
-    size = Size(
-        base.graphs if graphs is None else graphs,
-        base.runs if runs is None else runs,
-        base.max_scale if max_scale is None else max_scale,
-    )
+    given = {"graphs": graphs, "runs": runs, "max_scale": max_scale}
+    given = {name: value for name, value in given.items() if value is not None}
+    size = replace(QUICK if quick else FULL, **given)
     if quick and (settings or max_epochs):
         raise typer.BadParameter(
             "it trains nothing, so no setting would count", param_hint="--quick"

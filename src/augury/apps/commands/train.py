@@ -43,8 +43,7 @@ def epilog() -> str:
 
 def train(  # noqa: PLR0913  # one parameter for each option
     name: Annotated[
-        str,
-        typer.Argument(metavar="PRESET", help=f"{', '.join(PRESETS)}.", show_default=False),
+        str, typer.Argument(metavar="PRESET", help=f"{', '.join(PRESETS)}.", show_default=False)
     ],
     seed: Annotated[
         int | None,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from importlib.resources import files
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -25,16 +24,13 @@ from pydantic import (
 )
 
 from augury.errors import InputError
+from augury.models import MODELS as FOLDER
 
 CLASSICAL = {
     "classical": "breadth-first search, without a network",
     "bellman-ford": "the paper's search by random weights, without a network",
 }
-SHIPPED = sorted(
-    entry.name.removesuffix(".safetensors")
-    for entry in (files("augury") / "models").iterdir()
-    if entry.name.endswith(".safetensors")
-)
+SHIPPED = sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 MODELS = (*SHIPPED, *CLASSICAL)
 """Who can run the subroutines. Names only: a path from a request would be a way to read files."""
 
@@ -143,11 +139,7 @@ class StoryRequest(SolveRequest):
 
 
 def read(kind: type[SolveRequest], body: bytes) -> dict[str, Any]:
-    """Return the task that the JSON of a body describes.
-
-    Raises:
-        InputError: it is no JSON, or not that of such a request.
-    """
+    """Return the task that the JSON of a body describes; refuse what is no such request."""
     try:
         return kind.model_validate(json.loads(body)).to_task()
     except ValidationError as error:

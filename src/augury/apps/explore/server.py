@@ -120,12 +120,8 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
-KINDS = {
-    "css": "text/css",
-    "html": "text/html",
-    "js": "text/javascript",
-    "json": "application/json",
-}
+KINDS = {"css": "text/css", "js": "text/javascript", "json": "application/json"}
+"""Of the files of the page, by their ending; the page itself has none."""
 
 
 def make_app(
@@ -264,7 +260,7 @@ def _add_page(app: FastAPI, start: dict[str, Any] | None) -> None:
     texts[""] = served_page()
 
     def add(name: str, text: str) -> None:
-        kind = KINDS[name.rpartition(".")[2] or "html"]
+        kind = KINDS.get(name.rpartition(".")[2], "text/html")
 
         async def send() -> Response:
             return Response(text, media_type=f"{kind}; charset=utf-8")

@@ -54,6 +54,10 @@ INTERRUPT = getattr(signal, "SIGUSR1", None)
 """What the server stops a run with, where there are such signals."""
 
 
+Answer = tuple[int, bytes]
+"""An HTTP status and JSON."""
+
+
 class TooLarge(InputError):
     """Input beyond a limit."""
 
@@ -204,33 +208,29 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def answered(message: bytes, limits: Limits) -> tuple[int, bytes]:
-    """Return the status and the JSON of the answer to a request.
-
-    Raises:
-        Stopped: the server no longer wants it.
-    """
+def answered(message: bytes, limits: Limits) -> Answer:
+    """Return the status and the JSON of the answer to a request, unless it is `Stopped`."""
     name, _, body = message.partition(b"\n")
     try:
         return OK, _json(TASKS[name.decode()](body, limits))
     except TooLarge as error:
-        return _problem(TOO_LARGE, str(error))
+        return failure(TOO_LARGE, str(error))
     except InputError as error:
-        return _problem(UNUSABLE, str(error))
+        return failure(UNUSABLE, str(error))
     except Exception as error:  # whatever it was, the next request must find a worker
         if is_out_of_memory(error):
             return STARVED
         _log_once(error)
-        return _problem(FAILED, "this run failed; the server's log says why")
+        return failure(FAILED, "this run failed; the server's log says why")
 
 
-def _problem(status: int, text: str) -> tuple[int, bytes]:
-    """Return one line that says what is wrong, shortened where it quotes a request."""
+def failure(status: int, text: str) -> Answer:
+    """Return an answer of one line that says what is wrong, shortened where it quotes a request."""
     told = " ".join(shortened(text, MOST_LETTERS).splitlines())
     return status, _json({"error": told})
 
 
-STARVED = _problem(TOO_LARGE, "this needs more memory than a run may have")
+STARVED = failure(TOO_LARGE, "this needs more memory than a run may have")
 _logged: set[str] = set()
 
 
@@ -288,14 +288,14 @@ class Interruptible:
             self.is_inside = False
             raise Stopped
 
-    def answered(self, message: bytes, limits: Limits) -> tuple[int, bytes]:
+    def answered(self, message: bytes, limits: Limits) -> Answer:
         """Return what `answered` does, or that it was stopped."""
         try:
             self.is_inside = True
             answer = answered(message, limits)
             self.is_inside = False
         except Stopped:
-            return _problem(UNUSABLE, "this was stopped")
+            return failure(UNUSABLE, "this was stopped")
         return answer
 
 

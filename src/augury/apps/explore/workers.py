@@ -8,7 +8,6 @@ process is killed. So it gives way within `Limits.stop_seconds`.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 from asyncio.subprocess import PIPE, Process
@@ -17,10 +16,18 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from augury.apps.explore.limits import Limits
-from augury.apps.explore.worker import FAILED, HEAD, INTERRUPT, STATUS, UNUSABLE, arguments
+from augury.apps.explore.worker import (
+    FAILED,
+    HEAD,
+    INTERRUPT,
+    STATUS,
+    UNUSABLE,
+    Answer,
+    arguments,
+    failure,
+)
 from augury.processes import ONE_THREAD, shielded
 
-Answer = tuple[int, bytes]
 T = TypeVar("T")
 
 BROKEN = (asyncio.IncompleteReadError, ConnectionError)
@@ -56,10 +63,8 @@ class Workers:
     async def warm(self) -> None:
         """Start all processes; return when the first is ready. A second call does nothing.
 
-        The others start once the first has compiled what all of them need.
-
-        Raises:
-            RuntimeError: the first does not start.
+        The others start once the first has compiled what all of them need; if it does not start,
+        that is a `RuntimeError`.
         """
         if self._is_warm:
             return
@@ -72,11 +77,7 @@ class Workers:
             self._in_background(self._kept(process))
 
     async def run(self, task: str, body: bytes) -> Answer:
-        """Return the status and JSON of the answer to a task, given by its name and its JSON.
-
-        Raises:
-            Busy: there are too many requests already.
-        """
+        """Return status and JSON of the answer to a task, given as name and JSON, unless `Busy`."""
         message = task.encode() + b"\n" + body
         with self._counted():
             while True:
@@ -84,7 +85,7 @@ class Workers:
                     async with asyncio.timeout(self.limits.start_seconds):
                         process = await self._ready.get()
                 except TimeoutError:
-                    return _problem(FAILED, "no process is ready; the server's log says why")
+                    return failure(FAILED, "no process is ready; the server's log says why")
                 with suppress(NotBegun):
                     return await self._asked(process, message)
 
@@ -105,9 +106,9 @@ class Workers:
             if exchange.done():
                 return exchange.result()
             told = f"this took more than {self.limits.seconds:g} seconds and was stopped"
-            return _problem(UNUSABLE, told)
+            return failure(UNUSABLE, told)
         except BROKEN:
-            return _problem(FAILED, "the process of this run ended, probably for lack of memory")
+            return failure(FAILED, "the process of this run ended, probably for lack of memory")
         finally:  # also when the client gives up in the middle of it
             self._in_background(self._released(process, exchange))
 
@@ -115,7 +116,7 @@ class Workers:
         """Offer a process again, having stopped a run that nobody waits for."""
         for _ in range(INTERRUPTS):  # the first may come before the run has begun
             if not exchange.done():
-                _interrupt(process)
+                _signal(process, INTERRUPT)
                 await asyncio.wait({exchange}, timeout=self.limits.stop_seconds / INTERRUPTS)
         if exchange.done() and not exchange.exception():
             self._ready.put_nowait(process)
@@ -144,10 +145,7 @@ class Workers:
         async with self._starting:
             with shielded():
                 process = await asyncio.create_subprocess_exec(
-                    *arguments(self.limits),
-                    stdin=PIPE,
-                    stdout=PIPE,
-                    env=os.environ | ONE_THREAD,
+                    *arguments(self.limits), stdin=PIPE, stdout=PIPE, env=os.environ | ONE_THREAD
                 )
         self._all.add(process)
         try:
@@ -174,22 +172,13 @@ class Workers:
         await asyncio.gather(*map(_killed, list(self._all)))
 
 
-def _problem(status: int, text: str) -> Answer:
-    return status, json.dumps({"error": text}).encode()
-
-
-def _interrupt(process: Process) -> None:
-    if INTERRUPT is not None:  # else it can only be killed, which comes next
-        _signal(process, INTERRUPT)
-
-
-def _signal(process: Process, number: int) -> None:
-    """Send a signal, unless the process has just ended.
+def _signal(process: Process, number: int | None) -> None:
+    """Send a signal, if there is such a one, unless the process has just ended.
 
     `Process.send_signal` would check that by waiting for the process itself, and asyncio would then
     log that it knows no such process.
     """
-    if process.returncode is None:
+    if process.returncode is None and number is not None:
         with suppress(ProcessLookupError):
             os.kill(process.pid, number)
 
