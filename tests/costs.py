@@ -37,7 +37,7 @@ def cost_networks(draw: st.DrawFn) -> CostNetwork:
         supply[0] -= supply.sum()
         lower = np.minimum(capacity, rng.integers(0, 2, arcs)) * draw(st.integers(0, 1))
         given = {"supply": supply, "lower": lower}
-    return CostNetwork(nodes, tail, head, capacity, cost, **given)  # type: ignore[arg-type]
+    return CostNetwork.from_arcs(nodes, tail, head, capacity, cost, **given)
 
 
 def least_matching(matrix: np.ndarray) -> tuple[int, int]:
@@ -72,7 +72,7 @@ def least_flow(network: CostNetwork) -> tuple[int, int] | None:
         for tail, head, data in graph.edges(data=True):
             known = simple.get_edge_data(tail, head, {"capacity": 0})["capacity"]
             simple.add_edge(tail, head, capacity=known + data["capacity"])
-        value = nx.maximum_flow_value(simple, network.source, network.sink)
+        value = int(nx.maximum_flow_value(simple, network.source, network.sink))
         graph.nodes[network.source]["demand"] -= value
         graph.nodes[network.sink]["demand"] += value
     else:
@@ -80,7 +80,7 @@ def least_flow(network: CostNetwork) -> tuple[int, int] | None:
             graph.nodes[node]["demand"] -= amount
             value += max(amount, 0)
     try:
-        return value, nx.network_simplex(graph)[0] + fixed
+        return value, int(nx.network_simplex(graph)[0]) + fixed
     except nx.NetworkXUnfeasible:
         return None
 

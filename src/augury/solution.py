@@ -219,7 +219,7 @@ class Solutions(Sequence[Solution]):
     def _solution(self, number: int) -> Solution:
         proofs, tell = self.proofs, self.tell
         rows = np.flatnonzero(self.mates[number] >= 0)
-        matching = list(zip(rows.tolist(), self.mates[number][rows].tolist(), strict=True))
+        matching: list[Any] = [*zip(rows.tolist(), self.mates[number][rows].tolist(), strict=True)]
         run = self.executor, int(self.rounds[number]), 0, "done"
         told = tell and (lambda: tell(proofs.graph(number)))
         return Solution(*run, proofs.certificate(number), self.engine, matching, retell=told)

@@ -17,7 +17,7 @@ def test_arcs_stay_as_they_are_given() -> None:
     assert list(NETWORK.arcs()) == ARCS
     assert repr(NETWORK) == "CostNetwork(3 nodes, 5 arcs, s → t)"
     assert NETWORK.words == "a network of 3 nodes and 5 arcs with costs"
-    twice = CostNetwork(2, [0, 0], [1, 1], [1, 2], [3, 4], source=0, sink=1)  # type: ignore[arg-type]
+    twice = CostNetwork.from_arcs(2, [0, 0], [1, 1], [1, 2], [3, 4], source=0, sink=1)
     assert list(twice.arcs()) == [(0, 1, 1, 3), (0, 1, 2, 4)]
     assert twice == twice and twice != NETWORK
 
@@ -39,14 +39,8 @@ def test_a_run_starts_with_every_arc_full_that_saves_something() -> None:
 
 
 def test_lower_bounds_are_carried_from_the_start() -> None:
-    network = CostNetwork(
-        2,
-        [0, 1],
-        [1, 0],
-        [5, 5],
-        [1, -1],
-        supply=[2, -2],
-        lower=[3, 1],  # type: ignore[arg-type]
+    network = CostNetwork.from_arcs(
+        2, [0, 1], [1, 0], [5, 5], [1, -1], supply=[2, -2], lower=[3, 1]
     )
     assert network.start.tolist() == [3, 5] and network.excess.tolist() == [4, -4]
     assert network.as_arcs().capacity[:4].tolist() == [2, 0, 0, 4]

@@ -69,7 +69,8 @@ def test_what_is_no_cost_is_refused(values: object, words: str) -> None:
 
 def test_infinitely_bad_is_no_edge_and_infinitely_good_is_refused() -> None:
     matrix = np.array([[1, np.inf], [2, 3]])
-    assert no_edge(matrix, maximise=False).tolist() == [[False, True], [False, False]]
+    missing = no_edge(matrix, maximise=False)
+    assert missing is not None and missing.tolist() == [[False, True], [False, False]]
     assert no_edge(matrix[1], maximise=False) is None
     with pytest.raises(InputError, match="the cost at 0, 1 is inf"):
         no_edge(matrix, maximise=True)

@@ -21,6 +21,7 @@ BEST, WORSE = np.array([[0, 1], [1, 0]]), np.array([[0, 0], [1, 1]])
 def test_prices_are_looked_for_where_none_are_given() -> None:
     certificate = certify_cost(SQUARE, BEST)
     assert certificate.is_optimal and certificate.cost == 5 and certificate.gap == 0
+    assert certificate.proof is not None
     assert "prices of the nodes prove the least cost" in certificate.proof.words
     assert repr(certificate) == "Certificate(legal and maximum, 2, cost 5, the best)"
 

@@ -43,7 +43,7 @@ from augury.errors import InputError
 class CostNetwork:
     """A directed graph with integer capacities, costs, and either two ends or supplies.
 
-    >>> CostNetwork(3, [0, 1, 0], [1, 2, 2], [5, 4, 1], [1, 1, 3], source=0, sink=2)
+    >>> CostNetwork.from_arcs(3, [0, 1, 0], [1, 2, 2], [5, 4, 1], [1, 1, 3], source=0, sink=2)
     CostNetwork(3 nodes, 3 arcs, 0 → 2)
     """
 
@@ -52,7 +52,7 @@ class CostNetwork:
     head: Numbers
     capacity: WideArray
     costs: Costs
-    """What a unit of flow costs on each arc; the constructor takes a row of numbers as well."""
+    """What a unit of flow costs on each arc."""
     source: int | None = None
     sink: int | None = None
     supply: WideArray | None = None
@@ -117,6 +117,22 @@ class CostNetwork:
         if total:
             raise InputError(f"the supplies add up to {total}, not to 0")
         object.__setattr__(self, "supply", frozen(supply))
+
+    @classmethod
+    def from_arcs(  # arcs are four columns
+        cls,
+        num_nodes: int,
+        tail: npt.ArrayLike,
+        head: npt.ArrayLike,
+        capacity: npt.ArrayLike,
+        cost: npt.ArrayLike | Costs,
+        *,
+        maximise: bool = False,
+        **rest: Any,
+    ) -> CostNetwork:
+        """Build a network from columns of any kind; `rest` are the other fields."""
+        columns = cast("Any", (tail, head, capacity))
+        return cls(num_nodes, *columns, Costs.of(cost, num_nodes + 2, maximise), **rest)
 
     @classmethod
     def from_labelled_arcs(  # noqa: PLR0913  # arcs, and what they are to carry

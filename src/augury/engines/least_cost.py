@@ -107,6 +107,7 @@ def assign_stack(stack: Stack) -> tuple[WideArray, WideArray]:
         answer = _assigned(stack.graph(number))
         mates[number] = -1
         mates[number][answer.found[:, 0]] = answer.found[:, 1]
+        assert answer.price is not None
         price[number] = answer.price
     return mates, price
 

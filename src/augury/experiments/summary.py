@@ -65,7 +65,7 @@ def _summary(group: Group) -> dict[str, Any]:
     by_run = right.mean(axis=(0, 2))
     by_seed = {part.seed: runs.accuracy for part, runs in group.items()}
     by_seed = {seed: by_seed[seed] for seed in sorted(by_seed)}
-    told = {"model": runs.name}
+    told: dict[str, Any] = {"model": runs.name}
     told |= {name: getattr(part.condition, name) for name in CONDITION_FIELDS}
     if part.condition.algorithm != FORD_FULKERSON.name:
         told["algorithm"] = part.condition.algorithm
