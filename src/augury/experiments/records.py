@@ -32,7 +32,9 @@ LARGEST = 2**53
 """No count of ours exceeds this, and floats round beyond it."""
 
 CONDITION_FIELDS: dict[str, type] = {
-    name: kind for name, kind in get_type_hints(Condition).items() if name != "algorithm"
+    name: kind
+    for name, kind in get_type_hints(Condition).items()
+    if name not in ("algorithm", "costs")
 }
 """What every line says of its condition, and of which type."""
 
