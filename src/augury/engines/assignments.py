@@ -384,8 +384,11 @@ class Sparse(NamedTuple):
 NOT_YET, LEFT_FREE = np.int64(-1), np.int64(-2)
 SHRINK = 7
 """How much finer each auction is than the one before."""
-AUCTION_BIDS = 16
-"""Bids for each row, at most, in an auction; usually three are enough."""
+FEW_BIDS, MANY_BIDS = 16, 200
+"""Bids for each row, at most, in an auction: where there may be no end to it, and where there is.
+
+Usually five are enough, and 15 in a doubled graph.
+"""
 SEARCH_WORK = 100
 """Times that searches may pass each edge before prices are sought by auctions."""
 
@@ -409,14 +412,14 @@ def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: An
     alone = 2 * (min(num_left, num_right) + 1) * (largest + 1)
     if num_left == num_right:
         graph = Sparse.of(num_left, num_right, left, right, cost)
-        if _auction(graph, largest // SHRINK):
+        if _auction(graph, largest // SHRINK, FEW_BIDS):
             return _answer(graph, *_finished(graph, alone))
     graph = Sparse.of(num_left, num_right, left, right, cost)
     left_price = np.empty(num_left, np.int64)
     if _assign_rows(graph, np.int64(alone), left_price, SEARCH_WORK * len(cost)):
         return _answer(graph, left_price, graph.price, alone)
     double = _doubled(num_left, num_right, (left, right, cost), 2 * alone)
-    _auction(double, 2 * alone // SHRINK)
+    _auction(double, 2 * alone // SHRINK, MANY_BIDS)
     row_price, column_price, _ = _finished(double, 2**58)
     # Half the sum of both copies' prices suits both; rounded to opposite sides they still add up.
     left_price = (row_price[:num_left] + column_price[num_right:]) >> 1
@@ -460,7 +463,7 @@ def _doubled(num_left: int, num_right: int, edges: Any, link: int) -> Sparse:
 
 
 @compiled
-def _auction(graph: Sparse, step: int) -> bool:
+def _auction(graph: Sparse, step: int, bids_per_row: int) -> bool:
     """Find prices by auctions with ever smaller steps; return whether each assigned all rows.
 
     In each, rows bid at least a step more than they need to, so that prices soon tell them apart;
@@ -468,7 +471,7 @@ def _auction(graph: Sparse, step: int) -> bool:
     """
     while True:
         step = max(step, 1)
-        num_bids = AUCTION_BIDS * len(graph.edge_of)
+        num_bids = bids_per_row * len(graph.edge_of)
         graph.edge_of[:] = NOT_YET
         graph.row_of[:] = -1
         for first in range(len(graph.edge_of)):
