@@ -40,8 +40,13 @@ def largest_cost(num_rows: int, num_columns: int) -> int:
 
 
 def largest_sparse_cost(num_left: int, num_right: int) -> int:
-    """Return the largest absolute cost that `assign_sparse` takes: sums stay below FAR."""
-    return 2**56 // (min(num_left, num_right) + 1)
+    """Return the largest absolute cost that `assign_sparse` takes.
+
+    Sums of costs along a path are then below 2^54. A bid lowers a price by less than three costs
+    below another, so an auction, which starts above LOWEST, ends above −2^59; and that leaves all
+    distances below FAR.
+    """
+    return 2**52 // (min(num_left, num_right) + 1)
 
 
 class Dense(NamedTuple):
@@ -384,13 +389,10 @@ class Sparse(NamedTuple):
 NOT_YET, LEFT_FREE = np.int64(-1), np.int64(-2)
 SHRINK = 7
 """How much finer each auction is than the one before."""
-FEW_BIDS, MANY_BIDS = 16, 200
-"""Bids for each row, at most, in an auction: where there may be no end to it, and where there is.
-
-Usually five are enough, and 15 in a doubled graph.
-"""
-SEARCH_WORK = 100
-"""Times that searches may pass each edge before prices are sought by auctions."""
+LOWEST = np.int64(-(2**57))
+"""Prices below this end the auctions; see `largest_sparse_cost`."""
+AUCTION_BIDS = 16
+"""Bids for each row, at most, in an auction; about five are enough if all rows can be assigned."""
 
 
 def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Any:
@@ -402,68 +404,27 @@ def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: An
 
     A left node may stay free at the cost `alone`, which is above that of any other way out, so with
     least cost as few as possible do. Shortest augmenting paths assign one after the other, or leave
-    it free. In a large graph with hardly more columns than rows they get long unless prices are
-    good. Auctions find good prices, but only where no column stays free, as the price of such a one
-    has to be 0: in a graph that has a perfect matching, or in `_doubled`, which always has.
+    it free. In a large graph with as many columns as rows they get long unless prices are good.
+    Auctions find good prices, but only where no column stays free: its price would have to be 0.
     """
-    left, right = np.asarray(left, np.int64), np.asarray(right, np.int64)
-    cost = np.asarray(cost, np.int64)
-    largest = int(np.abs(cost).max(initial=0))
-    alone = 2 * (min(num_left, num_right) + 1) * (largest + 1)
-    if num_left == num_right:
-        graph = Sparse.of(num_left, num_right, left, right, cost)
-        if _auction(graph, largest // SHRINK, FEW_BIDS):
-            return _answer(graph, *_finished(graph, alone))
     graph = Sparse.of(num_left, num_right, left, right, cost)
+    largest = int(np.abs(graph.cost).max(initial=0))
+    alone = 2 * (min(num_left, num_right) + 1) * (largest + 1)
+    if num_left == num_right and _auction(graph, largest // SHRINK):
+        alone = 2**59  # nobody stays alone, whatever the prices now are
+    else:
+        graph.price[:] = 0
     left_price = np.empty(num_left, np.int64)
-    if _assign_rows(graph, np.int64(alone), left_price, SEARCH_WORK * len(cost)):
-        return _answer(graph, left_price, graph.price, alone)
-    double = _doubled(num_left, num_right, (left, right, cost), 2 * alone)
-    _auction(double, 2 * alone // SHRINK, MANY_BIDS)
-    row_price, column_price, _ = _finished(double, 2**58)
-    # Half the sum of both copies' prices suits both; rounded to opposite sides they still add up.
-    left_price = (row_price[:num_left] + column_price[num_right:]) >> 1
-    right_price = -(-(row_price[num_left:] + column_price[:num_right]) >> 1)
-    return _answer(double, left_price, right_price, alone)
-
-
-def _answer(graph: Sparse, left_price: Any, right_price: Any, alone: int) -> Any:
-    """Return the partners of the left nodes and all prices, with their signs as in a flow."""
-    edge = graph.edge_of[: len(left_price)]
-    partner = np.where(edge >= 0, graph.right[edge], -1).astype(np.int64)
-    partner[partner >= len(right_price)] = -1
-    return partner, (-left_price, right_price, -alone, 0)
-
-
-def _finished(graph: Sparse, alone: int) -> Any:
-    """Assign all rows and columns, from any prices; return prices and the highest of a row."""
     graph.edge_of[:], graph.row_of[:] = NOT_YET, -1
-    left_price = np.empty(len(graph.edge_of), np.int64)
-    _assign_rows(graph, np.int64(alone), left_price, 2**62)
-    highest = graph.price.max(initial=0)
-    left_price += highest
-    return left_price, graph.price - highest, int(left_price.max(initial=0))
-
-
-def _doubled(num_left: int, num_right: int, edges: Any, link: int) -> Sparse:
-    """Return a graph with a mirrored copy whose perfect matchings are pairs of matchings.
-
-    Its left nodes are (left, copies of right), its right nodes (right, copies of left). A left node
-    is linked to its copy at a cost, a right one at none: those free in both matchings are matched
-    to their copies. With least cost both have the least cost, and few links are used.
-    """
-    left, right, cost = edges
-    lefts, rights = np.arange(num_left), np.arange(num_right)
-    rows = np.concatenate([left, num_left + right, lefts, num_left + rights])
-    columns = np.concatenate([right, num_right + left, num_right + lefts, rights])
-    costs = np.concatenate([cost, cost, np.full(num_left, link), np.zeros(num_right, np.int64)])
-    order = np.argsort(rows, kind="stable")
-    size = num_left + num_right
-    return Sparse.of(size, size, rows[order], columns[order], costs[order])
+    _assign_rows(graph, np.int64(alone), left_price)
+    partner = np.full(num_left, -1, np.int64)
+    is_matched = graph.edge_of >= 0
+    partner[is_matched] = graph.right[graph.edge_of[is_matched]]
+    return partner, (-left_price, graph.price, -alone, 0)
 
 
 @compiled
-def _auction(graph: Sparse, step: int, bids_per_row: int) -> bool:
+def _auction(graph: Sparse, step: int) -> bool:
     """Find prices by auctions with ever smaller steps; return whether each assigned all rows.
 
     In each, rows bid at least a step more than they need to, so that prices soon tell them apart;
@@ -471,7 +432,7 @@ def _auction(graph: Sparse, step: int, bids_per_row: int) -> bool:
     """
     while True:
         step = max(step, 1)
-        num_bids = bids_per_row * len(graph.edge_of)
+        num_bids = AUCTION_BIDS * len(graph.edge_of)
         graph.edge_of[:] = NOT_YET
         graph.row_of[:] = -1
         for first in range(len(graph.edge_of)):
@@ -481,30 +442,26 @@ def _auction(graph: Sparse, step: int, bids_per_row: int) -> bool:
                 if num_bids < 0 or graph.indptr[row] == graph.indptr[row + 1]:
                     return False
                 row = _bid_once(graph, row, step)
+        if len(graph.price) and graph.price.min() < LOWEST:
+            return False
         if step == 1:
             return True
         step //= SHRINK
 
 
 @compiled
-def _assign_rows(graph: Sparse, alone: int, left_price: Any, budget: int) -> bool:
-    """Assign every row or leave it free at the cost `alone`; price them all.
-
-    Return False, with nothing of use, if searches pass more edges than the budget allows.
-    """
+def _assign_rows(graph: Sparse, alone: int, left_price: Any) -> None:
+    """Assign every row or leave it free at the cost `alone`; price them all."""
     num_rows = len(left_price)
     _bid_rows(graph)
     for row in range(num_rows):
         if graph.edge_of[row] == NOT_YET:
-            budget -= _augment_row(graph, row, alone)
-            if budget < 0:
-                return False
+            _augment_row(graph, row, alone)
     for row in range(num_rows):
         edge = graph.edge_of[row]
         left_price[row] = alone
         if edge >= 0:
             left_price[row] = graph.cost[edge] - graph.price[graph.right[edge]]
-    return True
 
 
 @compiled
@@ -546,16 +503,12 @@ def _bid_once(graph: Sparse, row: int, step: int) -> int:
 
 
 @compiled
-def _augment_row(graph: Sparse, free_row: int, alone: int) -> int:
-    """Assign a row along the shortest path to a free column or to a row that is then left free.
-
-    Return the number of edges passed.
-    """
-    size, num_passed, work = 0, 0, 0
+def _augment_row(graph: Sparse, free_row: int, alone: int) -> None:
+    """Assign a row along the shortest path to a free column or to a row that is then left free."""
+    size, num_passed = 0, 0
     end, last_column, last_row = alone, np.int64(-1), free_row
     row, offset = free_row, np.int64(0)
     while True:
-        work += graph.indptr[row + 1] - graph.indptr[row]
         for edge in range(graph.indptr[row], graph.indptr[row + 1]):
             column = np.int64(graph.right[edge])
             length = graph.cost[edge] - graph.price[column] + offset
@@ -585,7 +538,6 @@ def _augment_row(graph: Sparse, free_row: int, alone: int) -> int:
         edge, graph.edge_of[last_row] = graph.edge_of[last_row], LEFT_FREE
         last_column = np.int64(graph.right[edge]) if edge >= 0 else np.int64(-1)
     _flip_edges(graph, last_column)
-    return work
 
 
 @compiled
