@@ -57,7 +57,9 @@ KINDS = ["ties", "wide", "equal", "rank one", "magnitudes"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(150, 1, 1), (150, 4, 4), (150, 5, 8), (40, 20, 21), (9, 50, 50)])
+@pytest.mark.parametrize(
+    "shape", [(150, 1, 1), (150, 4, 4), (150, 5, 8), (40, 20, 21), (9, 50, 50)]
+)
 def test_dense_assignments_cost_what_scipys_do(shape: tuple[int, ...], kind: str) -> None:
     cost = stack_of(np.random.default_rng(len(kind)), shape, kind)
     answer = assign_dense(cost)

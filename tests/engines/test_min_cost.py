@@ -82,8 +82,8 @@ def test_flows_cost_what_those_of_networkx_do() -> None:
         num_nodes, sender, receiver, capacity, cost, supply = problem
         graph = nx.MultiDiGraph()
         graph.add_nodes_from((node, {"demand": -int(supply[node])}) for node in range(num_nodes))
-        for arc in zip(sender.tolist(), receiver.tolist(), capacity.tolist(), cost.tolist()):
-            graph.add_edge(*arc[:2], capacity=arc[2], weight=arc[3])
+        for start, end, most, each in np.transpose([sender, receiver, capacity, cost]).tolist():
+            graph.add_edge(start, end, capacity=most, weight=each)
         try:
             expected = nx.network_simplex(graph)[0]
         except nx.NetworkXUnfeasible:
@@ -104,7 +104,9 @@ def test_any_small_network_is_solved_or_cut(num_nodes: int, data: st.DataObject)
     node = st.integers(0, num_nodes - 1)
     arc = st.tuples(node, node, st.integers(0, 3), st.integers(-3, 3))
     arcs = np.array(data.draw(st.lists(arc, max_size=9)), np.int64).reshape(-1, 4)
-    supply = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=num_nodes, max_size=num_nodes)))
+    supply = np.array(
+        data.draw(st.lists(st.integers(-3, 3), min_size=num_nodes, max_size=num_nodes))
+    )
     supply[-1] -= supply.sum()
     problem = (num_nodes, *arcs.T, supply)
     check(problem, min_cost_flow(*problem))

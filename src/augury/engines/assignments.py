@@ -52,8 +52,6 @@ def largest_sparse_cost(num_left: int, num_right: int) -> int:
 class Dense(NamedTuple):
     """Scratch memory for one graph."""
 
-    table: Any
-    """(row, column): working costs."""
     row_of: Any
     """(column,): its row or −1."""
     free: Any
@@ -71,8 +69,7 @@ class Dense(NamedTuple):
     def of(cls, num_rows: int, num_columns: int) -> Dense:
         """Allocate."""
         per_column = [np.empty(num_columns, np.int64) for _ in range(5)]
-        table = np.empty((num_rows, num_columns), np.int64)
-        return cls(table, per_column[0], np.empty(num_rows, np.int64), *per_column[1:])
+        return cls(per_column[0], np.empty(num_rows, np.int64), *per_column[1:])
 
 
 def assign_dense(cost: Any) -> Any:
@@ -89,6 +86,8 @@ def assign_dense(cost: Any) -> Any:
     row_price = np.zeros((num_graphs, num_rows), np.int64)
     column_price = np.zeros((num_graphs, num_columns), np.int64)
     is_full = np.ones(num_graphs, np.bool_)
+    if cost.max(initial=0) == FORBIDDEN:
+        cost = np.where(cost == FORBIDDEN, OUT, cost)
     if num_rows:
         scratch = Dense.of(num_rows, num_columns)
         _assign_all(cost, columns, row_price, column_price, is_full, scratch)
@@ -100,27 +99,11 @@ def _assign_all(
     cost: Any, columns: Any, row_price: Any, column_price: Any, is_full: Any, scratch: Dense
 ) -> None:
     for graph in range(len(cost)):
-        table = _working_costs(cost[graph], scratch.table)
+        table = cost[graph]
         columns_of, price = columns[graph], column_price[graph]
         is_full[graph] = _assign(table, columns_of, price, scratch)
         if is_full[graph]:
             _price_rows(table, columns_of, row_price[graph], price)
-
-
-@compiled
-def _working_costs(cost: Any, table: Any) -> Any:
-    """Return the costs with OUT for FORBIDDEN: as they are if nothing is, or else in `table`."""
-    largest = cost[0, 0]
-    for row in range(cost.shape[0]):
-        for column in range(cost.shape[1]):
-            largest = max(largest, cost[row, column])
-    if largest != FORBIDDEN:
-        return cost
-    for row in range(cost.shape[0]):
-        for column in range(cost.shape[1]):
-            value = cost[row, column]
-            table[row, column] = OUT if value == FORBIDDEN else value
-    return table
 
 
 @compiled
