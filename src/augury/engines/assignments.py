@@ -64,12 +64,17 @@ class Dense(NamedTuple):
     """(column,): the columns passed, in order."""
     price: Any
     """(column,): the price of each of these, plus its distance."""
+    cheapest: Any
+    """(column,): the row whose cost is the least."""
+    num_columns: Any
+    """(row,): of how many columns it is the cheapest."""
 
     @classmethod
     def of(cls, num_rows: int, num_columns: int) -> Dense:
         """Allocate."""
-        per_column = [np.empty(num_columns, np.int64) for _ in range(5)]
-        return cls(per_column[0], np.empty(num_rows, np.int64), *per_column[1:])
+        row_of, *per_column = (np.empty(num_columns, np.int64) for _ in range(6))
+        free, num_columns_of = (np.empty(num_rows, np.int64) for _ in range(2))
+        return cls(row_of, free, *per_column, num_columns_of)
 
 
 def assign_dense(cost: Any) -> Any:
@@ -137,29 +142,28 @@ def _reduce_columns(table: Any, columns: Any, price: Any, scratch: Dense) -> Non
     its column falls until the row is indifferent.
     """
     size = len(price)
-    cheapest, num_columns = scratch.parent, scratch.free
     for column in range(size):
         # Of equals the first wins, but to start with each column's own row, lest one row wins all.
-        price[column], cheapest[column] = table[column, column], column
-        num_columns[column] = 0
+        price[column], scratch.cheapest[column] = table[column, column], column
+        scratch.num_columns[column] = 0
     for row in range(size):
         for column in range(size):
-            cost, before = price[column], cheapest[column]
+            cost, before = price[column], scratch.cheapest[column]
             change = table[row, column] - cost
             is_less = change >> SIGN  # see `_relax`
             price[column] = cost + (change & is_less)
-            cheapest[column] = before + ((row - before) & is_less)
+            scratch.cheapest[column] = before + ((row - before) & is_less)
     for column in range(size - 1, -1, -1):
         if price[column] >= FAR:
             price[column] = 0  # no row may take it
             continue
-        row = cheapest[column]
-        num_columns[row] += 1
-        if num_columns[row] == 1:
+        row = scratch.cheapest[column]
+        scratch.num_columns[row] += 1
+        if scratch.num_columns[row] == 1:
             columns[row] = column
             scratch.row_of[column] = row
     for row in range(size):
-        if num_columns[row] == 1:
+        if scratch.num_columns[row] == 1:
             own = columns[row]
             keep, price[own] = price[own], -OUT
             least = FAR
@@ -177,32 +181,31 @@ def _bid(table: Any, columns: Any, price: Any, scratch: Dense, num_free: int) ->
     for ever. Return the number of rows that are free afterwards, in `free`.
     """
     num_bids = 2 * num_free
-    free, row_of = scratch.free, scratch.row_of
     num_kept, k = 0, 0
     while k < num_free:
-        row = free[k]
+        row = scratch.free[k]
         k += 1
         least, second, best, other = _two_best(table, row, price)
         if num_bids == 0 or second >= FAR:
-            free[num_kept] = row
+            scratch.free[num_kept] = row
             num_kept += 1
             continue
         num_bids -= 1
         is_lower = least < second
         if is_lower:
             price[best] -= second - least
-        elif row_of[best] >= 0:
-            best = _free_column(table, row, price, row_of, least, other)
-        loser = row_of[best]
+        elif scratch.row_of[best] >= 0:
+            best = _free_column(table, row, price, scratch.row_of, least, other)
+        loser = scratch.row_of[best]
         columns[row] = best
-        row_of[best] = row
+        scratch.row_of[best] = row
         if loser >= 0:
             columns[loser] = -1
             if is_lower:
                 k -= 1
-                free[k] = loser
+                scratch.free[k] = loser
             else:
-                free[num_kept] = loser
+                scratch.free[num_kept] = loser
                 num_kept += 1
     return num_kept
 
@@ -239,29 +242,27 @@ def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int
     Columns that were passed are out of play: their price is −OUT and their distance FAR, so the
     loop over all columns never changes them, and has no branches.
     """
-    distance, parent, row_of = scratch.distance, scratch.parent, scratch.row_of
-    reached, old_price = scratch.reached, scratch.price
     size = len(price)
     for column in range(size):
-        distance[column], parent[column] = FAR, free_row
+        scratch.distance[column], scratch.parent[column] = FAR, free_row
     num_reached, row, offset = 0, free_row, np.int64(0)
     while True:
         least = _relax(table, row, offset, price, scratch)
-        last = _nearest(distance, row_of, least)
-        if least >= FAR or row_of[last] < 0:
+        last = _nearest(scratch.distance, scratch.row_of, least)
+        if least >= FAR or scratch.row_of[last] < 0:
             break
-        row = row_of[last]
+        row = scratch.row_of[last]
         offset = least - (table[row, last] - price[last])
-        reached[num_reached] = last
-        old_price[num_reached] = price[last] + least
+        scratch.reached[num_reached] = last
+        scratch.price[num_reached] = price[last] + least
         num_reached += 1
         price[last] = -OUT
-        distance[last] = FAR
+        scratch.distance[last] = FAR
     is_found = least < FAR
     for k in range(num_reached):
-        price[reached[k]] = old_price[k] - (least if is_found else 0)
+        price[scratch.reached[k]] = scratch.price[k] - (least if is_found else 0)
     if is_found:
-        _flip(columns, row_of, parent, last, free_row)
+        _flip(columns, scratch.row_of, scratch.parent, last, free_row)
     return is_found
 
 
