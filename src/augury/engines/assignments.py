@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from augury.engines.lists import Lists, match_lists
 from augury.engines.words import compiled
 
 FORBIDDEN = np.iinfo(np.int64).max
@@ -42,11 +43,11 @@ def largest_cost(num_rows: int, num_columns: int) -> int:
 def largest_sparse_cost(num_left: int, num_right: int) -> int:
     """Return the largest absolute cost that `assign_sparse` takes.
 
-    Sums of costs along a path are then below 2^54. A bid lowers a price by less than three costs
-    below another, so an auction, which starts above LOWEST, ends above −2^59; and that leaves all
-    distances below FAR.
+    Sums of costs along a path are then below 2^53. A bid lowers a price by less than three costs
+    below another, so an auction, which starts above LOWEST, ends above −2^59; and that
+    leaves all distances below FAR.
     """
-    return 2**52 // (min(num_left, num_right) + 1)
+    return 2**51 // (min(num_left, num_right) + 1)
 
 
 class Dense(NamedTuple):
@@ -85,7 +86,7 @@ def assign_dense(cost: Any) -> Any:
     where r is assigned to c; `v <= 0`, and `v[c] == 0` for a free column. Where not, no such
     assignment exists and the rest is undefined.
     """
-    cost = np.ascontiguousarray(cost, np.int64)
+    cost = np.require(cost, np.int64, ["C", "W"])  # numba compiles anew for a read-only array
     num_graphs, num_rows, num_columns = cost.shape
     columns = np.empty((num_graphs, num_rows), np.int64)
     row_price = np.zeros((num_graphs, num_rows), np.int64)
@@ -334,7 +335,7 @@ class Sparse(NamedTuple):
     right: Any
     cost: Any
     edge_of: Any
-    """(row,): the edge by which it is assigned, NOT_YET or LEFT_FREE."""
+    """(row,): the edge by which it is assigned, or NOT_YET."""
     row_of: Any
     """(column,): its row or −1."""
     price: Any
@@ -353,12 +354,10 @@ class Sparse(NamedTuple):
     @classmethod
     def of(cls, num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Sparse:
         """Allocate, with nothing assigned at prices of 0."""
-        indptr = np.zeros(num_left + 1, np.int64)
-        np.cumsum(np.bincount(left, minlength=num_left), out=indptr[1:])
         return cls(
-            indptr,
-            np.asarray(right, np.int32),
-            np.asarray(cost, np.int64),
+            _starts(left, num_left),
+            np.require(right, np.int32, ["C", "W"]),
+            np.require(cost, np.int64, ["C", "W"]),
             np.full(num_left, NOT_YET),
             np.full(num_right, -1, np.int32),
             np.zeros(num_right, np.int64),
@@ -370,13 +369,13 @@ class Sparse(NamedTuple):
         )
 
 
-NOT_YET, LEFT_FREE = np.int64(-1), np.int64(-2)
+NOT_YET = np.int64(-1)
 SHRINK = 7
 """How much finer each auction is than the one before."""
+AUCTION_BIDS = 50
+"""Bids for each row, at most, in an auction; about five are enough."""
 LOWEST = np.int64(-(2**57))
 """Prices below this end the auctions; see `largest_sparse_cost`."""
-AUCTION_BIDS = 16
-"""Bids for each row, at most, in an auction; about five are enough if all rows can be assigned."""
 
 
 def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Any:
@@ -386,66 +385,140 @@ def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: An
     source and sink. They are those of a flow from source to sink: an arc of the residual network
     costs `cost + price[sender] - price[receiver] >= 0`. Costs are at most `largest_sparse_cost`.
 
-    A left node may stay free at the cost `alone`, which is above that of any other way out, so with
-    least cost as few as possible do. Shortest augmenting paths assign one after the other, or leave
-    it free. In a large graph with as many columns as rows they get long unless prices are good.
-    Auctions find good prices, but only where no column stays free: its price would have to be 0.
+    A graph falls into three parts (Dulmage and Mendelsohn, 1958), and its largest matchings are
+    those of the parts: of one with columns to spare, in which all rows are matched; of one in which
+    everything is; and of one with rows to spare. No edge leads from a part to the columns of one
+    before it. So with prices far enough apart, those of the parts suit the whole.
     """
-    graph = Sparse.of(num_left, num_right, left, right, cost)
-    largest = int(np.abs(graph.cost).max(initial=0))
-    alone = 2 * (min(num_left, num_right) + 1) * (largest + 1)
-    if num_left == num_right and _auction(graph, largest // SHRINK):
-        alone = 2**59  # nobody stays alone, whatever the prices now are
-    else:
-        graph.price[:] = 0
-    left_price = np.empty(num_left, np.int64)
-    graph.edge_of[:], graph.row_of[:] = NOT_YET, -1
-    _assign_rows(graph, np.int64(alone), left_price)
+    left, right = np.asarray(left, np.int64), np.asarray(right, np.int64)
+    cost = np.asarray(cost, np.int64)
     partner = np.full(num_left, -1, np.int64)
-    is_matched = graph.edge_of >= 0
-    partner[is_matched] = graph.right[graph.edge_of[is_matched]]
-    return partner, (-left_price, graph.price, -alone, 0)
+    u, v = np.zeros(num_left, np.int64), np.zeros(num_right, np.int64)
+    part_of_left, part_of_right = _parts(num_left, num_right, left, right)
+    for part in (SPARE_COLUMNS, PERFECT, SPARE_ROWS):
+        is_inside = (part_of_left[left] == part) & (part_of_right[right] == part)
+        rows, columns = np.flatnonzero(part_of_left == part), np.flatnonzero(part_of_right == part)
+        edges = left[is_inside], right[is_inside], cost[is_inside]
+        if part != SPARE_ROWS:
+            chosen, u[rows], v[columns] = _assign_part(rows, columns, edges, part == PERFECT)
+            partner[rows] = columns[chosen]
+        else:
+            order = np.argsort(edges[1], kind="stable")
+            turned = edges[1][order], edges[0][order], edges[2][order]
+            chosen, v[columns], u[rows] = _assign_part(columns, rows, turned, False)
+            partner[rows[chosen]] = columns
+    apart = sum(int(np.abs(values).max(initial=0)) for values in (cost, u, v))
+    u += apart * part_of_left
+    v -= apart * part_of_right
+    return partner, (-u, v, -apart * SPARE_ROWS, 0)
+
+
+SPARE_COLUMNS, PERFECT, SPARE_ROWS = 0, 1, 2
+
+
+def _parts(num_left: int, num_right: int, left: Any, right: Any) -> Any:
+    """Return the part of each row and of each column.
+
+    Rows to spare are with all that alternating paths reach from free rows, and columns to spare
+    with all that they reach from free columns, in any largest matching.
+    """
+    indptr = _starts(left, num_left)
+    lists = Lists.of(indptr, right.astype(np.int32), num_right)
+    sizes = np.array([0, num_left]), np.array([0, num_right])
+    match_lists(lists, *sizes, np.empty(1, np.int32))
+    queue = np.empty(max(num_left, num_right), np.int32)
+    rows, columns = np.full(num_left, PERFECT), np.full(num_right, PERFECT)
+    mates = lists.mates, lists.mate_of
+    _reach(indptr, lists.indices, mates, (rows, columns), SPARE_ROWS, queue)
+    _reach(lists.start, lists.rows, mates[::-1], (columns, rows), SPARE_COLUMNS, queue)
+    return rows, columns
+
+
+def _starts(node: Any, num_nodes: int) -> Any:
+    """Return where the edges of each node start."""
+    indptr = np.zeros(num_nodes + 1, np.int64)
+    np.cumsum(np.bincount(node, minlength=num_nodes), out=indptr[1:])
+    return indptr
 
 
 @compiled
-def _auction(graph: Sparse, step: int) -> bool:
-    """Find prices by auctions with ever smaller steps; return whether each assigned all rows.
+def _reach(indptr: Any, indices: Any, mates: Any, parts: Any, part: int, queue: Any) -> None:
+    """Write `part` wherever alternating paths from free nodes of one side lead, on both sides."""
+    mates_here, mates_there = mates
+    part_here, part_there = parts
+    head, tail = 0, 0
+    for node in range(len(mates_here)):
+        if mates_here[node] < 0:
+            part_here[node] = part
+            queue[tail] = node
+            tail += 1
+    while head < tail:
+        node = queue[head]
+        head += 1
+        for k in range(indptr[node], indptr[node + 1]):
+            other = indices[k]
+            if part_there[other] != part:
+                part_there[other] = part
+                mate = mates_there[other]  # it has one, or the matching were not the largest
+                part_here[mate] = part
+                queue[tail] = mate
+                tail += 1
+
+
+def _assign_part(rows: Any, columns: Any, edges: Any, is_perfect: bool) -> Any:
+    """Assign all of these rows; return their columns, counted in this part, and the prices.
+
+    Shortest augmenting paths do it. With no column to spare they get long, unless prices are good:
+    auctions find such, but they price columns that are then free, so they are only for a perfect
+    part.
+    """
+    left, right, cost = edges
+    graph = Sparse.of(
+        len(rows), len(columns), np.searchsorted(rows, left), np.searchsorted(columns, right), cost
+    )
+    if is_perfect:
+        _auction(graph, np.int64(np.abs(cost).max(initial=0) // SHRINK))
+    row_price = np.empty(len(rows), np.int64)
+    _assign_rows(graph, row_price)
+    return graph.right[graph.edge_of], row_price, graph.price
+
+
+@compiled
+def _auction(graph: Sparse, step: int) -> None:
+    """Find prices by auctions with ever smaller steps.
 
     In each, rows bid at least a step more than they need to, so that prices soon tell them apart;
-    prices are kept from one to the next. Without a perfect matching they would bid for ever.
+    prices are kept from one to the next. Any prices will do, so each may be broken off.
     """
-    while True:
+    lowest = np.int64(0)
+    while lowest > LOWEST:
         step = max(step, 1)
         num_bids = AUCTION_BIDS * len(graph.edge_of)
-        graph.edge_of[:] = NOT_YET
-        graph.row_of[:] = -1
         for first in range(len(graph.edge_of)):
             row = np.int64(first)
-            while row >= 0:
+            while row >= 0 and num_bids > 0:
                 num_bids -= 1
-                if num_bids < 0 or graph.indptr[row] == graph.indptr[row + 1]:
-                    return False
                 row = _bid_once(graph, row, step)
-        if len(graph.price) and graph.price.min() < LOWEST:
-            return False
+        graph.edge_of[:] = NOT_YET
+        graph.row_of[:] = -1
+        for column in range(len(graph.price)):
+            lowest = min(lowest, graph.price[column])
         if step == 1:
-            return True
+            return
         step //= SHRINK
 
 
 @compiled
-def _assign_rows(graph: Sparse, alone: int, left_price: Any) -> None:
-    """Assign every row or leave it free at the cost `alone`; price them all."""
-    num_rows = len(left_price)
+def _assign_rows(graph: Sparse, row_price: Any) -> None:
+    """Assign and price all rows, which must be possible."""
+    num_rows = len(row_price)
     _bid_rows(graph)
     for row in range(num_rows):
         if graph.edge_of[row] == NOT_YET:
-            _augment_row(graph, row, alone)
+            _augment_row(graph, row)
     for row in range(num_rows):
         edge = graph.edge_of[row]
-        left_price[row] = alone
-        if edge >= 0:
-            left_price[row] = graph.cost[edge] - graph.price[graph.right[edge]]
+        row_price[row] = graph.cost[edge] - graph.price[graph.right[edge]]
 
 
 @compiled
@@ -487,10 +560,10 @@ def _bid_once(graph: Sparse, row: int, step: int) -> int:
 
 
 @compiled
-def _augment_row(graph: Sparse, free_row: int, alone: int) -> None:
-    """Assign a row along the shortest path to a free column or to a row that is then left free."""
+def _augment_row(graph: Sparse, free_row: int) -> None:
+    """Assign a row along the shortest path to a free column."""
     size, num_passed = 0, 0
-    end, last_column, last_row = alone, np.int64(-1), free_row
+    end, last = FAR, np.int64(-1)
     row, offset = free_row, np.int64(0)
     while True:
         for edge in range(graph.indptr[row], graph.indptr[row + 1]):
@@ -499,7 +572,7 @@ def _augment_row(graph: Sparse, free_row: int, alone: int) -> None:
             if length < end and length < graph.distance[column]:
                 graph.parent[column] = edge
                 if graph.row_of[column] < 0:
-                    end, last_column = length, column
+                    end, last = length, column
                 else:
                     size = _rise(graph, column, length, size)
         if size == 0 or graph.distance[graph.heap[0]] >= end:
@@ -510,18 +583,13 @@ def _augment_row(graph: Sparse, free_row: int, alone: int) -> None:
         num_passed += 1
         row = np.int64(graph.row_of[column])
         offset = graph.distance[column] - graph.cost[graph.edge_of[row]] + graph.price[column]
-        if offset + alone < end:
-            end, last_column, last_row = offset + alone, np.int64(-1), row
     for k in range(num_passed):
         column = np.int64(graph.passed[k])
         graph.price[column] += graph.distance[column] - end
         graph.distance[column] = FAR
     for k in range(size):
         graph.distance[graph.heap[k]] = FAR
-    if last_column < 0:
-        edge, graph.edge_of[last_row] = graph.edge_of[last_row], LEFT_FREE
-        last_column = np.int64(graph.right[edge]) if edge >= 0 else np.int64(-1)
-    _flip_edges(graph, last_column)
+    _flip_edges(graph, last)
 
 
 @compiled
