@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from augury.engines.lists import Lists, match_lists
 from augury.engines.words import compiled
 
 FORBIDDEN = np.iinfo(np.int64).max
@@ -40,15 +41,18 @@ def largest_cost(num_rows: int, num_columns: int) -> int:
 
 
 def largest_sparse_cost(num_left: int, num_right: int) -> int:
-    """Return the largest absolute cost that `assign_sparse` takes: sums stay below FAR."""
-    return 2**56 // (min(num_left, num_right) + 1)
+    """Return the largest absolute cost that `assign_sparse` takes.
+
+    Sums of costs along a path are then below 2^53. A bid lowers a price by less than three costs
+    below another, so an auction, which starts above LOWEST, ends above −2^59; and that
+    leaves all distances below FAR.
+    """
+    return 2**51 // (min(num_left, num_right) + 1)
 
 
 class Dense(NamedTuple):
     """Scratch memory for one graph."""
 
-    table: Any
-    """(row, column): working costs."""
     row_of: Any
     """(column,): its row or −1."""
     free: Any
@@ -61,13 +65,17 @@ class Dense(NamedTuple):
     """(column,): the columns passed, in order."""
     price: Any
     """(column,): the price of each of these, plus its distance."""
+    cheapest: Any
+    """(column,): the row whose cost is the least."""
+    num_columns: Any
+    """(row,): of how many columns it is the cheapest."""
 
     @classmethod
     def of(cls, num_rows: int, num_columns: int) -> Dense:
         """Allocate."""
-        per_column = [np.empty(num_columns, np.int64) for _ in range(5)]
-        table = np.empty((num_rows, num_columns), np.int64)
-        return cls(table, per_column[0], np.empty(num_rows, np.int64), *per_column[1:])
+        row_of, *per_column = (np.empty(num_columns, np.int64) for _ in range(6))
+        free, num_columns_of = (np.empty(num_rows, np.int64) for _ in range(2))
+        return cls(row_of, free, *per_column, num_columns_of)
 
 
 def assign_dense(cost: Any) -> Any:
@@ -78,12 +86,14 @@ def assign_dense(cost: Any) -> Any:
     where r is assigned to c; `v <= 0`, and `v[c] == 0` for a free column. Where not, no such
     assignment exists and the rest is undefined.
     """
-    cost = np.ascontiguousarray(cost, np.int64)
+    cost = np.require(cost, np.int64, ["C", "W"])  # numba compiles anew for a read-only array
     num_graphs, num_rows, num_columns = cost.shape
     columns = np.empty((num_graphs, num_rows), np.int64)
     row_price = np.zeros((num_graphs, num_rows), np.int64)
     column_price = np.zeros((num_graphs, num_columns), np.int64)
     is_full = np.ones(num_graphs, np.bool_)
+    if cost.max(initial=0) == FORBIDDEN:
+        cost = np.where(cost == FORBIDDEN, OUT, cost)
     if num_rows:
         scratch = Dense.of(num_rows, num_columns)
         _assign_all(cost, columns, row_price, column_price, is_full, scratch)
@@ -95,27 +105,11 @@ def _assign_all(
     cost: Any, columns: Any, row_price: Any, column_price: Any, is_full: Any, scratch: Dense
 ) -> None:
     for graph in range(len(cost)):
-        table = _working_costs(cost[graph], scratch.table)
+        table = cost[graph]
         columns_of, price = columns[graph], column_price[graph]
         is_full[graph] = _assign(table, columns_of, price, scratch)
         if is_full[graph]:
             _price_rows(table, columns_of, row_price[graph], price)
-
-
-@compiled
-def _working_costs(cost: Any, table: Any) -> Any:
-    """Return the costs with OUT for FORBIDDEN: as they are if nothing is, or else in `table`."""
-    largest = cost[0, 0]
-    for row in range(cost.shape[0]):
-        for column in range(cost.shape[1]):
-            largest = max(largest, cost[row, column])
-    if largest != FORBIDDEN:
-        return cost
-    for row in range(cost.shape[0]):
-        for column in range(cost.shape[1]):
-            value = cost[row, column]
-            table[row, column] = OUT if value == FORBIDDEN else value
-    return table
 
 
 @compiled
@@ -149,29 +143,28 @@ def _reduce_columns(table: Any, columns: Any, price: Any, scratch: Dense) -> Non
     its column falls until the row is indifferent.
     """
     size = len(price)
-    cheapest, num_columns = scratch.parent, scratch.free
     for column in range(size):
         # Of equals the first wins, but to start with each column's own row, lest one row wins all.
-        price[column], cheapest[column] = table[column, column], column
-        num_columns[column] = 0
+        price[column], scratch.cheapest[column] = table[column, column], column
+        scratch.num_columns[column] = 0
     for row in range(size):
         for column in range(size):
-            cost, before = price[column], cheapest[column]
+            cost, before = price[column], scratch.cheapest[column]
             change = table[row, column] - cost
             is_less = change >> SIGN  # see `_relax`
             price[column] = cost + (change & is_less)
-            cheapest[column] = before + ((row - before) & is_less)
+            scratch.cheapest[column] = before + ((row - before) & is_less)
     for column in range(size - 1, -1, -1):
         if price[column] >= FAR:
             price[column] = 0  # no row may take it
             continue
-        row = cheapest[column]
-        num_columns[row] += 1
-        if num_columns[row] == 1:
+        row = scratch.cheapest[column]
+        scratch.num_columns[row] += 1
+        if scratch.num_columns[row] == 1:
             columns[row] = column
             scratch.row_of[column] = row
     for row in range(size):
-        if num_columns[row] == 1:
+        if scratch.num_columns[row] == 1:
             own = columns[row]
             keep, price[own] = price[own], -OUT
             least = FAR
@@ -189,32 +182,31 @@ def _bid(table: Any, columns: Any, price: Any, scratch: Dense, num_free: int) ->
     for ever. Return the number of rows that are free afterwards, in `free`.
     """
     num_bids = 2 * num_free
-    free, row_of = scratch.free, scratch.row_of
     num_kept, k = 0, 0
     while k < num_free:
-        row = free[k]
+        row = scratch.free[k]
         k += 1
         least, second, best, other = _two_best(table, row, price)
         if num_bids == 0 or second >= FAR:
-            free[num_kept] = row
+            scratch.free[num_kept] = row
             num_kept += 1
             continue
         num_bids -= 1
         is_lower = least < second
         if is_lower:
             price[best] -= second - least
-        elif row_of[best] >= 0:
-            best = _free_column(table, row, price, row_of, least, other)
-        loser = row_of[best]
+        elif scratch.row_of[best] >= 0:
+            best = _free_column(table, row, price, scratch.row_of, least, other)
+        loser = scratch.row_of[best]
         columns[row] = best
-        row_of[best] = row
+        scratch.row_of[best] = row
         if loser >= 0:
             columns[loser] = -1
             if is_lower:
                 k -= 1
-                free[k] = loser
+                scratch.free[k] = loser
             else:
-                free[num_kept] = loser
+                scratch.free[num_kept] = loser
                 num_kept += 1
     return num_kept
 
@@ -251,29 +243,27 @@ def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int
     Columns that were passed are out of play: their price is −OUT and their distance FAR, so the
     loop over all columns never changes them, and has no branches.
     """
-    distance, parent, row_of = scratch.distance, scratch.parent, scratch.row_of
-    reached, old_price = scratch.reached, scratch.price
     size = len(price)
     for column in range(size):
-        distance[column], parent[column] = FAR, free_row
+        scratch.distance[column], scratch.parent[column] = FAR, free_row
     num_reached, row, offset = 0, free_row, np.int64(0)
     while True:
         least = _relax(table, row, offset, price, scratch)
-        last = _nearest(distance, row_of, least)
-        if least >= FAR or row_of[last] < 0:
+        last = _nearest(scratch.distance, scratch.row_of, least)
+        if least >= FAR or scratch.row_of[last] < 0:
             break
-        row = row_of[last]
+        row = scratch.row_of[last]
         offset = least - (table[row, last] - price[last])
-        reached[num_reached] = last
-        old_price[num_reached] = price[last] + least
+        scratch.reached[num_reached] = last
+        scratch.price[num_reached] = price[last] + least
         num_reached += 1
         price[last] = -OUT
-        distance[last] = FAR
+        scratch.distance[last] = FAR
     is_found = least < FAR
     for k in range(num_reached):
-        price[reached[k]] = old_price[k] - (least if is_found else 0)
+        price[scratch.reached[k]] = scratch.price[k] - (least if is_found else 0)
     if is_found:
-        _flip(columns, row_of, parent, last, free_row)
+        _flip(columns, scratch.row_of, scratch.parent, last, free_row)
     return is_found
 
 
@@ -345,7 +335,7 @@ class Sparse(NamedTuple):
     right: Any
     cost: Any
     edge_of: Any
-    """(row,): the edge by which it is assigned, NOT_YET or LEFT_FREE."""
+    """(row,): the edge by which it is assigned, or NOT_YET."""
     row_of: Any
     """(column,): its row or −1."""
     price: Any
@@ -364,12 +354,10 @@ class Sparse(NamedTuple):
     @classmethod
     def of(cls, num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Sparse:
         """Allocate, with nothing assigned at prices of 0."""
-        indptr = np.zeros(num_left + 1, np.int64)
-        np.cumsum(np.bincount(left, minlength=num_left), out=indptr[1:])
         return cls(
-            indptr,
-            np.asarray(right, np.int32),
-            np.asarray(cost, np.int64),
+            _starts(left, num_left),
+            np.require(right, np.int32, ["C", "W"]),
+            np.require(cost, np.int64, ["C", "W"]),
             np.full(num_left, NOT_YET),
             np.full(num_right, -1, np.int32),
             np.zeros(num_right, np.int64),
@@ -381,13 +369,13 @@ class Sparse(NamedTuple):
         )
 
 
-NOT_YET, LEFT_FREE = np.int64(-1), np.int64(-2)
+NOT_YET = np.int64(-1)
 SHRINK = 7
 """How much finer each auction is than the one before."""
-AUCTION_BIDS = 16
-"""Bids for each row, at most, in an auction; usually three are enough."""
-SEARCH_WORK = 100
-"""Times that searches may pass each edge before prices are sought by auctions."""
+AUCTION_BIDS = 50
+"""Bids for each row, at most, in an auction; about five are enough."""
+LOWEST = np.int64(-(2**57))
+"""Prices below this end the auctions; see `largest_sparse_cost`."""
 
 
 def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Any:
@@ -397,111 +385,140 @@ def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: An
     source and sink. They are those of a flow from source to sink: an arc of the residual network
     costs `cost + price[sender] - price[receiver] >= 0`. Costs are at most `largest_sparse_cost`.
 
-    A left node may stay free at the cost `alone`, which is above that of any other way out, so with
-    least cost as few as possible do. Shortest augmenting paths assign one after the other, or leave
-    it free. In a large graph with hardly more columns than rows they get long unless prices are
-    good. Auctions find good prices, but only where no column stays free, as the price of such a one
-    has to be 0: in a graph that has a perfect matching, or in `_doubled`, which always has.
+    A graph falls into three parts (Dulmage and Mendelsohn, 1958), and its largest matchings are
+    those of the parts: of one with columns to spare, in which all rows are matched; of one in which
+    everything is; and of one with rows to spare. No edge leads from a part to the columns of one
+    before it. So with prices far enough apart, those of the parts suit the whole.
     """
     left, right = np.asarray(left, np.int64), np.asarray(right, np.int64)
     cost = np.asarray(cost, np.int64)
-    largest = int(np.abs(cost).max(initial=0))
-    alone = 2 * (min(num_left, num_right) + 1) * (largest + 1)
-    if num_left == num_right:
-        graph = Sparse.of(num_left, num_right, left, right, cost)
-        if _auction(graph, largest // SHRINK):
-            return _answer(graph, *_finished(graph, alone))
-    graph = Sparse.of(num_left, num_right, left, right, cost)
-    left_price = np.empty(num_left, np.int64)
-    if _assign_rows(graph, np.int64(alone), left_price, SEARCH_WORK * len(cost)):
-        return _answer(graph, left_price, graph.price, alone)
-    double = _doubled(num_left, num_right, (left, right, cost), 2 * alone)
-    _auction(double, 2 * alone // SHRINK)
-    row_price, column_price, _ = _finished(double, 2**58)
-    # Half the sum of both copies' prices suits both; rounded to opposite sides they still add up.
-    left_price = (row_price[:num_left] + column_price[num_right:]) >> 1
-    right_price = -(-(row_price[num_left:] + column_price[:num_right]) >> 1)
-    return _answer(double, left_price, right_price, alone)
+    partner = np.full(num_left, -1, np.int64)
+    u, v = np.zeros(num_left, np.int64), np.zeros(num_right, np.int64)
+    part_of_left, part_of_right = _parts(num_left, num_right, left, right)
+    for part in (SPARE_COLUMNS, PERFECT, SPARE_ROWS):
+        is_inside = (part_of_left[left] == part) & (part_of_right[right] == part)
+        rows, columns = np.flatnonzero(part_of_left == part), np.flatnonzero(part_of_right == part)
+        edges = left[is_inside], right[is_inside], cost[is_inside]
+        if part != SPARE_ROWS:
+            chosen, u[rows], v[columns] = _assign_part(rows, columns, edges, part == PERFECT)
+            partner[rows] = columns[chosen]
+        else:
+            order = np.argsort(edges[1], kind="stable")
+            turned = edges[1][order], edges[0][order], edges[2][order]
+            chosen, v[columns], u[rows] = _assign_part(columns, rows, turned, False)
+            partner[rows[chosen]] = columns
+    apart = sum(int(np.abs(values).max(initial=0)) for values in (cost, u, v))
+    u += apart * part_of_left
+    v -= apart * part_of_right
+    return partner, (-u, v, -apart * SPARE_ROWS, 0)
 
 
-def _answer(graph: Sparse, left_price: Any, right_price: Any, alone: int) -> Any:
-    """Return the partners of the left nodes and all prices, with their signs as in a flow."""
-    edge = graph.edge_of[: len(left_price)]
-    partner = np.where(edge >= 0, graph.right[edge], -1).astype(np.int64)
-    partner[partner >= len(right_price)] = -1
-    return partner, (-left_price, right_price, -alone, 0)
+SPARE_COLUMNS, PERFECT, SPARE_ROWS = 0, 1, 2
 
 
-def _finished(graph: Sparse, alone: int) -> Any:
-    """Assign all rows and columns, from any prices; return prices and the highest of a row."""
-    graph.edge_of[:], graph.row_of[:] = NOT_YET, -1
-    left_price = np.empty(len(graph.edge_of), np.int64)
-    _assign_rows(graph, np.int64(alone), left_price, 2**62)
-    highest = graph.price.max(initial=0)
-    left_price += highest
-    return left_price, graph.price - highest, int(left_price.max(initial=0))
+def _parts(num_left: int, num_right: int, left: Any, right: Any) -> Any:
+    """Return the part of each row and of each column.
 
-
-def _doubled(num_left: int, num_right: int, edges: Any, link: int) -> Sparse:
-    """Return a graph with a mirrored copy whose perfect matchings are pairs of matchings.
-
-    Its left nodes are (left, copies of right), its right nodes (right, copies of left). A left node
-    is linked to its copy at a cost, a right one at none: those free in both matchings are matched
-    to their copies. With least cost both have the least cost, and few links are used.
+    Rows to spare are with all that alternating paths reach from free rows, and columns to spare
+    with all that they reach from free columns, in any largest matching.
     """
-    left, right, cost = edges
-    lefts, rights = np.arange(num_left), np.arange(num_right)
-    rows = np.concatenate([left, num_left + right, lefts, num_left + rights])
-    columns = np.concatenate([right, num_right + left, num_right + lefts, rights])
-    costs = np.concatenate([cost, cost, np.full(num_left, link), np.zeros(num_right, np.int64)])
-    order = np.argsort(rows, kind="stable")
-    size = num_left + num_right
-    return Sparse.of(size, size, rows[order], columns[order], costs[order])
+    indptr = _starts(left, num_left)
+    lists = Lists.of(indptr, right.astype(np.int32), num_right)
+    sizes = np.array([0, num_left]), np.array([0, num_right])
+    match_lists(lists, *sizes, np.empty(1, np.int32))
+    queue = np.empty(max(num_left, num_right), np.int32)
+    rows, columns = np.full(num_left, PERFECT), np.full(num_right, PERFECT)
+    mates = lists.mates, lists.mate_of
+    _reach(indptr, lists.indices, mates, (rows, columns), SPARE_ROWS, queue)
+    _reach(lists.start, lists.rows, mates[::-1], (columns, rows), SPARE_COLUMNS, queue)
+    return rows, columns
+
+
+def _starts(node: Any, num_nodes: int) -> Any:
+    """Return where the edges of each node start."""
+    indptr = np.zeros(num_nodes + 1, np.int64)
+    np.cumsum(np.bincount(node, minlength=num_nodes), out=indptr[1:])
+    return indptr
 
 
 @compiled
-def _auction(graph: Sparse, step: int) -> bool:
-    """Find prices by auctions with ever smaller steps; return whether each assigned all rows.
+def _reach(indptr: Any, indices: Any, mates: Any, parts: Any, part: int, queue: Any) -> None:
+    """Write `part` wherever alternating paths from free nodes of one side lead, on both sides."""
+    mates_here, mates_there = mates
+    part_here, part_there = parts
+    head, tail = 0, 0
+    for node in range(len(mates_here)):
+        if mates_here[node] < 0:
+            part_here[node] = part
+            queue[tail] = node
+            tail += 1
+    while head < tail:
+        node = queue[head]
+        head += 1
+        for k in range(indptr[node], indptr[node + 1]):
+            other = indices[k]
+            if part_there[other] != part:
+                part_there[other] = part
+                mate = mates_there[other]  # it has one, or the matching were not the largest
+                part_here[mate] = part
+                queue[tail] = mate
+                tail += 1
+
+
+def _assign_part(rows: Any, columns: Any, edges: Any, is_perfect: bool) -> Any:
+    """Assign all of these rows; return their columns, counted in this part, and the prices.
+
+    Shortest augmenting paths do it. With no column to spare they get long, unless prices are good:
+    auctions find such, but they price columns that are then free, so they are only for a perfect
+    part.
+    """
+    left, right, cost = edges
+    graph = Sparse.of(
+        len(rows), len(columns), np.searchsorted(rows, left), np.searchsorted(columns, right), cost
+    )
+    if is_perfect:
+        _auction(graph, np.int64(np.abs(cost).max(initial=0) // SHRINK))
+    row_price = np.empty(len(rows), np.int64)
+    _assign_rows(graph, row_price)
+    return graph.right[graph.edge_of], row_price, graph.price
+
+
+@compiled
+def _auction(graph: Sparse, step: int) -> None:
+    """Find prices by auctions with ever smaller steps.
 
     In each, rows bid at least a step more than they need to, so that prices soon tell them apart;
-    prices are kept from one to the next. Without a perfect matching they would bid for ever.
+    prices are kept from one to the next. Any prices will do, so each may be broken off.
     """
-    while True:
+    lowest = np.int64(0)
+    while lowest > LOWEST:
         step = max(step, 1)
         num_bids = AUCTION_BIDS * len(graph.edge_of)
-        graph.edge_of[:] = NOT_YET
-        graph.row_of[:] = -1
         for first in range(len(graph.edge_of)):
             row = np.int64(first)
-            while row >= 0:
+            while row >= 0 and num_bids > 0:
                 num_bids -= 1
-                if num_bids < 0 or graph.indptr[row] == graph.indptr[row + 1]:
-                    return False
                 row = _bid_once(graph, row, step)
+        graph.edge_of[:] = NOT_YET
+        graph.row_of[:] = -1
+        for column in range(len(graph.price)):
+            lowest = min(lowest, graph.price[column])
         if step == 1:
-            return True
+            return
         step //= SHRINK
 
 
 @compiled
-def _assign_rows(graph: Sparse, alone: int, left_price: Any, budget: int) -> bool:
-    """Assign every row or leave it free at the cost `alone`; price them all.
-
-    Return False, with nothing of use, if searches pass more edges than the budget allows.
-    """
-    num_rows = len(left_price)
+def _assign_rows(graph: Sparse, row_price: Any) -> None:
+    """Assign and price all rows, which must be possible."""
+    num_rows = len(row_price)
     _bid_rows(graph)
     for row in range(num_rows):
         if graph.edge_of[row] == NOT_YET:
-            budget -= _augment_row(graph, row, alone)
-            if budget < 0:
-                return False
+            _augment_row(graph, row)
     for row in range(num_rows):
         edge = graph.edge_of[row]
-        left_price[row] = alone
-        if edge >= 0:
-            left_price[row] = graph.cost[edge] - graph.price[graph.right[edge]]
-    return True
+        row_price[row] = graph.cost[edge] - graph.price[graph.right[edge]]
 
 
 @compiled
@@ -543,23 +560,19 @@ def _bid_once(graph: Sparse, row: int, step: int) -> int:
 
 
 @compiled
-def _augment_row(graph: Sparse, free_row: int, alone: int) -> int:
-    """Assign a row along the shortest path to a free column or to a row that is then left free.
-
-    Return the number of edges passed.
-    """
-    size, num_passed, work = 0, 0, 0
-    end, last_column, last_row = alone, np.int64(-1), free_row
+def _augment_row(graph: Sparse, free_row: int) -> None:
+    """Assign a row along the shortest path to a free column."""
+    size, num_passed = 0, 0
+    end, last = FAR, np.int64(-1)
     row, offset = free_row, np.int64(0)
     while True:
-        work += graph.indptr[row + 1] - graph.indptr[row]
         for edge in range(graph.indptr[row], graph.indptr[row + 1]):
             column = np.int64(graph.right[edge])
             length = graph.cost[edge] - graph.price[column] + offset
             if length < end and length < graph.distance[column]:
                 graph.parent[column] = edge
                 if graph.row_of[column] < 0:
-                    end, last_column = length, column
+                    end, last = length, column
                 else:
                     size = _rise(graph, column, length, size)
         if size == 0 or graph.distance[graph.heap[0]] >= end:
@@ -570,19 +583,13 @@ def _augment_row(graph: Sparse, free_row: int, alone: int) -> int:
         num_passed += 1
         row = np.int64(graph.row_of[column])
         offset = graph.distance[column] - graph.cost[graph.edge_of[row]] + graph.price[column]
-        if offset + alone < end:
-            end, last_column, last_row = offset + alone, np.int64(-1), row
     for k in range(num_passed):
         column = np.int64(graph.passed[k])
         graph.price[column] += graph.distance[column] - end
         graph.distance[column] = FAR
     for k in range(size):
         graph.distance[graph.heap[k]] = FAR
-    if last_column < 0:
-        edge, graph.edge_of[last_row] = graph.edge_of[last_row], LEFT_FREE
-        last_column = np.int64(graph.right[edge]) if edge >= 0 else np.int64(-1)
-    _flip_edges(graph, last_column)
-    return work
+    _flip_edges(graph, last)
 
 
 @compiled

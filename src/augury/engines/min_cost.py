@@ -181,7 +181,7 @@ def _entering(arcs: Arcs, price: Any, num_arcs: int, block: int, place: int) -> 
     """Return the best arc of the first block that has one, or −1; and where to look next."""
     best, least = -1, np.int64(0)
     left = block
-    for k in range(num_arcs):
+    for _ in range(num_arcs):
         reduced = arcs.cost[place] + price[arcs.sender[place]] - price[arcs.receiver[place]]
         reduced *= arcs.state[place]
         if reduced < least:
