@@ -178,11 +178,13 @@ def test_large_sparse_matchings_cost_what_scipys_do(largest: int) -> None:
     assert check_sparse((size, size), (left, right, cost), answer) == (size, least)
 
 
-@pytest.mark.parametrize("sizes", [(1500, 1500), (1000, 1500), (1500, 1000)])
+@pytest.mark.parametrize(
+    "sizes", [(1500, 1500), (1000, 1500), (1500, 1000), (502, 500), (500, 501)]
+)
 def test_matchings_that_leave_nodes_free_are_as_large_as_scipys(sizes: tuple[int, int]) -> None:
     rng = np.random.default_rng(sizes[0])
-    for costs in [(3, 4), (0, 1000)]:
-        edges = edges_of(rng, *sizes, 3000, costs)
+    for costs in [(3, 4), (0, 1000), (-(10**6), 10**6)]:
+        edges = edges_of(rng, *sizes, 3500, costs)
         size, _ = check_sparse(sizes, edges, assign_sparse(*sizes, *edges))
         matrix = csr_array((np.ones(len(edges[0])), edges[:2]), shape=sizes)
         assert size == (maximum_bipartite_matching(matrix) >= 0).sum()

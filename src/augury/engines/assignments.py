@@ -1,9 +1,12 @@
 """Costs become assignments of least cost, with the prices that prove it.
 
-Dense: Jonker and Volgenant (1987). Columns are priced at their least cost, free rows bid for them,
-and the rows left over are assigned along shortest augmenting paths.
+Dense matrices: Jonker and Volgenant (1987). Columns are priced at their least cost, free rows bid
+for them, and the rows left over are assigned along shortest augmenting paths.
 
-Everything is int64 and exact: see `largest_cost`.
+Sparse graphs: the same, part by part, with a heap, and with prices from auctions (Bertsekas, 1988)
+where there are hardly more columns than rows.
+
+Everything is int64 and exact: see `largest_cost` and `largest_sparse_cost`.
 """
 
 from __future__ import annotations
@@ -33,9 +36,9 @@ SIGN = np.int64(63)
 def largest_cost(num_rows: int, num_columns: int) -> int:
     """Return the largest absolute cost that `assign_dense` takes.
 
-    Each bid lowers a price by no more than two costs below another price, and there are fewer than
-    three bids for each row and column; an augmentation sets prices to sums of at most two costs for
-    each row. So no sum holds more than 16 costs for each row and column.
+    Each bid lowers a price by no more than two costs below another price, and there are at most two
+    bids for each row; an augmentation sets prices to sums of at most four costs for each row. So no
+    sum holds more than 16 costs for each row and column.
     """
     return 2**59 // (16 * (num_rows + num_columns + 2))
 
@@ -47,7 +50,7 @@ def largest_sparse_cost(num_left: int, num_right: int) -> int:
     below another, so an auction, which starts above LOWEST, ends above −2^59; and that
     leaves all distances below FAR.
     """
-    return 2**51 // (min(num_left, num_right) + 1)
+    return 2**51 // (max(num_left, num_right) + 1)
 
 
 class Dense(NamedTuple):
@@ -400,12 +403,12 @@ def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: An
         rows, columns = np.flatnonzero(part_of_left == part), np.flatnonzero(part_of_right == part)
         edges = left[is_inside], right[is_inside], cost[is_inside]
         if part != SPARE_ROWS:
-            chosen, u[rows], v[columns] = _assign_part(rows, columns, edges, part == PERFECT)
+            chosen, u[rows], v[columns] = _assign_part(rows, columns, edges)
             partner[rows] = columns[chosen]
         else:
             order = np.argsort(edges[1], kind="stable")
             turned = edges[1][order], edges[0][order], edges[2][order]
-            chosen, v[columns], u[rows] = _assign_part(columns, rows, turned, False)
+            chosen, v[columns], u[rows] = _assign_part(columns, rows, turned)
             partner[rows[chosen]] = columns
     apart = sum(int(np.abs(values).max(initial=0)) for values in (cost, u, v))
     u += apart * part_of_left
@@ -465,22 +468,30 @@ def _reach(indptr: Any, indices: Any, mates: Any, parts: Any, part: int, queue: 
                 tail += 1
 
 
-def _assign_part(rows: Any, columns: Any, edges: Any, is_perfect: bool) -> Any:
+def _assign_part(rows: Any, columns: Any, edges: Any) -> Any:
     """Assign all of these rows; return their columns, counted in this part, and the prices.
 
-    Shortest augmenting paths do it. With no column to spare they get long, unless prices are good:
-    auctions find such, but they price columns that are then free, so they are only for a perfect
-    part.
+    Shortest augmenting paths do it. With few columns to spare they get long, unless prices are
+    good. Auctions find such, but they also price columns that are then free. So a row that takes
+    any column for nothing is added for each: all of them pay the same, and then they pay 0.
     """
-    left, right, cost = edges
-    graph = Sparse.of(
-        len(rows), len(columns), np.searchsorted(rows, left), np.searchsorted(columns, right), cost
-    )
-    if is_perfect:
+    left, right = np.searchsorted(rows, edges[0]), np.searchsorted(columns, edges[1])
+    cost, num_rows, num_columns = edges[2], len(rows), len(columns)
+    num_spare = num_columns - num_rows
+    is_tight = num_spare * num_columns <= len(cost)
+    if is_tight and num_spare:
+        left = np.concatenate([left, np.repeat(np.arange(num_rows, num_columns), num_columns)])
+        right = np.concatenate([right, np.tile(np.arange(num_columns), num_spare)])
+        cost = np.concatenate([cost, np.zeros(num_spare * num_columns, np.int64)])
+        num_rows = num_columns
+    graph = Sparse.of(num_rows, num_columns, left, right, cost)
+    if is_tight:
         _auction(graph, np.int64(np.abs(cost).max(initial=0) // SHRINK))
-    row_price = np.empty(len(rows), np.int64)
+    row_price = np.empty(num_rows, np.int64)
     _assign_rows(graph, row_price)
-    return graph.right[graph.edge_of], row_price, graph.price
+    highest = graph.price.max(initial=LOWEST) if is_tight and num_columns else 0
+    chosen = graph.right[graph.edge_of[: len(rows)]]
+    return chosen, row_price[: len(rows)] + highest, graph.price - highest
 
 
 @compiled

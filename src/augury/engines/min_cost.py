@@ -104,7 +104,7 @@ def min_cost_flow(
     """
     sender, receiver = np.asarray(sender), np.asarray(receiver)
     capacity, cost = np.asarray(capacity, np.int64), np.asarray(cost, np.int64)
-    supply = np.asarray(supply, np.int64)
+    supply = np.require(supply, np.int64, ["C", "W"])  # numba compiles anew if it is read-only
     # A loop changes no balance: it is full or empty by its cost alone.
     flow = np.where((sender == receiver) & (cost < 0), capacity, 0)
     used = _mixed(np.flatnonzero((sender != receiver) & (capacity > 0)))
