@@ -39,11 +39,11 @@ def timed(work: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
 
 
 def row(what: str, ours: float, peers: dict[str, float]) -> None:
-    """Print one line of the table."""
+    """Print one line of the table, in milliseconds."""
     beside = "".join(
-        f"  {name} {value:9.5f} ({value / ours:5.2f})" for name, value in peers.items()
+        f"  {name} {1000 * value:10.4f} ({value / ours:5.2f})" for name, value in peers.items()
     )
-    print(f"{what:36} {ours:9.5f}{beside}", flush=True)
+    print(f"{what:46} {1000 * ours:10.4f}{beside}", flush=True)
 
 
 def dense_stacks(size: int, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:

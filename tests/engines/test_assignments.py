@@ -150,7 +150,7 @@ def least_cost(num_left: int, num_right: int, edges: Any) -> tuple[int, int]:
     for u, v, cost in zip(*(values.tolist() for values in edges), strict=True):
         graph.add_edge(("l", u), ("r", v), capacity=1, weight=cost)
     flow = nx.max_flow_min_cost(graph, "s", "t")
-    return sum(flow["s"].values()), nx.cost_of_flow(graph, flow)
+    return sum(flow["s"].values()), int(nx.cost_of_flow(graph, flow))
 
 
 @pytest.mark.parametrize("costs", [(0, 1), (0, 3), (-5, 6), (-(10**9), 10**9)])

@@ -59,9 +59,9 @@ class Tree(NamedTuple):
     @classmethod
     def of(cls, num_nodes: int) -> Tree:
         """Allocate."""
-        nodes = [np.empty(num_nodes, np.int32) for _ in range(6)]
+        parent, arc, depth, child, after, before = np.empty((6, num_nodes), np.int32)
         is_up, price = np.empty(num_nodes, np.bool_), np.empty(num_nodes, np.int64)
-        return cls(nodes[0], nodes[1], is_up, *nodes[2:], price)
+        return cls(parent, arc, is_up, depth, child, after, before, price)
 
 
 class Arcs(NamedTuple):
