@@ -21,8 +21,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from augury.engines.assignments import assign_dense, assign_sparse
+from augury.engines.assignments import assign_dense
 from augury.engines.min_cost import min_cost_flow
+from augury.engines.sparse_assignments import assign_sparse
 
 SCIPYS_SIZE = 20_000
 """Above this SciPy's sparse matching would take minutes."""
@@ -220,7 +221,7 @@ def measure_flows(num_arcs: int, rng: np.random.Generator) -> None:
     for name, problem in flow_problems(num_arcs, rng):
         num_nodes, sender, receiver, capacity, cost, supply = problem
         ours, answer = timed(partial(min_cost_flow, *problem), 1)
-        solver = SimpleMinCostFlow()
+        solver: Any = SimpleMinCostFlow()
         solver.add_arcs_with_capacity_and_unit_cost(
             sender.astype(np.int32), receiver.astype(np.int32), capacity, cost
         )
