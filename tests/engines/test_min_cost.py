@@ -55,7 +55,7 @@ def random_problem(rng: Any, num_nodes: int, num_arcs: int, largest: tuple[int, 
 def peers_cost(problem: Any) -> int | None:
     """Return the cost that OR-Tools finds."""
     num_nodes, sender, receiver, capacity, cost, supply = problem
-    solver = SimpleMinCostFlow()
+    solver: Any = SimpleMinCostFlow()
     solver.add_arcs_with_capacity_and_unit_cost(
         sender.astype(np.int32), receiver.astype(np.int32), capacity, cost
     )
@@ -108,7 +108,7 @@ def test_any_small_network_is_solved_or_cut(num_nodes: int, data: st.DataObject)
         data.draw(st.lists(st.integers(-3, 3), min_size=num_nodes, max_size=num_nodes))
     )
     supply[-1] -= supply.sum()
-    problem = (num_nodes, *arcs.T, supply)
+    problem: Any = (num_nodes, *arcs.T, supply)
     check(problem, min_cost_flow(*problem))
 
 

@@ -59,9 +59,9 @@ class Tree(NamedTuple):
     @classmethod
     def of(cls, num_nodes: int) -> Tree:
         """Allocate."""
-        nodes = [np.empty(num_nodes, np.int32) for _ in range(6)]
+        parent, arc, depth, child, after, before = np.empty((6, num_nodes), np.int32)
         is_up, price = np.empty(num_nodes, np.bool_), np.empty(num_nodes, np.int64)
-        return cls(nodes[0], nodes[1], is_up, *nodes[2:], price)
+        return cls(parent, arc, is_up, depth, child, after, before, price)
 
 
 class Arcs(NamedTuple):
@@ -104,7 +104,7 @@ def min_cost_flow(
     """
     sender, receiver = np.asarray(sender), np.asarray(receiver)
     capacity, cost = np.asarray(capacity, np.int64), np.asarray(cost, np.int64)
-    supply = np.asarray(supply, np.int64)
+    supply = np.require(supply, np.int64, ["C", "W"])  # numba compiles anew if it is read-only
     # A loop changes no balance: it is full or empty by its cost alone.
     flow = np.where((sender == receiver) & (cost < 0), capacity, 0)
     used = _mixed(np.flatnonzero((sender != receiver) & (capacity > 0)))
