@@ -1,7 +1,8 @@
 """Common to all tests: PyTorch uses one thread, which is fastest on graphs this small.
 
 Each test starts from the same random seed, so none depends on the ones before it. Under xdist, the
-tests of a file run in one process, as do all that need the server: shared fixtures are made once.
+tests of a file run in one process, as do all that need the server or the browser: shared fixtures
+are made once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ settings.load_profile("augury")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            needs_server = "address" in getattr(item, "fixturenames", ())
+            needs_server = {"address", "browser"} & {*getattr(item, "fixturenames", ())}
             group = "server" if needs_server else str(item.path)
             item.add_marker(pytest.mark.xdist_group(group))
 

@@ -34,7 +34,7 @@ TINY = [
     *("--set", "data.train_graphs=4", "--set", "data.validation_graphs=2"),
     *("--set", "data.side=3", "--set", "data.extra_graphs=0", "--set", "network.hidden=4"),
     *("--set", "training.execution_graphs=1", "--set", "training.execution_scales=(1,)"),
-    *("--seeds", "2", "--graphs", "2", "--runs", "2", "--max-scale", "1", "--max-epochs", "3"),
+    *("--seeds", "2", "--graphs", "2", "--runs", "2", "--max-scale", "1", "--max-epochs", "2"),
 ]
 ASKED = ["--table", "3", "--figure", "2", "--beyond", "rule"]
 COMMAND = [sys.executable, "-m", "augury.apps.cli", "reproduce", *ASKED, *TINY]
@@ -89,7 +89,7 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
         for seed in range(2):
             folder = whole / "train" / network / f"seed-{seed}"
             names = {path.name for path in folder.iterdir()}
-            assert {"best.safetensors", "history.csv", "epoch-002.safetensors"} <= names
+            assert {"best.safetensors", "history.csv", "epoch-001.safetensors"} <= names
             assert "resume.safetensors" not in names
     for image in ("figure-2.png", "figure-2.svg", "times.md"):
         assert (whole / "reproduction" / image).exists()
@@ -100,7 +100,7 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
 
 def test_what_the_best_seed_alone_runs_follows_the_exam(augury: Augury, tmp_path: Path) -> None:
     """The exam is not over when the run starts, and what follows it is done in the same run."""
-    large = ["--max-scale", "16", "--max-epochs", "1"]
+    large = ["--max-scale", "16", "--max-epochs", "1", "--graphs", "1", "--runs", "1"]
     folder = tmp_path / "run"
     assert augury("--beyond", "large", *TINY, *large, "--out", str(folder)).code == 0
     lines = (folder / "records.jsonl").read_text().splitlines()[1:]
@@ -284,7 +284,7 @@ def test_trainings_with_other_settings_and_other_weights_are_refused(
     assert done.code == 2
     assert "trained with other settings: training.patience is 10, not 3" in done.err
     shutil.copy("run/train/discrete/seed-1/best.safetensors", "run/train/discrete/seed-0/")
-    Path("run/train/discrete/seed-0/epoch-002.safetensors").unlink()
+    Path("run/train/discrete/seed-0/epoch-001.safetensors").unlink()
     done = augury(*ASKED, *TINY, "--out", "run")
     assert done.code == 2
     assert "made with other weights than those of run/train/discrete/seed-0/" in done.err
