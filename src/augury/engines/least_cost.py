@@ -9,6 +9,7 @@ answers they may choose another than the network does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,17 +115,31 @@ def assign_stack(stack: Stack) -> tuple[WideArray, WideArray]:
 
 def _assigned(graph: BipartiteGraph) -> Answer:
     """Assign a graph by its edges: as many nodes as possible, and these at the least cost."""
-    from augury.engines.assignments import assign_sparse
+    from augury.engines.sparse_assignments import assign_sparse, largest_sparse_cost
 
     if not graph.num_edges:
         price = np.zeros(graph.num_left + graph.num_right + 2, np.int64)
         return Answer(np.zeros((0, 2), np.int64), 0, price=price)
     assert graph.costs is not None
     ends = graph.num_left, graph.num_right, graph.left, graph.right
+    if int(np.abs(graph.costs.amount).max()) > largest_sparse_cost(*ends[:2]):
+        return assigned_as_flow(graph)
     mates, (left, right, source, sink) = assign_sparse(*ends, graph.costs.to_minimise)
     rows = np.flatnonzero(mates >= 0)
     price = np.concatenate([[source], left, right, [sink]]).astype(np.int64)
     return Answer(np.stack([rows, mates[rows]], axis=1), 0, price=price)
+
+
+def assigned_as_flow(graph: BipartiteGraph) -> Answer:
+    """Assign a graph whose costs are too large for the loop over edges."""
+    network = CostNetwork.from_bipartite(graph)
+    edges = slice(graph.num_left, graph.num_left + graph.num_edges)
+    capacity = network.capacity.copy()
+    capacity[edges] = 2  # nodes are the limit, and not edges: so matched pairs have exact prices
+    answer = _sent(replace(network, capacity=capacity))
+    matched = np.flatnonzero(answer.found[edges])
+    pairs = np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)
+    return answer._replace(found=pairs)
 
 
 def _sent(network: CostNetwork) -> Answer:
