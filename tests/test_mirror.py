@@ -21,6 +21,8 @@ ELSEWHERE = {
     "algorithms/ford_fulkerson.py": "test_solver.py",
     "algorithms/story.py": "test_watch.py",
     "algorithms/cells.py": "cells/test_cell.py",
+    "classical/formats/columns.py": "classical/formats/test_edge_list.py",
+    "classical/formats/networkx_graph.py": "inputs/test_costs.py",
     "classical/formats/npy.py": "classical/formats/test_matrix.py",
     "engines/engine.py": "engines/test_engines.py",
     "engines/flows.py": "engines/test_engines.py",

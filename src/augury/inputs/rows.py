@@ -119,7 +119,7 @@ def from_frame(frame: Any, said: Said) -> Graph:
         )
     chosen = _chosen(words, {"capacity": capacity, "cost": cost}, said)
     if capacity is None and cost is None and words[chosen[0]] not in ("left", "tail"):
-        _refuse_matrix(frame, chosen, is_flow=said.ends is not None)
+        _refuse_matrix(frame, chosen, said)
     rows = list(zip(*(_column(frame, k) for k in chosen), strict=True))
     return _read(rows, said if cost is None else said._replace(costs=True))
 
@@ -205,7 +205,7 @@ def _chosen(words: list[str], named: dict[str, int | None], said: Said) -> list[
     return chosen
 
 
-def _refuse_matrix(frame: Any, chosen: list[int], is_flow: bool) -> None:
+def _refuse_matrix(frame: Any, chosen: list[int], said: Said) -> None:
     """Raise InputError for a DataFrame that could be a matrix: numbers, or named rows."""
     second = _column(frame, chosen[1])
     if not second:
@@ -213,13 +213,13 @@ def _refuse_matrix(frame: Any, chosen: list[int], is_flow: bool) -> None:
     names = frame.columns[chosen[0]], frame.columns[chosen[1]]
     is_named = all(isinstance(name, str) for name in names) and not _has_named_rows(frame)
     is_label = not all(map(_is_number, second)) or (
-        len(frame.columns) == (3 if is_flow else 2)
+        len(frame.columns) == len(chosen)
         and all(type(value) is int for value in second)
         and not set(second) <= {0, 1}
     )
     if not (is_named and is_label):
-        columns = "tail, head and capacity" if is_flow else "left and right"
-        matrix = "frame.to_numpy()" + " != 0" * (not is_flow)
+        columns = "tail, head and capacity" if said.ends else "left and right"
+        matrix = "frame.to_numpy()" + " != 0" * (not said.ends and not said.costs)
         raise InputError(
             f"the DataFrame can be a matrix or a list of rows: give `{matrix}` if it is a matrix, "
             f"or call the columns {columns} (after reset_index, if the rows have names)"

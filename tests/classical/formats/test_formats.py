@@ -94,8 +94,8 @@ EDGE = BipartiteGraph.from_edges([("ann", "cook")])
 @pytest.mark.parametrize(
     ("graph", "name", "fragment"),
     [
-        (EDGE, "graph.max", "a bipartite graph cannot be written as .max"),
-        (EDGE, "graph.xyz", "the ending must be one of .csv"),
+        (EDGE, "graph.max", "holds no bipartite graph without costs: use .mtx"),
+        (EDGE, "graph.xyz", "the ending must be one of .asn, .csv"),
         (EDGE, "graph", "the ending must be one of"),
         (EDGE, "no/graph.csv", "there is no such file or folder"),
         (BipartiteGraph.from_edges([(1, 2), ("1", 2)]), "graph.csv", "same text"),

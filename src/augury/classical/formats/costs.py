@@ -84,8 +84,8 @@ def ignored_costs(what: str, line: int | None = None) -> InputError:
 
 def two_readings(what: str, line: int | None = None, capacities: bool = False) -> InputError:
     """Return the error for numbers that nobody has called costs, or capacities."""
-    ways = "--cost, in Python ReadOptions(costs=True), reads them as costs, "
-    ways += "--capacity (flow=True) as capacities, " * capacities
+    ways = "--cost, in Python algorithm='assignment' or ReadOptions(costs=True), reads them as "
+    ways += "costs, " + "--capacity (flow=True) as capacities, " * capacities
     return _error(f"{what}: {ways}--ignore-costs (ignore_costs=True) leaves them out", line)
 
 
@@ -193,12 +193,18 @@ def _supply_by_number(labels: Labels, supply: Mapping[str, int]) -> dict[int, in
 def arc_lines(network: CostNetwork) -> list[tuple[int, int, int, int, Any]]:
     """Return (tail, head, lower, capacity, cost) of every arc, in node numbers."""
     columns = (network.tail, network.head, network.least, network.capacity)
-    worth = map(network.costs.worth, network.costs.amount.tolist())
-    return list(zip(*(column.tolist() for column in columns), worth, strict=True))
+    costs = edge_costs(network.costs)
+    return list(zip(*(column.tolist() for column in columns), costs, strict=True))
 
 
 def edge_costs(costs: Costs) -> list[Any]:
-    """Return costs in the numbers that were given."""
+    """Return costs in the numbers that were given.
+
+    Raises:
+        InputError: they were rounded, so these are not known any more.
+    """
+    if costs.error:
+        raise InputError("costs that did not fit into 64 bits were rounded, and are not written")
     return list(map(costs.worth, costs.amount.tolist()))
 
 
