@@ -101,7 +101,8 @@ def of_edges(values: Any, num_nodes: int, maximise: bool = False) -> tuple[BoolA
     if missing is None:
         return None, Costs.of(values, num_nodes, maximise)
     exists = ~missing
-    left = values[exists] if isinstance(values, np.ndarray) else list(compress(values, exists))
+    is_array = isinstance(values, np.ndarray)
+    left = cast("Any", values)[exists] if is_array else list[Any](compress(values, exists))
     return exists, Costs.of(left, num_nodes, maximise)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, NamedTuple, cast, get_args, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
@@ -208,8 +208,9 @@ def with_costs(graph: Graph, rng: Rng, low: int, high: int) -> BipartiteGraph | 
     arcs = np.flatnonzero(graph.capacity)
     costs = rng.integers(low, high, len(arcs), endpoint=True)
     columns = graph.sender[arcs], graph.receiver[arcs], graph.capacity[arcs]
-    ends = {"source": graph.source, "sink": graph.sink}
-    return CostNetwork(graph.num_nodes, *columns, cast("Costs", costs), **ends, labels=graph.labels)
+    priced = Costs.of(costs, graph.num_nodes + 2)
+    ends = graph.source, graph.sink
+    return CostNetwork(graph.num_nodes, *columns, priced, *ends, labels=graph.labels)
 
 
 def residual_after(

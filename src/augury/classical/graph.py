@@ -112,9 +112,10 @@ class BipartiteGraph:
             if len(differ):
                 at = order[differ[0]]
                 told = ", ".join(f"{costs.worth(int(x))}" for x in amount[differ[0] - 1 :][:2])
+                ends = int(left[at]), int(right[at])
                 names = self.left_labels or range(self.num_left), self.right_labels
-                ends = names[0][left[at]], (names[1] or range(self.num_right))[right[at]]
-                raise InputError(f"the edge {ends[0]!r}, {ends[1]!r} has two costs, {told}")
+                other = (names[1] or range(self.num_right))[ends[1]]
+                raise InputError(f"the edge {names[0][ends[0]]!r}, {other!r} has two costs, {told}")
             kept = order[is_new]
             left, right, costs = left[kept], right[kept], costs.select(kept)
         object.__setattr__(self, "costs", costs)
@@ -236,7 +237,8 @@ class BipartiteGraph:
         left_labels = [node for node in graph if is_left[node]]
         right_labels = [node for node in graph if not is_left[node]]
         edges = ((u, v) if is_left[u] else (v, u) for u, v in graph.edges())
-        costs = None if cost is None else [value for _, _, value in graph.edges(data=cost)]
+        weighted = cast("Any", graph).edges(data=cost)
+        costs = None if cost is None else [weight for _, _, weight in weighted]
         return cls.from_edges(edges, left_labels, right_labels, costs=costs, maximise=maximise)
 
     def to_networkx(self) -> nx.Graph[Any]:

@@ -212,6 +212,5 @@ def supplied(network: CostNetwork) -> list[tuple[Label, int]] | None:
     """Return (label, supply) of the nodes that have one, None if there is a source and a sink."""
     if network.supply is None:
         return None
-    return [
-        (network.label(node), int(network.supply[node])) for node in np.flatnonzero(network.supply)
-    ]
+    supply = enumerate(network.supply.tolist())
+    return [(network.label(node), amount) for node, amount in supply if amount]

@@ -140,10 +140,11 @@ def _supply(data: dict[str, Any], index: Numbering) -> dict[int, int] | None:
     if "source" in data or "sink" in data:
         raise InputError('the JSON object has "supply", and so neither "source" nor "sink"')
     supply: dict[int, int] = {}
-    entries = data["supply"]
-    for position, entry in enumerate(entries if isinstance(entries, list) else [entries]):
-        if not (isinstance(entry, list) and len(entry) == 2 and type(entry[1]) is int):
-            told = reprlib.repr(cast("object", entry))
+    if not isinstance(data["supply"], list):
+        raise InputError('"supply" must be a list')
+    for position, entry in enumerate(cast("list[list[Any]]", data["supply"])):
+        if not (type(entry) is list and len(entry) == 2 and type(entry[1]) is int):
+            told = reprlib.repr(entry)
             raise InputError(f'"supply" entry {position} is {told}, not [node, whole number]')
         node = _number(entry[0], index, f"supply {position}")
         if node in supply:

@@ -129,13 +129,12 @@ class _Entries:
     def graph(self) -> BipartiteGraph:
         """Return a graph with the rows as left nodes and the columns as right nodes."""
         labels = [text.as_integers(list(side)) for side in (self.rows, self.columns)]
-        ends, costs = [np.asarray(self.row), np.asarray(self.column)], None
+        left, right, costs = np.asarray(self.row), np.asarray(self.column), None
+        sizes = len(labels[0]), len(labels[1])
         if self.has_costs:
-            exists, costs = of_edges(
-                self.cost, len(labels[0]) + len(labels[1]) + 2, bool(self.options.maximise)
-            )
-            ends = ends if exists is None else [side[exists] for side in ends]
-        return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels, costs=costs)
+            exists, costs = of_edges(self.cost, sum(sizes) + 2, bool(self.options.maximise))
+            left, right = (left, right) if exists is None else (left[exists], right[exists])
+        return BipartiteGraph(*sizes, left, right, *labels, costs=costs)
 
     def network(self) -> FlowNetwork:
         """Return a flow network in which a row and a column of the same label are one node."""

@@ -286,7 +286,7 @@ def _cost_network_of_arrays(arrays: Archive, options: ReadOptions) -> CostNetwor
         raise InputError(NO_COSTS_TO_IGNORE)
     names, supply, ends = labels or range(num_nodes), None, None
     if "supply" in arrays.files:
-        supply = dict(enumerate(_integers(arrays, "supply").tolist()))
+        supply = dict[int, int](enumerate(map(int, _integers(arrays, "supply"))))
     elif options.supply is None:
         own = {end: _count(arrays, end) for end in ("source", "sink")}
         ends = text.ends_of(names, own, options, {})
