@@ -24,6 +24,7 @@ ELSEWHERE = {
     "classical/formats/columns.py": "classical/formats/test_edge_list.py",
     "classical/formats/networkx_graph.py": "inputs/test_costs.py",
     "classical/formats/npy.py": "classical/formats/test_matrix.py",
+    "classical/formats/own_arrays.py": "classical/formats/test_matrix.py",
     "engines/engine.py": "engines/test_engines.py",
     "engines/flows.py": "engines/test_engines.py",
     "engines/gpu.py": "engines/test_table.py",

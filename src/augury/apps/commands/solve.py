@@ -147,11 +147,10 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     """
     from augury.classical.answer import How
     from augury.errors import InputError
-    from augury.solution import is_classical
 
     model, story = _renamed(executor, model, trace, story)
-    if device is not None and is_classical(str(model)):
-        raise InputError(f"--device is for a network, and {model} is none")
+    if device is not None:
+        _refuse_classical(model)
     if json and output is None and format not in (None, AnswerFormat.JSON):
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
     names = _files_in(files)
@@ -187,6 +186,14 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _print_solution(graphs[0], solutions[0], [path for path in (output, story, html) if path])
     if any(solution.is_infeasible for solution in solutions):
         raise typer.Exit(1)
+
+
+def _refuse_classical(model: str | None) -> None:
+    from augury.errors import InputError
+    from augury.solution import is_classical
+
+    if is_classical(str(model)):
+        raise InputError(f"--device is for a network, and {model} is none")
 
 
 def _options_for(algorithm: str | None, options: ReadOptions) -> ReadOptions:

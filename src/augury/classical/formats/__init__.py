@@ -32,6 +32,7 @@ from augury.classical.formats.dimacs import read_dimacs, write_dimacs
 from augury.classical.formats.edge_list import read_edge_list, write_edge_list
 from augury.classical.formats.foreign import BINARY, TEXT
 from augury.classical.formats.json_graph import read_json, write_json
+from augury.classical.formats.own_arrays import write_npz
 from augury.classical.formats.text import LONGEST_LINE, ReadOptions
 from augury.classical.network import Graph
 from augury.errors import InputError
@@ -80,7 +81,7 @@ WRITERS: dict[str, Writer] = {
     ".max": write_dimacs,
     ".min": write_dimacs,
     ".mtx": matrix.write_matrix_market,
-    ".npz": matrix.write_npz,
+    ".npz": write_npz,
     ".tsv": partial(write_edge_list, delimiter="\t"),
 }
 AS_FOUND = ReadOptions()
