@@ -218,7 +218,15 @@ def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
         ("pipes.max", "--supply", "no.csv"): "no.csv: there is no such file",
         ("pipes.max", "--perfect"): "a perfect matching is one of a bipartite graph",
         ("jobs.csv", "--algorithm", "assignment"): "there is no column of costs",
-        ("-", "-"): "only one graph can come from standard input",
+        ("-", "--supply", "-"): "only one file can come from standard input",
+        (
+            "jobs.csv",
+            "--supply",
+            "s.csv",
+            "--output",
+            "s.csv",
+        ): "--output names s.csv, which is read",
+        ("-", "-"): "only one file can come from standard input",
     }.items():
         code, out, err = augury("solve", *arguments)
         assert (code, out) == (2, "")

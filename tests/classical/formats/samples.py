@@ -57,6 +57,8 @@ def refusal(path, options=AS_FOUND):
 def counts_of(graph):
     if isinstance(graph, FlowNetwork):
         return graph.num_nodes, graph.num_arcs // 2
+    if isinstance(graph, CostNetwork):
+        return graph.num_nodes, len(graph.tail)
     return graph.num_left, graph.num_right, graph.num_edges
 
 

@@ -153,7 +153,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _refuse_classical(model)
     if json and output is None and format not in (None, AnswerFormat.JSON):
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
-    names = _files_in(files)
+    names = _files_in(files, supply)
     several = len(names) > 1 or os.path.isdir(files[0])
     told = {"--story": story, "--html": html}
     for option in (name for name, path in told.items() if several and path is not None):
@@ -162,7 +162,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     terminal.refuse_missing_folders([output, *told.values()])
     networks = [model] if model is not None and os.path.isfile(model) else []
     written = {"--output": outputs, "--story": [story], "--html": [html]}
-    terminal.refuse_overwriting([*names, *networks], written)
+    terminal.refuse_overwriting([*names, *networks, *([supply] if supply else [])], written)
     said = flow, header, source, sink, ignore_costs, cost, maximise, supply
     options = _options_for(algorithm, terminal.read_options(*said))
     graphs = [terminal.read(name, options) for name in names]
@@ -251,7 +251,7 @@ def _renamed(
     return model, story or trace
 
 
-def _files_in(files: list[str]) -> list[str]:
+def _files_in(files: list[str], supply: str | None) -> list[str]:
     """Put in place of a folder the files in it that look like graphs, by name."""
     from augury.classical.formats import WRITERS, ending_of
     from augury.errors import InputError, visible
@@ -270,8 +270,8 @@ def _files_in(files: list[str]) -> list[str]:
         if not inside:
             raise InputError(f"{file}: no file in this folder ends in {', '.join(WRITERS)}")
         names += map(str, inside)
-    if names.count("-") > 1:
-        raise InputError("only one graph can come from standard input")
+    if [*names, supply].count("-") > 1:
+        raise InputError("only one file can come from standard input")
     return names
 
 
