@@ -198,12 +198,12 @@ def _refuse_classical(model: str | None) -> None:
 
 def _options_for(algorithm: str | None, options: ReadOptions) -> ReadOptions:
     """Read files as an algorithm takes them, if one is named."""
+    if algorithm is None:
+        return options
     from augury.algorithms import ALGORITHMS
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError
 
-    if algorithm is None:
-        return options
     row = ALGORITHMS[algorithm]
     if options.costs and not row.minds_costs:
         raise InputError(f"--cost and --algorithm {row.name}, which would ignore costs: give one")
