@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import lcm
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +29,42 @@ Whole = npt.NDArray[np.object_]
 """Python integers of any size."""
 
 
+def whole_costs(costs: Sequence[Any], num_nodes: int) -> Whole:
+    """Return numbers of any kind that is exact as whole numbers of a common unit.
+
+    Floats are read as `Costs` reads them where one unit holds them all: 0.1 is a tenth.
+
+    Raises:
+        InputError: one is no finite number.
+    """
+    known = _exact(costs, num_nodes, False)
+    if known is not None:
+        return known.amount.astype(object)
+    exact = list(map(_ratio, costs))
+    unit = lcm(*(one.denominator for one in exact))
+    return np.array([int(one * unit) for one in exact], object)
+
+
+def _is_wide(number: Any) -> bool:
+    return isinstance(number, Integral) and abs(int(number)) > 2**53
+
+
+def _ratio(number: Any) -> Fraction:
+    try:
+        if not isinstance(number, str):
+            own = getattr(number, "as_integer_ratio", None)
+            return Fraction(number) if own is None else Fraction(*own())
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"a cost is {number!r}, not a finite number")
+
+
 def least_cost_matching(
     shape: tuple[int, int], ends: tuple[Numbers, Numbers], costs: npt.NDArray[Any], maximise: bool
 ) -> WideArray:
     """Return the (left, right) pairs of a maximum matching of least cost, sorted.
 
-    The edges are sorted and different, their costs integers or finite floats.
+    The edges are sorted and different, their costs integers of any size or finite floats.
     """
     num_nodes = sum(shape) + 2
     known = _exact(costs, num_nodes, maximise)
@@ -66,17 +97,11 @@ def least_cost_matching(
 
 
 def least_cost_flow(
-    ends: tuple[Numbers, Numbers], capacity: WideArray, costs: Sequence[Any], supply: WideArray
+    ends: tuple[Numbers, Numbers], capacity: WideArray, costs: Whole, supply: WideArray
 ) -> WideArray:
-    """Return what each arc carries in a flow of least cost, or as much of one as there can be.
-
-    Costs are numbers of any kind that is exact: int, float, Fraction, Decimal.
-    """
+    """Return what each arc carries in a flow of least cost, or as much of one as there can be."""
     num_nodes = len(supply)
-    known = _exact(costs, num_nodes + 2, False)
-    if known is not None:
-        return least_cost(CostNetwork(num_nodes, *ends, capacity, known, supply=supply)).found
-    rounded = _rounded(_common(costs), num_nodes + 2)
+    rounded = _rounded(costs, num_nodes + 2)
     coarse = Costs(frozen(rounded.amount))
     network = CostNetwork(num_nodes, *ends, capacity, coarse, supply=supply)
     answer = least_cost(network)
@@ -111,25 +136,13 @@ class Room(NamedTuple):
 
 def _exact(costs: Any, num_nodes: int, maximise: bool) -> Costs | None:
     """Return costs in one unit, unless there is none that holds them exactly."""
+    if not isinstance(costs, np.ndarray) and any(_is_wide(one) for one in costs):
+        return None  # NumPy would round integers that stand among floats
     try:
         known = Costs.of(costs, num_nodes, maximise)
     except InputError:  # too large, or fractions that NumPy does not know
         return None
     return None if known.error else known
-
-
-def _common(costs: Sequence[Any]) -> Whole:
-    """Return numbers of any kind as whole numbers of a common unit."""
-    exact = list(map(_ratio, costs))
-    unit = lcm(*(one.denominator for one in exact))
-    return np.array([int(one * unit) for one in exact], object)
-
-
-def _ratio(number: Any) -> Fraction:
-    try:
-        return Fraction(*number.as_integer_ratio())
-    except (AttributeError, ValueError, OverflowError):
-        raise InputError(f"a cost is {number!r}, not a finite number") from None
 
 
 def _rounded(costs: npt.NDArray[Any], num_nodes: int) -> Rounded:
@@ -165,6 +178,8 @@ def _improved(room: Room, rounded: Rounded, price: WideArray) -> WideArray:
     `price` has one for each node, in rounded units.
     """
     tail, head = room.tail, room.head
+    if not rounded.shift:
+        return np.zeros(len(tail), np.int64)
     reduced = rounded.amount + price[tail] - price[head]
     # Rounding hides at most half a unit: so only tight arcs can gain, each at most that.
     tight = reduced == 0

@@ -112,17 +112,20 @@ def _count() -> None:
 
 
 def _replace_scipy(is_spoilt: bool) -> None:
+    import scipy.optimize
     import scipy.sparse.csgraph
 
     from augury import scipy_like
 
     csgraph: Any = scipy.sparse.csgraph
-    for name, spoil in (
-        ("maximum_bipartite_matching", _unmatch_one),
-        ("maximum_flow", _one_unit_less),
+    for home, name, spoil in (
+        (csgraph, "maximum_bipartite_matching", _unmatch_one),
+        (csgraph, "maximum_flow", _one_unit_less),
+        (csgraph, "min_weight_full_bipartite_matching", _one_row_less),
+        (scipy.optimize, "linear_sum_assignment", _one_row_less),
     ):
         ours = getattr(scipy_like, name)
-        setattr(csgraph, name, _then(spoil, ours) if is_spoilt else ours)
+        setattr(home, name, _then(spoil, ours) if is_spoilt else ours)
 
 
 def _replace_networkx(is_spoilt: bool) -> None:
@@ -138,8 +141,13 @@ def _replace_networkx(is_spoilt: bool) -> None:
         if name.startswith("networkx.") and hasattr(module, "default_flow_func"):
             module.default_flow_func = ours  # type: ignore[attr-defined]
     if is_spoilt:
-        matching = _then(_divorce_one, backend.hopcroft_karp_matching)
-        backend.hopcroft_karp_matching = matching
+        for name, spoil in (
+            ("hopcroft_karp_matching", _divorce_one),
+            ("minimum_weight_full_matching", _divorce_one),
+            ("max_weight_matching", lambda pairs: set(sorted(pairs, key=str)[1:])),
+            ("network_simplex", lambda found: (found[0] + 1, found[1])),
+        ):
+            setattr(backend, name, _then(spoil, getattr(backend, name)))
 
 
 def _without_options(flow_func: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,6 +170,10 @@ def _then(spoil: Callable[[Any], Any], function: Callable[..., Any]) -> Callable
 def _unmatch_one(matching: Any) -> Any:
     matching[:1] = -1
     return matching
+
+
+def _one_row_less(assigned: Any) -> Any:
+    return tuple(ends[1:] for ends in assigned)
 
 
 def _divorce_one(matching: dict[Any, Any]) -> dict[Any, Any]:

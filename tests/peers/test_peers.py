@@ -20,9 +20,12 @@ CSGRAPH = "scipy.sparse.csgraph.tests."
 
 MODULES = (
     *(FLOW + name for name in ("test_maxflow", "test_maxflow_large_graph", "test_gomory_hu")),
+    *(FLOW + name for name in ("test_mincost", "test_networksimplex")),
     *(CONNECTIVITY + name for name in ("test_connectivity", "test_cuts", "test_disjoint_paths")),
     "networkx.algorithms.bipartite.tests.test_matching",
+    "networkx.algorithms.tests.test_matching",
     *(CSGRAPH + name for name in ("test_flow", "test_matching")),
+    "scipy.optimize.tests.test_linear_assignment",
 )
 BACKEND = {"NETWORKX_TEST_BACKEND": "augury", "NETWORKX_FALLBACK_TO_NX": "1"}
 
