@@ -222,7 +222,7 @@ def _cost_matrix(given: Any) -> npt.NDArray[Any]:
     array = unmasked(given, "matrix of costs")
     if array.dtype.kind in "biu":
         return array
-    if hasattr(given, "__array__"):
+    if isinstance(given, np.ndarray):
         return array.astype(np.float64, casting="safe")
     return np.asarray(given, np.float64)
 

@@ -23,6 +23,9 @@ FLOW_FUNCS = ("boykov_kolmogorov", "dinitz", "edmonds_karp", "shortest_augmentin
 """Of NetworkX; `preflow_push` stays, for its tests are about options that only it has."""
 
 ONE_ANSWER = {
+    "optimize/tests/test_linear_assignment.py::test_constant_cost_matrix": (
+        "all 40,320 assignments cost the same, and the test demands one"
+    ),
     "bipartite/tests/test_matching.py::TestMatching::test_hopcroft_karp_matching_simple": (
         "K(2, 3) has six maximum matchings, and the test demands one"
     ),
@@ -192,6 +195,20 @@ def _less_than_maximum(*args: Any, **options: Any) -> Any:
     R = neural_ford_fulkerson(*args, **options)
     options = {**options, "residual": R, "cutoff": R.graph["flow_value"] - 1}
     return neural_ford_fulkerson(*args, **options)
+
+
+CASES: dict[int, list[Any]] = {}
+"""What iterators of parameters gave, by the iterator."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let two modules of SciPy use one iterator of cases, which the first would leave empty."""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        names, values = mark.args
+        if isinstance(values, Iterator):
+            cases = CASES.setdefault(id(values), list(values))
+            object.__setattr__(mark, "args", (names, cases))
 
 
 @pytest.hookimpl(trylast=True)
