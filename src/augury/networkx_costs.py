@@ -140,15 +140,15 @@ def network_simplex(G: Graph, demand: str, capacity: str, weight: str) -> tuple[
     ]
     loops = [arc for arc in arcs if arc.is_loop]
     plain = [arc for arc in arcs if not arc.is_loop and arc.capacity != 0]
-    empty = [arc for arc in arcs if not arc.is_loop and arc.capacity == 0]
     _refuse(demands, plain, loops)
     flow = _cheapest(demands, plain)
     if any(arc.capacity == inf and arc.weight < 0 for arc in loops):
         raise nx.NetworkXUnbounded(UNBOUNDED)
-    flow += [arc.capacity if arc.weight < 0 else 0 for arc in loops] + [0] * len(empty)
-    carried = list(zip([*plain, *loops, *empty], flow, strict=True))
-    cost = sum(arc.weight * amount for arc, amount in carried if not arc.is_loop or amount)
-    return cost, _by_node(demands, carried)
+    carried = [*zip(plain, flow, strict=True)]
+    carried += [(arc, arc.capacity) for arc in loops if arc.weight < 0]
+    cost = sum(arc.weight * amount for arc, amount in carried)
+    unused = [arc for arc in arcs if arc.capacity == 0 or (arc.is_loop and not arc.weight < 0)]
+    return cost, _by_node(demands, [*carried, *((arc, 0) for arc in unused)])
 
 
 UNBOUNDED = "negative cycle with infinite capacity found"
