@@ -45,7 +45,7 @@ def test_an_assignment_is_exactly_optimal(name: str) -> None:
         rows = int(rng.integers(1, 5))
         shape, maximise = (rows, rows + int(rng.integers(0, 3))), k % 2 == 0
         matrix = MATRICES[name](rng, shape)
-        ends = tuple(np.indices(shape).reshape(2, -1))
+        ends: Any = tuple(np.indices(shape).reshape(2, -1))
         pairs: Any = least_cost_matching(shape, ends, matrix.reshape(-1), maximise)
         assert pairs[:, 0].tolist() == list(range(rows))
         cost = sum((Fraction(matrix[i, j].item()) for i, j in pairs), Fraction(0))

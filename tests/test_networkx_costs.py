@@ -238,7 +238,7 @@ def test_errors_of_flows_are_networkxs(graph: Any) -> None:
 
 
 def test_that_there_is_no_flow_is_said_before_that_costs_have_no_end() -> None:
-    graph = nx.DiGraph([(0, 1, {"weight": -1}), (1, 0, {})])
+    graph: Any = nx.DiGraph([(0, 1, {"weight": -1}), (1, 0, {})])
     graph.add_node(2, demand=1)
     graph.add_node(3, demand=-1)
     with pytest.raises(nx.NetworkXUnfeasible, match="no flow satisfies all node demands"):

@@ -25,7 +25,7 @@ from augury.classical.graph import BipartiteGraph
 from augury.errors import InputError
 from augury.solver import least_cost
 
-Whole = npt.NDArray[np.object_]
+Whole = npt.NDArray[Any]
 """Python integers of any size."""
 
 
@@ -133,6 +133,14 @@ class Room(NamedTuple):
     less: WideArray
     """(arc,): what it can carry less."""
 
+    def after(self, change: WideArray) -> Room:
+        """Return what is left of it when arcs carry that much more."""
+        return self._replace(more=self.more - change, less=self.less + change)
+
+    def select(self, arcs: WideArray) -> Room:
+        """Return that of some arcs."""
+        return Room(self.num_nodes, *(column[arcs] for column in self[1:]))
+
 
 def _exact(costs: Any, num_nodes: int, maximise: bool) -> Costs | None:
     """Return costs in one unit, unless there is none that holds them exactly."""
@@ -148,9 +156,9 @@ def _exact(costs: Any, num_nodes: int, maximise: bool) -> Costs | None:
 def _rounded(costs: npt.NDArray[Any], num_nodes: int) -> Rounded:
     """Round to the finest unit, a power of two, in which sums stay below 63 bits."""
     most = MAX_TOTAL // (num_nodes + 4)
-    bits = most.bit_length() - 2  # a carry when rounding may need one more
+    bits = _bits_of(most)
     if costs.dtype.kind != "f":
-        shift = max(0, max(map(abs, costs.tolist()), default=0).bit_length() - bits)
+        shift = max(0, _bits(costs) - bits)
         return Rounded(_halved(costs, shift), shift, lambda which: costs[which], most)
     part, power = np.frexp(costs.astype(np.float64))
     is_zero = part == 0
@@ -164,6 +172,16 @@ def _rounded(costs: npt.NDArray[Any], num_nodes: int) -> Rounded:
         return mantissa << (power[which] - lowest).astype(object)
 
     return Rounded(amount, shift, whole, most)
+
+
+def _bits(exact: Whole) -> int:
+    """Return how many bits the largest of some whole numbers has."""
+    return max(map(abs, exact.tolist()), default=0).bit_length()
+
+
+def _bits_of(most: int) -> int:
+    """Return how many bits an amount may have: rounding up may carry into one more."""
+    return most.bit_length() - 2
 
 
 def _halved(exact: Whole, times: int) -> WideArray:
@@ -184,26 +202,22 @@ def _improved(room: Room, rounded: Rounded, price: WideArray) -> WideArray:
     # Rounding hides at most half a unit: so only tight arcs can gain, each at most that.
     tight = reduced == 0
     gain = sum(room.more[tight].tolist()) + sum(room.less[tight].tolist())
-    change = np.zeros(len(tail), np.int64)
     free = np.flatnonzero(np.abs(reduced) <= min(gain // 2 + 1, 2**62))
-    cost, prices, shift = rounded.whole(free), price.astype(object) << rounded.shift, rounded.shift
+    change, shift = np.zeros(len(tail), np.int64), rounded.shift
+    cost, prices = rounded.whole(free), price.astype(object) << shift
     while shift:
-        more, less = room.more[free] - change[free], room.less[free] + change[free]
-        reduced = cost + prices[tail[free]] - prices[head[free]]
-        gain = np.where(reduced < 0, -reduced * more, reduced * less)
-        total = sum(gain.tolist())
-        if not total:
+        now = room.after(change).select(free)
+        exact: Whole = cost + prices[now.tail] - prices[now.head]
+        gain = sum(np.where(exact < 0, -exact * now.more, exact * now.less).tolist())
+        if not gain:
             break
-        kept = np.array([abs(one) <= total for one in reduced.tolist()], np.bool_)
-        free, cost, reduced, more, less = (
-            column[kept] for column in (free, cost, reduced, more, less)
-        )
-        bits = max(map(abs, reduced.tolist())).bit_length() - (rounded.most.bit_length() - 2)
-        if bits >= shift:
+        kept = np.flatnonzero(abs(exact) <= gain)
+        free, cost, exact, now = free[kept], cost[kept], exact[kept], now.select(kept)
+        next_shift = max(0, _bits(exact) - _bits_of(rounded.most))
+        if next_shift >= shift:
             raise InputError("the costs differ too much in size, and capacities are too large")
-        shift = max(0, bits)
-        now = Room(room.num_nodes, tail[free], head[free], more, less)
-        step, price = _circulation(now, _halved(reduced, shift))
+        shift = next_shift
+        step, price = _circulation(now, _halved(exact, shift))
         change[free] += step
         prices = prices + (price.astype(object) << shift)
     return change

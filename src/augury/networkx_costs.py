@@ -62,7 +62,8 @@ def max_weight_matching(
 
     To stay unmatched is worth 0: each left node has one more edge, to a node of its own.
     """
-    edges = [(u, v, data.get(weight, 1)) for u, v, data in G.edges(data=True) if u != v]
+    given: Iterable[tuple[Label, Label, Any]] = G.edges(data=True)
+    edges = [(u, v, data.get(weight, 1)) for u, v, data in given if u != v]
     left, right = _two_sides(G, edges)
     number = {node: k for side in (left, right) for k, node in enumerate(side)}
     is_left = set(left)
@@ -240,7 +241,7 @@ def _whole(value: Any, what: str) -> int:
         whole = int(value)
     except (TypeError, ValueError, OverflowError):
         whole = None
-    if whole != value:
+    if whole is None or whole != value:
         raise NotSupportedError(
             f"{what} is {value!r}, and the network counts in whole numbers: multiply all "
             "capacities and demands until they are"

@@ -42,6 +42,9 @@ REFUSED = {
 SLOW = {
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_gl1": "762 rounds",
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_wlm3": "621 rounds",
+    "flow/tests/test_mincost.py::TestMinCostFlow::test_large": (
+        "the same network as in test_networksimplex.py"
+    ),
     "tests/test_gomory_hu.py::TestGomoryHuTree::test_default_flow_function_karate_club_graph": (
         "the same as test_karate_club_graph, for the default is ours too"
     ),
@@ -63,11 +66,14 @@ SLOW = {
 """Tests that run only with `--patient`, and with them those that NetworkX itself marks slow."""
 
 SHORTER = {
+    "optimize/tests/test_linear_assignment.py::"
+    "test_two_methods_give_same_result_on_many_sparse_inputs": (100, 3),
     "csgraph/tests/test_flow.py::test_add_reverse_edges_large_graph": (100_000, 1_000),
     "flow/tests/test_maxflow.py::TestCutoff::test_cutoff": (1_000, 100),
     "flow/tests/test_maxflow.py::test_shortest_augmenting_path_two_phase": (1_000, 100),
 }
-"""Numbers in tests that are made smaller: the network takes a step for each arc of a path."""
+"""Numbers in tests that are made smaller: the network takes a step for each arc of a path, and a
+hundred phases for each of a hundred assignments."""
 
 
 COUNTS = {"searches": 0, "classical_rounds": 0}
