@@ -229,6 +229,7 @@ def changed(*edge: str, **data: Any) -> Any:
         nx.DiGraph([(0, 0, {"weight": -1})]),
         nx.MultiDiGraph([(0, 0, {"weight": -1, "capacity": 2}), (0, 0, {"weight": -1})]),
         nx.DiGraph([(0, 1, {"weight": -1}), (1, 0, {})]),
+        nx.MultiDiGraph([(0, 1, {"weight": -1}), (0, 1, {"weight": 5}), (1, 0, {})]),
     ],
 )
 def test_errors_of_flows_are_networkxs(graph: Any) -> None:

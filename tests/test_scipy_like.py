@@ -335,25 +335,33 @@ def test_a_full_matching_weighs_no_more_than_scipys(
     assert gain == 0 or (gain > 0 and matrix.dtype.kind == "f")
 
 
-def test_of_explicit_zeros_scipys_warning_is_given_and_double_entries_are_summed() -> None:
+def test_of_explicit_zeros_scipys_warning_is_given() -> None:
     zero = sp.csr_array(((2, 0, 3), (0, 1, 1), (0, 2, 3)))
     for matrix in (zero, zero.tocoo()):
         with pytest.warns(UserWarning, match="explicit zero weights are removed") as heard:
             rows, columns = augury.min_weight_full_bipartite_matching(matrix)
         assert heard[0].filename == __file__
         assert (rows.tolist(), columns.tolist()) == ([0, 1], [0, 1])
-    entries = np.array([5, 5, 7, 1, 1], np.int8)
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int64, np.uint64, np.float64])
+def test_double_entries_are_added_up(dtype: Any) -> None:
+    large = {np.bool_: 1, np.int8: 100, np.float64: 5.5}.get(dtype, 2**62)
+    entries = np.array([large, large, large, large, 1, 1], dtype)
+    places = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 1]])
     for matrix in (
-        sp.coo_array((entries, ([0, 0, 0, 1, 1], [0, 0, 1, 0, 1])), shape=(2, 2)),
-        sp.csr_array((entries, [0, 0, 1, 0, 1], [0, 3, 5]), shape=(2, 2)),
+        sp.coo_array((entries, places), shape=(2, 2)),
+        sp.csr_array((entries, places[1], [0, 4, 6]), shape=(2, 2)),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found: Any = augury.min_weight_full_bipartite_matching(matrix)
-        assert found[1].tolist() == [1, 0]
-        assert csgraph.min_weight_full_bipartite_matching(matrix)[1].tolist() == [1, 0]
-    many = sp.coo_array((np.full(300, 100, np.int8), (np.zeros(300, int), np.zeros(300, int))))
-    assert augury.min_weight_full_bipartite_matching(many)[1].tolist() == [0]
+            ours = augury.min_weight_full_bipartite_matching(matrix)
+            assert ours[1].tolist() == [1, 0]
+            ours = augury.min_weight_full_bipartite_matching(matrix, maximize=True)
+            assert ours[1].tolist() == [0, 1]
+        if dtype is np.int8:  # SciPy's sums of the others are rounded, or are none
+            theirs: Any = csgraph.min_weight_full_bipartite_matching(matrix)
+            assert theirs[1].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("weight", [float("nan"), -INFINITY])

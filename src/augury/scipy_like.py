@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import WideArray, unmasked
+from augury.classical.arrays import Numbers, WideArray, unmasked
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
@@ -84,9 +84,8 @@ def min_weight_full_bipartite_matching(
         ValueError: there is no full matching; or, unlike in SciPy, a weight is NaN, or infinitely
             good.
     """
-    entries = _weighted(biadjacency)
-    num_rows, num_columns = entries.shape
-    rows, columns, weights = entries.row, entries.col, entries.data
+    num_rows, num_columns = shape = _checked_shape(biadjacency)
+    rows, columns, weights = _sorted_entries(biadjacency)
     if not weights.all():
         warnings.warn("explicit zero weights are removed before matching", stacklevel=2)
     kept = weights != 0
@@ -96,8 +95,8 @@ def min_weight_full_bipartite_matching(
             raise InputError("matrix contains invalid numeric entries")
         kept &= weights != bad
     ends = rows[kept], columns[kept]
-    pairs = least_cost_matching(entries.shape, ends, weights[kept], bool(maximize))
-    if len(pairs) < min(entries.shape):
+    pairs = least_cost_matching(shape, ends, weights[kept], bool(maximize))
+    if len(pairs) < min(shape):
         raise ValueError("no full matching exists")
     types = (np.int32, np.int64) if num_columns < num_rows else (np.int64, np.int32)
     return pairs[:, 0].astype(types[0]), pairs[:, 1].astype(types[1])
@@ -200,21 +199,31 @@ def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
     return capacities
 
 
-def _weighted(biadjacency: Any) -> Any:
-    """Raise SciPy's errors; return a copy with its entries sorted, each place once, as COO."""
+def _checked_shape(biadjacency: Any) -> tuple[int, int]:
+    """Raise SciPy's errors; return the numbers of rows and columns."""
     if not _is_sparse(biadjacency):
         raise TypeError("graph must be sparse")
     if biadjacency.format not in ("csr", "csc", "coo"):
         raise TypeError("graph must be in CSC, CSR, or COO format.")
     if biadjacency.ndim != 2:
         raise ValueError("need more than 1 value to unpack")
-    matrix = biadjacency.tocsr(copy=True)
-    if matrix.dtype.kind not in "biu":
-        matrix = matrix.astype(np.float64)
-    elif matrix.dtype.itemsize < 8:
-        matrix = matrix.astype(np.int64)  # entries that are added up have room
-    matrix.sum_duplicates()
-    return matrix.tocoo(copy=False)
+    return biadjacency.shape
+
+
+def _sorted_entries(matrix: Any) -> tuple[Numbers, Numbers, npt.NDArray[Any]]:
+    """Return the row, column and weight of each entry, sorted; double entries are added up."""
+    entries = matrix.tocoo(copy=False)
+    weights = entries.data if matrix.dtype.kind in "biu" else entries.data.astype(np.float64)
+    order = np.lexsort((entries.col, entries.row))
+    rows, columns, weights = entries.row[order], entries.col[order], weights[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    if is_new.all():
+        return rows, columns, weights
+    if weights.dtype.kind != "f":
+        weights = weights.astype(np.int64 if weights.dtype.kind == "b" else object)  # no overflow
+    first = np.flatnonzero(is_new)
+    return rows[first], columns[first], np.add.reduceat(weights, first)
 
 
 def _cost_matrix(given: Any) -> npt.NDArray[Any]:
