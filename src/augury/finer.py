@@ -139,7 +139,8 @@ class Room(NamedTuple):
 
     def select(self, arcs: WideArray) -> Room:
         """Return that of some arcs."""
-        return Room(self.num_nodes, *(column[arcs] for column in self[1:]))
+        ends = self.tail[arcs], self.head[arcs]
+        return Room(self.num_nodes, *ends, self.more[arcs], self.less[arcs])
 
 
 def _exact(costs: Any, num_nodes: int, maximise: bool) -> Costs | None:

@@ -62,7 +62,7 @@ def max_weight_matching(
 
     To stay unmatched is worth 0: each left node has one more edge, to a node of its own.
     """
-    given: Iterable[tuple[Label, Label, Any]] = G.edges(data=True)
+    given: Any = G.edges(data=True)
     edges = [(u, v, data.get(weight, 1)) for u, v, data in given if u != v]
     left, right = _two_sides(G, edges)
     number = {node: k for side in (left, right) for k, node in enumerate(side)}
