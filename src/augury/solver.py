@@ -23,6 +23,7 @@ from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import WideArray, as_seed
 from augury.classical.batch import MAX_ARCS
+from augury.classical.cost_network import CostNetwork
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
 from augury.classical.graph import BipartiteGraph, Label
@@ -312,6 +313,12 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
     """Return the (left, right) pairs of a maximum matching, sorted by their left node."""
     [answer] = runner_of().answers([graph], How())
     return answer.found
+
+
+def least_cost(graph: BipartiteGraph | CostNetwork) -> Answer:
+    """Return the largest answer of least cost to a graph with costs, and prices that prove it."""
+    [answer] = runner_of(algorithm=suited(graph)).answers([graph], How())
+    return answer
 
 
 @lru_cache(maxsize=8)
