@@ -252,10 +252,10 @@ function alongCurve({ from, bend, to }, share) {
 }
 
 /**
- * A place on each line for its text, away from the texts before it and from the other lines.
- * @param {Curve[]} curves @param {number[]} drawn @returns {Point[]}
+ * A place on each line for its text, away from the texts before it, other lines and all nodes.
+ * @param {Curve[]} curves @param {number[]} drawn @param {Layout} layout @returns {Point[]}
  */
-function freePlaces(curves, drawn) {
+function freePlaces(curves, drawn, layout) {
   /** @type {Point[]} */
   const places = [];
   for (const pair of drawn) {
@@ -265,7 +265,9 @@ function freePlaces(curves, drawn) {
       const texts = places.map((other) => Math.hypot((point.x - other.x) / 1.6, point.y - other.y));
       const lines = drawn.map((other) => (other === pair ? Infinity
         : distanceToLine(point, curves[other].from, curves[other].to)));
-      const room = Math.min(34, ...texts) + Math.min(16, ...lines);
+      const nodes = Object.values(layout.place).map((node) =>
+        Math.hypot((point.x - node.x) / 1.6, point.y - node.y) - layout.radius);
+      const room = Math.min(34, ...texts) + Math.min(16, ...lines) + 2 * Math.min(12, ...nodes);
       if (room <= best) continue;
       best = room;
       places[pair] = point;
@@ -335,7 +337,8 @@ class Drawing {
       .filter((pair) => isDrawnPair(graph, pair));
     this.curves = Array.from({ length: pairs }, (_, pair) => isDrawnPair(graph, pair)
       ? curveOf(graph, layout, pair) : NOWHERE);
-    this.free = hasCosts(graph) && pairs <= MANY_PAIRS ? freePlaces(this.curves, this.drawn) : null;
+    this.free = hasCosts(graph) && pairs <= MANY_PAIRS
+      ? freePlaces(this.curves, this.drawn, layout) : null;
     this.lines = this.curves.map((curve) => svgElement("path", { d: pathData(curve) }));
     this.hits = this.curves.map((curve, pair) => {
       const hit = svgElement("path", { d: pathData(curve), class: "hit", "data-pair": pair });
@@ -412,21 +415,25 @@ class Drawing {
 
   /** @param {View} view */
   showLines(view) {
-    const { arcs } = this.story.graph;
+    const { graph } = this.story, { arcs } = graph;
     const isProof = view.isEnd && this.proof.side.size > 0;
     /** @type {SVGElement[]} */ (this.lines).forEach((line, pair) => {
       const [sender, receiver, capacity] = arcs[2 * pair];
       const names = ["line"];
-      if (this.carries(pair, view.residual)) names.push("carries");
-      if (view.reduced) names.push(this.isTight(pair, view.reduced, view.residual) ? "tight" : "slack");
+      const isCarrying = this.carries(pair, view.residual);
+      if (isCarrying) names.push("carries");
+      else if (view.reduced) names.push(this.isTight(pair, view.reduced, view.residual) ? "tight" : "slack");
       if (this.isOuter(sender, receiver)) names.push("outer");
       const [s, r] = [sender, receiver].map((node) => this.proof.side.has(node));
-      const back = arcs[2 * pair + 1][2];
-      if (isProof && s !== r && (s ? capacity : back) > 0) names.push("cut");
+      // An arc with a cost has room for both together: what it may carry, and what it does at first.
+      const back = hasCosts(graph) ? 0 : arcs[2 * pair + 1][2];
+      const room = hasCosts(graph) ? capacity + arcs[2 * pair + 1][2] : capacity;
+      const isOwn = [sender, receiver].every((node) => !/excess|shortage/.test(graph.nodes[node].role));
+      if (isProof && isOwn && s !== r && (s ? room : back) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
       if (this.layout?.sides) return; // where all arcs lead from left to right
       const head = ["cut", "carries"].find((name) => names.includes(name)) || "line";
-      if (capacity > 0) line.setAttribute("marker-end", `url(#head-${head})`);
+      if (room > 0) line.setAttribute("marker-end", `url(#head-${head})`);
       if (back > 0) line.setAttribute("marker-start", `url(#head-${head})`);
     });
   }

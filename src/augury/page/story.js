@@ -693,8 +693,8 @@ function costProof(story) {
   return isMatching
     ? `${largest}${none}: right price − left price ${isLeast ? "≤" : "≥"} cost on every edge, and = ` +
       "on matched ones."
-    : `${largest}${none}: price at the head − price at the tail ${isLeast ? "≤" : "≥"} cost wherever ` +
-      "more could flow, and the other way round wherever less could.";
+    : `${largest}${none}: head price − tail price ${isLeast ? "≤" : "≥"} cost where more could flow, ` +
+      `${isLeast ? "≥" : "≤"} where less could.`;
 }
 
 /** @param {Story} story @param {Frame} frame @returns {string} for graphs too large to draw */
