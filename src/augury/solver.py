@@ -105,8 +105,8 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     """
     row = None if algorithm is None else ALGORITHMS[algorithm]
     needs_sink = row is None or "sink" in row.ends
-    read = as_graph(graph, source, sink, needs_sink=needs_sink, costs=costs_of(row))
-    [read] = maximised([read], maximise)
+    said = {"costs": costs_of(row), "maximise": maximise}
+    read = as_graph(graph, source, sink, needs_sink=needs_sink, **said)
     runner = runner_of(model, device, engine, suited(read) if row is None else row.name)
     [solution] = runner.solutions([read], How(exact, as_seed(seed), progress))
     return in_full(read, solution) if perfect else solution
@@ -139,12 +139,12 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     """
     how = How(exact, as_seed(seed), progress)
     row = None if algorithm is None else ALGORITHMS[algorithm]
-    if row is None or row is FORD_FULKERSON:
+    if (row is None or row is FORD_FULKERSON) and not maximise:
         runner = runner_of(model, device, engine)
         stack = as_stack(graphs) if runner.engine.takes_stacks else None
         if stack is not None:
             return _solved_stack(stack, runner, how)
-    read = maximised(as_graphs(graphs, costs=costs_of(row)), maximise)
+    read = as_graphs(graphs, costs_of(row), maximise)
     first = next(read, None)
     if first is None:
         return []
@@ -160,17 +160,6 @@ def suited(graph: Graph) -> str:
 def costs_of(row: Algorithm | None) -> bool | None:
     """Whether numbers that may be costs are: None where nobody has said."""
     return None if row is None else row.minds_costs
-
-
-def maximised(graphs: Iterable[Graph], maximise: bool) -> Iterator[Graph]:
-    """Look for the greatest sum of costs, if so; a graph without costs has none."""
-    for graph in graphs:
-        if not maximise:
-            yield graph
-        elif isinstance(graph, FlowNetwork) or graph.costs is None:
-            raise InputError("there are no costs to maximise")
-        else:
-            yield replace(graph, costs=replace(graph.costs, maximise=True))
 
 
 def in_full(graph: Graph, solution: Solution) -> Solution:

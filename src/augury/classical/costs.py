@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import compress
 from typing import Any, cast
 
 import numpy as np
@@ -79,12 +80,29 @@ class Costs:
         return amount if self.unit == 1 else float(amount * self.unit)
 
     @property
+    def dtype(self) -> type[np.int64] | type[np.float64]:
+        """The type of the numbers that were given, as an array."""
+        return np.int64 if self.unit == 1 else np.float64
+
+    @property
     def sense(self) -> str:
         """The superlative of what is looked for."""
         return "greatest" if self.maximise else "least"
 
     def __eq__(self, other: object) -> bool:
         return equal(self, other) if isinstance(other, Costs) else NotImplemented
+
+
+def of_edges(values: Any, num_nodes: int, maximise: bool = False) -> tuple[BoolArray | None, Costs]:
+    """Return which of some edges exist, None for all, and their costs: see `no_edge`."""
+    if isinstance(values, Costs):
+        return None, values
+    missing = no_edge(unmasked(values, "costs"), maximise)
+    if missing is None:
+        return None, Costs.of(values, num_nodes, maximise)
+    exists = ~missing
+    left = values[exists] if isinstance(values, np.ndarray) else list(compress(values, exists))
+    return exists, Costs.of(left, num_nodes, maximise)
 
 
 def no_edge(array: npt.NDArray[Any], maximise: bool) -> BoolArray | None:

@@ -29,7 +29,7 @@ from augury.classical.arrays import (
     unmasked,
     whole_number,
 )
-from augury.classical.costs import Costs, no_edge
+from augury.classical.costs import Costs, no_edge, of_edges
 from augury.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,19 +112,28 @@ class BipartiteGraph:
             if len(differ):
                 at = order[differ[0]]
                 told = ", ".join(f"{costs.worth(int(x))}" for x in amount[differ[0] - 1 :][:2])
-                raise InputError(f"the edge {left[at]}, {right[at]} has two costs, {told}")
+                names = self.left_labels or range(self.num_left), self.right_labels
+                ends = names[0][left[at]], (names[1] or range(self.num_right))[right[at]]
+                raise InputError(f"the edge {ends[0]!r}, {ends[1]!r} has two costs, {told}")
             kept = order[is_new]
             left, right, costs = left[kept], right[kept], costs.select(kept)
         object.__setattr__(self, "costs", costs)
         return left, right
 
     @classmethod
-    def from_costs(cls, matrix: npt.ArrayLike, maximise: bool = False) -> BipartiteGraph:
+    def from_costs(cls, matrix: Any, maximise: bool = False) -> BipartiteGraph:
         """Read a matrix of costs: every entry is an edge, also 0, but those infinitely bad.
+
+        In a SciPy sparse matrix every stored entry is one; duplicates are summed, as SciPy does.
 
         >>> BipartiteGraph.from_costs([[4, 1], [2, float("inf")]])
         BipartiteGraph(2 + 2 nodes, 3 edges with costs)
         """
+        if hasattr(matrix, "tocoo"):
+            coo = stored_entries(matrix)
+            exists, costs = of_edges(coo.data, sum(coo.shape) + 2, maximise)
+            ends = [side if exists is None else side[exists] for side in (coo.row, coo.col)]
+            return cls(coo.shape[0], coo.shape[1], ends[0], ends[1], costs=costs)
         array = matrix_of_numbers(matrix, "matrix of costs")
         missing = no_edge(array, maximise)
         is_edge = np.ones(array.shape, np.bool_) if missing is None else ~missing
@@ -138,11 +147,15 @@ class BipartiteGraph:
         edges: Iterable[tuple[Label, Label]],
         left_labels: Labels | None = None,
         right_labels: Labels | None = None,
+        *,
+        costs: Any = None,
+        maximise: bool = False,
     ) -> BipartiteGraph:
         """Build a graph from pairs of labels; nodes are numbered as they first appear.
 
         Labels given for a side fix its nodes and their order, which allows isolated nodes; an edge
-        to any other label is refused.
+        to any other label is refused. `costs` has a number for each edge; one that is infinitely
+        bad is no edge.
 
         >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("ann", "sing")])
         >>> graph.left_labels, graph.right_labels
@@ -159,7 +172,11 @@ class BipartiteGraph:
                 raise unpaired(f"edge {position}", edge, error, expected) from None
         ends = np.asarray(numbers).reshape(-1, 2)
         labels = [side.labels() for side in sides]
-        return cls(len(labels[0]), len(labels[1]), ends[:, 0], ends[:, 1], *labels)
+        counts = len(labels[0]), len(labels[1])
+        if costs is not None:
+            exists, costs = of_edges(costs, sum(counts) + 2, maximise)
+            ends = ends if exists is None else ends[exists]
+        return cls(*counts, ends[:, 0], ends[:, 1], *labels, costs=costs)
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
@@ -197,13 +214,19 @@ class BipartiteGraph:
 
     @classmethod
     def from_networkx(
-        cls, graph: nx.Graph[Any], top_nodes: Iterable[Label] | None = None
+        cls,
+        graph: nx.Graph[Any],
+        top_nodes: Iterable[Label] | None = None,
+        *,
+        cost: str | None = None,
+        maximise: bool = False,
     ) -> BipartiteGraph:
         """Read a NetworkX graph; its nodes become labels.
 
-        Only the structure counts: directions and edge attributes, including weights and costs, are
-        ignored. The left side is `top_nodes`; by default the nodes whose attribute `bipartite` is
-        0, or else the side of the first node, provided that the graph is connected.
+        Only the structure counts, and the edge attribute `cost` if one is named: directions and all
+        other attributes are ignored. The left side is `top_nodes`; by default the nodes whose
+        attribute `bipartite` is 0, or else the side of the first node, provided that the graph is
+        connected.
 
         Raises:
             InputError: an edge joins two nodes of one side, the graph has an odd cycle, or it is
@@ -213,7 +236,8 @@ class BipartiteGraph:
         left_labels = [node for node in graph if is_left[node]]
         right_labels = [node for node in graph if not is_left[node]]
         edges = ((u, v) if is_left[u] else (v, u) for u, v in graph.edges())
-        return cls.from_edges(edges, left_labels, right_labels)
+        costs = None if cost is None else [value for _, _, value in graph.edges(data=cost)]
+        return cls.from_edges(edges, left_labels, right_labels, costs=costs, maximise=maximise)
 
     def to_networkx(self) -> nx.Graph[Any]:
         """Return a NetworkX graph with the `bipartite` attribute and the labels as node names.
@@ -409,6 +433,18 @@ def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
 
 def without_zeros(matrix: Any) -> Any:
     """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros dropped."""
+    csr = _summed_entries(matrix)
+    csr.eliminate_zeros()
+    return csr.tocoo(copy=False)
+
+
+def stored_entries(matrix: Any) -> Any:
+    """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros kept."""
+    return _summed_entries(matrix).tocoo(copy=False)
+
+
+def _summed_entries(matrix: Any) -> Any:
+    """Return a SciPy sparse matrix as CSR, a copy, with duplicates summed exactly."""
     import scipy.sparse
 
     if not cast("bool", scipy.sparse.issparse(matrix)):
@@ -424,8 +460,7 @@ def without_zeros(matrix: Any) -> Any:
     if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may overflow
         csr = _summed_exactly(coo)
     refuse_nan(csr.data, "the sparse matrix")
-    csr.eliminate_zeros()
-    return csr.tocoo(copy=False)
+    return csr
 
 
 def _summed_exactly(coo: Any) -> Any:

@@ -4,7 +4,8 @@ In a biadjacency matrix rows are left nodes, columns right nodes, non-zeros edge
 ask for a flow network, the matrix is square and holds the capacity of u → v at (u, v). A matrix has
 no labels and no ends: nodes are numbered from 0, and the options name source and sink. An `.npz`
 file holds such a matrix, dense or as `scipy.sparse.save_npz` writes it, or the arrays of a graph
-with all its data.
+with all its data. If the options say that the entries are costs, each is an edge: of a dense matrix
+all but the infinite ones, of a sparse one those that are stored.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ from typing import IO, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.cost_network import CostNetwork
+from augury.classical.costs import Costs
 from augury.classical.formats import text
+from augury.classical.formats.costs import (
+    NO_COSTS_TO_IGNORE,
+    cost_network,
+    edge_costs,
+    ignored_costs,
+    two_readings,
+)
 from augury.classical.formats.edge_list import arcs_of
 from augury.classical.formats.foreign import foreign_parser, refuse_archive
 from augury.classical.formats.npy import Archive, read_array
@@ -51,6 +61,8 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
             matrix = _dense_matrix_market(file, (num_rows, num_columns), field, symmetry)
         else:
             matrix = scipy.io.mmread(_guarded(file))
+    if field == "pattern" and options.costs and not options.ignore_costs:
+        raise InputError("a pattern holds no numbers, and so no costs")
     return _graph_of_matrix(matrix, options)
 
 
@@ -136,6 +148,10 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
         raise InputError(f"a matrix holds numbers, not {matrix.dtype}")
     if is_dense and not matrix.size:  # its bytes and edges do not bound its size
         text.refuse_claim(max(matrix.shape), 0, "rows or columns")
+    if options.costs and not options.ignore_costs:
+        if options.flow:
+            raise InputError("a matrix holds capacities or costs, not both")
+        return BipartiteGraph.from_costs(matrix, bool(options.maximise))
     if not options.flow:
         make = BipartiteGraph.from_dense if is_dense else BipartiteGraph.from_scipy
         graph = make(matrix)
@@ -150,22 +166,28 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
 
 
 def _refuse_costs(matrix: Any) -> None:
-    """Raise InputError if the non-zero entries differ: then they are costs."""
+    """Raise InputError if the non-zero entries differ: then they may be costs."""
     # Before SciPy sums duplicates, which are one edge.
     entries: Any = matrix.tocoo().data if hasattr(matrix, "tocoo") else matrix
     values = entries[entries != 0]
     if values.size and (values != values[0]).any():
         other = values[values != values[0]][0]
         told = f"the entries of the matrix differ ({values[0]} and {other})"
-        raise text.ignored_costs(f"{told}: costs")
+        raise two_readings(f"{told} and may be costs")
 
 
 def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
-    """Write a sparse matrix: a pattern for a bipartite graph, integers for a flow network."""
+    """Write a sparse matrix: a pattern, or the costs or capacities of the edges."""
     import scipy.io
 
+    if isinstance(graph, CostNetwork):
+        raise InputError("a matrix holds capacities or costs, not both: use .min, .json or .npz")
+    matrix: Any = graph.to_scipy().tocoo()
     field = "integer" if isinstance(graph, FlowNetwork) else "pattern"
-    scipy.io.mmwrite(file, graph.to_scipy().tocoo(), field=field, symmetry="general")
+    if isinstance(graph, BipartiteGraph) and graph.costs is not None:
+        matrix.data = np.array(edge_costs(graph.costs), graph.costs.dtype)
+        field = "integer" if matrix.data.dtype.kind == "i" else "real"
+    scipy.io.mmwrite(file, matrix, field=field, symmetry="general")
 
 
 def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
@@ -177,7 +199,9 @@ def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
         arrays = Archive(archive)
         keys = set(arrays.files)
         if "num_left" in keys:
-            return _graph_of_arrays(arrays)
+            return _graph_of_arrays(arrays, options)
+        if "tail" in keys:
+            return _cost_network_of_arrays(arrays, options)
         if "num_nodes" in keys:
             return _network_of_arrays(arrays, options)
         if {"format", "shape"} <= keys:
@@ -235,12 +259,41 @@ def _integers(arrays: Archive, key: str) -> npt.NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def _graph_of_arrays(arrays: Archive) -> BipartiteGraph:
+def _graph_of_arrays(arrays: Archive, options: ReadOptions) -> BipartiteGraph:
     left, right = _array(arrays, "left"), _array(arrays, "right")
     counts = _count(arrays, "num_left"), _count(arrays, "num_right")
     text.refuse_claim(max(counts), len(left), "nodes")
     labels = (_label_array(arrays, "left_labels"), _label_array(arrays, "right_labels"))
-    return BipartiteGraph(*counts, left, right, *labels)
+    costs = _costs_of_arrays(arrays, sum(counts) + 2, options)
+    return BipartiteGraph(*counts, left, right, *labels, costs=costs)
+
+
+def _costs_of_arrays(arrays: Archive, num_nodes: int, options: ReadOptions) -> Costs | None:
+    if "costs" not in arrays.files or options.ignore_costs:
+        return None
+    if options.costs is False:
+        raise ignored_costs("the array 'costs'")
+    is_own = "maximise" in arrays.files and bool(_count(arrays, "maximise"))
+    maximise = is_own if options.maximise is None else options.maximise
+    return Costs.of(_array(arrays, "costs"), num_nodes, maximise)
+
+
+def _cost_network_of_arrays(arrays: Archive, options: ReadOptions) -> CostNetwork:
+    columns = [_array(arrays, key) for key in ("tail", "head", "capacity")]
+    num_nodes, labels = _count(arrays, "num_nodes"), _label_array(arrays, "labels")
+    text.refuse_claim(num_nodes, len(columns[0]), "nodes")
+    if options.ignore_costs:
+        raise InputError(NO_COSTS_TO_IGNORE)
+    names, supply, ends = labels or range(num_nodes), None, None
+    if "supply" in arrays.files:
+        supply = dict(enumerate(_integers(arrays, "supply").tolist()))
+    elif options.supply is None:
+        own = {end: _count(arrays, end) for end in ("source", "sink")}
+        ends = text.ends_of(names, own, options, {})
+    costs = _costs_of_arrays(arrays, num_nodes + 2, options)
+    lower = _integers(arrays, "lower") if "lower" in arrays.files else None
+    arcs = columns[0], columns[1], columns[2]
+    return cost_network(names, arcs, costs, options, lower=lower, supply=supply, ends=ends)
 
 
 def _network_of_arrays(arrays: Archive, options: ReadOptions) -> FlowNetwork:
@@ -282,10 +335,20 @@ def write_npz(graph: Graph, file: IO[bytes]) -> None:
         arrays = {"num_nodes": graph.num_nodes, "source": graph.source, "sink": graph.sink}
         arrays |= zip(("sender", "receiver", "capacity"), arcs_of(graph), strict=True)
         labels = {"labels": graph.labels}
+    elif isinstance(graph, CostNetwork):
+        keys = ("num_nodes", "tail", "head", "capacity", "source", "sink", "supply", "lower")
+        arrays = {key: getattr(graph, key) for key in keys if getattr(graph, key) is not None}
+        labels = {"labels": graph.labels}
     else:
         arrays = {"num_left": graph.num_left, "num_right": graph.num_right}
         arrays |= {"left": graph.left, "right": graph.right}
         labels = {"left_labels": graph.left_labels, "right_labels": graph.right_labels}
+    costs = getattr(graph, "costs", None)
+    if costs is not None:
+        arrays |= {
+            "costs": np.array(edge_costs(costs), costs.dtype),
+            "maximise": int(costs.maximise),
+        }
     arrays |= {key: _array_of_labels(names) for key, names in labels.items() if names is not None}
     # Writing the archive takes seeking, which a gzip stream cannot do.
     buffer = io.BytesIO()
