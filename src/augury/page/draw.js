@@ -12,6 +12,7 @@ const DRAWABLE = 64; // nodes on a side
 const MOST_HEIGHT = 514; // pixels of a drawing, unless its nodes need more
 const LEAST_HEIGHT = 230;
 const BUTTONS_HEIGHT = 84; // below the drawing
+const TEXT_WIDTH = 18; // pixels of a drawing for each cost on it
 const MOST_PRICE = 5; // letters of a price inside a node
 const COLUMNS = ["source", "left", "right", "sink"];
 
@@ -42,22 +43,29 @@ function isDrawable(story) {
   return Math.max(side("left"), side("right")) <= DRAWABLE;
 }
 
+/** @param {string} role @returns {boolean} whether such a node was added to hold what is left over */
+function isHolder(role) {
+  return role === "excess" || role === "shortage";
+}
+
 /**
- * Whether a node is drawn: those that hold excess and shortage are where there is any.
+ * Whether a node is drawn: those that were added are where they hold something.
  * @param {StoryGraph} graph @param {number} node @returns {boolean}
  */
 function isShown(graph, node) {
-  const { role } = graph.nodes[node];
-  return (role !== "excess" && role !== "shortage") || graph.arcs.some(
+  return !isHolder(graph.nodes[node].role) || graph.arcs.some(
     ([sender, receiver, capacity]) => capacity > 0 && (sender === node || receiver === node));
+}
+
+/** @param {StoryGraph} graph @param {number} pair @returns {boolean} whether it was not added */
+function isOwnPair(graph, pair) {
+  const [sender, receiver] = graph.arcs[2 * pair];
+  return !isHolder(graph.nodes[sender].role) && !isHolder(graph.nodes[receiver].role);
 }
 
 /** @param {StoryGraph} graph @param {number} pair @returns {boolean} whether a pair is drawn */
 function isDrawnPair(graph, pair) {
-  const [sender, receiver, capacity] = graph.arcs[2 * pair];
-  const isOwn = [sender, receiver].every((node) =>
-    graph.nodes[node].role !== "excess" && graph.nodes[node].role !== "shortage");
-  return isOwn || capacity > 0;
+  return isOwnPair(graph, pair) || graph.arcs[2 * pair][2] > 0;
 }
 
 /**
@@ -337,8 +345,10 @@ class Drawing {
       .filter((pair) => isDrawnPair(graph, pair));
     this.curves = Array.from({ length: pairs }, (_, pair) => isDrawnPair(graph, pair)
       ? curveOf(graph, layout, pair) : NOWHERE);
+    this.inner = this.drawn.filter((pair) =>
+      !this.isOuter(graph.arcs[2 * pair][0], graph.arcs[2 * pair][1]));
     this.free = hasCosts(graph) && pairs <= MANY_PAIRS
-      ? freePlaces(this.curves, this.drawn, layout) : null;
+      ? freePlaces(this.curves, this.inner, layout) : null;
     this.lines = this.curves.map((curve) => svgElement("path", { d: pathData(curve) }));
     this.hits = this.curves.map((curve, pair) => {
       const hit = svgElement("path", { d: pathData(curve), class: "hit", "data-pair": pair });
@@ -428,8 +438,7 @@ class Drawing {
       // An arc with a cost has room for both together: what it may carry, and what it does at first.
       const back = hasCosts(graph) ? 0 : arcs[2 * pair + 1][2];
       const room = hasCosts(graph) ? capacity + arcs[2 * pair + 1][2] : capacity;
-      const isOwn = [sender, receiver].every((node) => !/excess|shortage/.test(graph.nodes[node].role));
-      if (isProof && isOwn && s !== r && (s ? room : back) > 0) names.push("cut");
+      if (isProof && isOwnPair(graph, pair) && s !== r && (s ? room : back) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
       if (this.layout?.sides) return; // where all arcs lead from left to right
       const head = ["cut", "carries"].find((name) => names.includes(name)) || "line";
@@ -549,8 +558,10 @@ class Drawing {
     const texts = [];
     const add = (/** @type {number} */ pair, /** @type {string} */ text, /** @type {string} */ name) => {
       const [sender, receiver] = arcs[2 * pair];
-      const isInner = this.layout?.sides && !this.isOuter(sender, receiver);
-      const share = isInner ? 0.3 + 0.08 * (pair % 3) : 0.5;
+      // Beside the sides of a matching their labels stand.
+      const outer = graph.nodes[receiver].role === "sink" ? 0.62 : 0.38;
+      const share = !this.layout?.sides ? 0.5 : this.isOuter(sender, receiver)
+        ? (hasCosts(graph) ? outer : 0.5) : 0.3 + 0.08 * (pair % 3);
       const { x, y } = this.free?.[pair] || alongCurve(curves[pair], share);
       texts.push(svgElement("text", {
         x: x.toFixed(1), y: y.toFixed(1), dy: "0.35em", class: name,
@@ -563,7 +574,8 @@ class Drawing {
         add(arc >> 1, `${Math.round(100 * belief)} %`, "chance");
       }
     });
-    const isMany = curves.length > MANY_PAIRS;
+    const isMany = curves.length > MANY_PAIRS || (hasCosts(graph) &&
+      Number(this.inner?.length) > Number(this.layout?.width) / TEXT_WIDTH);
     const leaving = new Set((view.step?.arcs || []).map((arc) => arc >> 1));
     for (const arc of isMany ? [] : view.step?.arcs || []) {
       add(arc >> 1, `+${amount(graph, view.before?.[arc] || 0)}`, "over");
@@ -599,7 +611,7 @@ class Drawing {
    * @returns {string} the cost of an edge; of an arc also what it carries: "2/3 at 5"
    */
   costText(pair, view, wanted) {
-    const { graph } = this.story, { role } = graph.nodes[graph.arcs[2 * pair][0]];
+    const { graph } = this.story;
     const reduced = view.reduced?.[2 * pair] || 0;
     const cost = wanted === "reduced" ? amount(graph, reduced)
       : amount(graph, graph.costs?.[2 * pair] || 0);
@@ -607,8 +619,7 @@ class Drawing {
     const capacity = graph.arcs[2 * pair][2] + graph.arcs[2 * pair + 1][2] +
       (graph.lower?.[2 * pair] || 0);
     const told = `${carried(graph, pair, view.residual)}/${capacity}`;
-    const isOwn = role === "excess" || graph.nodes[graph.arcs[2 * pair][1]].role === "shortage";
-    return isOwn ? told : `${told} at ${cost}`;
+    return isOwnPair(graph, pair) ? `${told} at ${cost}` : told;
   }
 
   /** @param {KeyboardEvent} event */

@@ -674,10 +674,15 @@ function endSentence(story) {
     return `The end: ${what}${how}. It is maximum: the marked cut lets no more than ` +
       `${certificate.cut.capacity.toLocaleString("en")} through.`;
   }
-  const cover = certificate.cover || { left: [], right: [] };
-  const nodes = counted(cover.left.length + cover.right.length, "marked node");
-  return `The end: ${what}${how}. It is maximum: the ${nodes} touch every edge, and no matching ` +
-    "can use one of them twice.";
+  return `The end: ${what}${how}. It is maximum: ${coverSentence(story)}, and no matching can use one ` +
+    "of them twice.";
+}
+
+/** @param {Story} story @returns {string} */
+function coverSentence(story) {
+  const { left, right } = story.solution.certificate.cover || { left: [], right: [] };
+  const count = left.length + right.length;
+  return `the ${counted(count, "marked node")} ${count === 1 ? "touches" : "touch"} every edge`;
 }
 
 /** @param {Story} story @returns {string} why nothing is larger, and nothing of its size better */
@@ -686,8 +691,7 @@ function costProof(story) {
   const isMatching = story.graph.kind === "matching", isLeast = story.graph.sense !== "greatest";
   const { cover, cut } = certificate;
   const largest = cut ? `It is maximum: the marked cut lets no more than ${cut.capacity.toLocaleString("en")} through. `
-    : cover ? `It is maximum: the ${counted(cover.left.length + cover.right.length, "marked node")} touch every edge. `
-      : "";
+    : cover ? `It is maximum: ${coverSentence(story)}. ` : "";
   if (!isOptimal) return `${largest}But it is not the ${isLeast ? "cheapest" : "best"}.`;
   const none = isLeast ? "None costs less" : "None brings more";
   return isMatching
