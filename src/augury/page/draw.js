@@ -270,7 +270,7 @@ function freePlaces(curves, drawn, layout) {
     let best = -Infinity;
     for (const share of [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18]) {
       const point = alongCurve(curves[pair], share);
-      const texts = places.map((other) => Math.hypot((point.x - other.x) / 1.6, point.y - other.y));
+      const texts = Object.values(places).map((other) => Math.hypot((point.x - other.x) / 1.6, point.y - other.y));
       const lines = drawn.map((other) => (other === pair ? Infinity
         : distanceToLine(point, curves[other].from, curves[other].to)));
       const nodes = Object.values(layout.place).map((node) =>

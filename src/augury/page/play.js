@@ -349,6 +349,7 @@ const DIFFERENCES = {
   says_done: "one says that it is done, the other goes on",
   bottleneck: "they give a path different bottlenecks",
   augmentation: "they give a path different capacities",
+  price: "they move the prices differently",
   end: "one has ended, the other goes on",
   verdict: "the judge decides differently",
 };
