@@ -21,8 +21,8 @@ def first_difference(one: Story, other: Story) -> dict[str, Any] | None:
 
     Returns:
         "round", "step" (None where it is not a step that differs), "what" differs ("state",
-        "parent", "says_done", "path", "bottleneck", "augmentation", "price", "verdict" or "end"), and
-        the "nodes" and "arcs" on which it does.
+        "parent", "says_done", "path", "bottleneck", "augmentation", "price", "verdict" or "end"),
+        and the "nodes" and "arcs" on which it does.
 
     Raises:
         InputError: the stories are not about the same graph, or not the same weights.

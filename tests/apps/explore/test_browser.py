@@ -331,11 +331,10 @@ def open_example(page: Page, name: str) -> None:
 
 def prices(page: Page) -> dict[str, str]:
     """What stands in the nodes, by their labels."""
-    nodes = page.locator("#stage .node").all()
-    texts = [
-        [node.locator(name).text_content() or "" for name in (".label", ".value")] for node in nodes
-    ]
-    return dict(map(tuple, texts))
+    return {
+        node.locator(".label").text_content() or "": node.locator(".value").text_content() or ""
+        for node in page.locator("#stage .node").all()
+    }
 
 
 def test_where_the_search_stops_a_frame_tells_how_the_prices_move(bench: Watched) -> None:
