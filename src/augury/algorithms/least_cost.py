@@ -167,7 +167,11 @@ class _Teller:
         self._value += sum(event.bottleneck.tolist())
         told = told_round(event, self._actor, self._listener, self._value)
         state, arcs = self._state, self._stage.arcs
+        # A round sees the tight arcs alone, and the others stay as they are.
+        is_tight = state.reduced == state.half
         told |= {
+            "residual": np.where(is_tight, event.residual, state.residual).tolist(),
+            "after": np.where(is_tight, event.after, state.residual).tolist(),
             "price": state.price.tolist(),
             "reduced": (state.reduced - state.half).tolist(),
             "ends": [arcs.source, arcs.sink],

@@ -214,7 +214,10 @@ def _told_costs(graph: Graph) -> dict[str, Any]:
     costs = graph.costs
     sign = -1 if costs.maximise else 1
     unit = [costs.unit.numerator, costs.unit.denominator]
-    return {"costs": (sign * graph.arc_costs()).tolist(), "unit": unit, "sense": costs.sense}
+    told = {"costs": (sign * graph.arc_costs()).tolist(), "unit": unit, "sense": costs.sense}
+    if isinstance(graph, CostNetwork) and graph.least.any():
+        told["lower"] = graph.arc_bounds().tolist()
+    return told
 
 
 def plain(value: Any) -> Any:

@@ -284,6 +284,12 @@ class CostNetwork:
         costs[: len(self._pairs), 1] = -costs[: len(self._pairs), 0]
         return costs.reshape(-1)
 
+    def arc_bounds(self) -> WideArray:
+        """Return the lower bound of each arc of `as_arcs`; 0 for reverse and additional arcs."""
+        bounds = np.zeros(self.num_arcs, np.int64)
+        bounds[: 2 * len(self._pairs) : 2] = self.least[self._pairs]
+        return bounds
+
     def found(self, residual: WideArray) -> WideArray:
         """Return the flow of each arc, given the residual of the pairs of `as_arcs`."""
         flow, pairs = self.start.copy(), self._pairs
