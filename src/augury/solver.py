@@ -317,7 +317,9 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
 
 def least_cost(graph: BipartiteGraph | CostNetwork) -> Answer:
     """Return the largest answer of least cost to a graph with costs, and prices that prove it."""
-    [answer] = runner_of(algorithm=suited(graph)).answers([graph], How())
+    row = ALGORITHMS[suited(graph)]
+    engine = _engine_for(AUTO, row, None, graph.num_arcs)
+    [answer] = runner_of(engine=engine, algorithm=row.name).answers([graph], How())
     return answer
 
 

@@ -59,7 +59,7 @@ class Saving:
     largest: Proof | None
     nodes: tuple[Label, ...]
     saves: Amount
-    """By one unit of flow around it."""
+    """By one unit of flow around it; what it gains, where the greatest sum is looked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -70,7 +70,7 @@ class Saving:
     def words(self) -> str:
         """What it proves, in words."""
         around = " – ".join(map(str, self.nodes[: plain.MAX_LISTED]))
-        return f"a change around {around} saves {self.saves}"
+        return f"a change around {around} makes it better by {self.saves}"
 
 
 @dataclass(frozen=True)
