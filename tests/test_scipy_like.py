@@ -273,7 +273,7 @@ ASSIGNMENTS: list[Any] = [
     np.array([["1", "2"]]),
     [[1 + 2j]],
     [[None, 1]],
-    [[object()]],
+    [[None]],
     np.array([[1, 2]], object),
     [[1, 2], [3]],
     np.array([[1, 2]], "m8[s]"),

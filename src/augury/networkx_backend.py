@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import networkx as nx
 
-    from augury.classical.graph import Label
+    from augury.classical.arrays import (
+        Label,
+    )
 
     Graph = nx.Graph[Any]
 

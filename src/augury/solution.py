@@ -12,11 +12,14 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer
-from augury.classical.arrays import Numbers, WideArray
+from augury.classical.arrays import (
+    Label,
+    Numbers,
+    WideArray,
+)
 from augury.classical.certificate import Certificate
 from augury.classical.costs import Amount
 from augury.classical.covers import Covers
-from augury.classical.graph import Label
 from augury.classical.priced import Priced
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
@@ -165,7 +168,7 @@ def solutions_of(
     solutions: list[Solution] = []
     for graph, answer, certificate in zip(graphs, answers, certificates, strict=True):
         noun, rows = algorithm.labelled(graph, answer.found)
-        told: dict[str, Any] = {noun: [] if certificate.is_infeasible else rows}
+        told: dict[str, Any] = {noun: [] if certificate.fault else rows}
         run = answer.neural_rounds, answer.classical_rounds, answer.ending
         solutions.append(Solution(who[0], *run, certificate, who[1], **told))
     return solutions

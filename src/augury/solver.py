@@ -18,15 +18,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm
+from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm, suited, suits
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import WideArray, as_seed
+from augury.classical.arrays import (
+    Label,
+    WideArray,
+    as_seed,
+)
 from augury.classical.batch import MAX_ARCS
 from augury.classical.cost_network import CostNetwork
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
-from augury.classical.graph import BipartiteGraph, Label
+from augury.classical.graph import (
+    BipartiteGraph,
+)
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Priced, Stack, priced
 from augury.classical.prices import perfect as demand_perfect
@@ -34,7 +40,7 @@ from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates
 from augury.engines.stepwise import Stepwise
 from augury.errors import InputError
-from augury.inputs import Graph, as_graph, as_graphs, as_stack
+from augury.inputs import Graph, Graphs, as_graph, as_graphs, as_stack
 from augury.inputs.arrays import as_array, is_array
 from augury.models import DEFAULT_MODEL, shipped_table
 from augury.solution import Solution, Solutions, solutions_of
@@ -113,9 +119,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     needs_sink = row is None or "sink" in row.ends
     said = {"costs": costs_of(row), "maximise": maximise}
     read = as_graph(graph, source, sink, needs_sink=needs_sink, **said)
-    row = ALGORITHMS[suited(read)] if row is None else row
-    engine = _engine_for(engine, row, model, read.num_arcs)
-    runner = runner_of(model, device, engine, row.name)
+    runner = runner_for([read], model, device, engine, algorithm)
     [solution] = runner.solutions([read], How(exact, as_seed(seed), progress))
     return in_full(read, solution) if perfect else solution
 
@@ -153,7 +157,8 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
         if stack is not None:
             return _solved_stack(stack, runner, how)
     elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
-        engine = _engine_for(engine, row, model, graphs.size)
+        if engine == AUTO and model is None:
+            engine = "table"
         runner = runner_of(model, device, engine, row.name)
         if runner.engine.takes_stacks:
             return _solved_costs(as_array(graphs, "stack of graphs"), maximise, runner, how)
@@ -161,21 +166,24 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     first = next(read, None)
     if first is None:
         return []
-    row = ALGORITHMS[suited(first)] if row is None else row
-    engine = _engine_for(engine, row, model, first.num_arcs)
-    runner = runner_of(model, device, engine, row.name)
+    runner = runner_for([first], model, device, engine, algorithm)
     return runner.solutions(chain([first], read), how)
 
 
-def _engine_for(engine: str, row: Algorithm, model: Model, num_arcs: int) -> str:
-    """Choose the compiled loops where there are costs and phases of the network would take long."""
-    is_large = row.minds_costs and model is None and num_arcs > MANY_ARCS
-    return "table" if engine == AUTO and is_large else engine
+def runner_for(
+    graphs: Graphs,
+    model: Model = None,
+    device: Any = None,
+    engine: str = AUTO,
+    algorithm: str | None = None,
+) -> Runner:
+    """Return who runs such graphs: by default by the algorithm that suits the first.
 
-
-def suited(graph: Graph) -> str:
-    """Return the name of the algorithm for a graph, given whether it has costs."""
-    return next(name for name, row in ALGORITHMS.items() if row.suits(graph))
+    And by the compiled loops, where there are costs and phases of the network would take long.
+    """
+    row = ALGORITHMS[algorithm or suited(graphs[0])]
+    is_large = row.minds_costs and model is None and any(g.num_arcs > MANY_ARCS for g in graphs)
+    return runner_of(model, device, "table" if engine == AUTO and is_large else engine, row.name)
 
 
 def costs_of(row: Algorithm | None) -> bool | None:
@@ -220,7 +228,7 @@ class Runner(NamedTuple):
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
         """Solve graphs side by side; nothing is certified here."""
         for graph in graphs:
-            if not self.algorithm.suits(graph):
+            if not suits(self.algorithm, graph):
                 raise self.algorithm.other(graph)
         return self.engine.run(self.algorithm, graphs, self.executor, how)
 
@@ -317,9 +325,7 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
 
 def least_cost(graph: BipartiteGraph | CostNetwork) -> Answer:
     """Return the largest answer of least cost to a graph with costs, and prices that prove it."""
-    row = ALGORITHMS[suited(graph)]
-    engine = _engine_for(AUTO, row, None, graph.num_arcs)
-    [answer] = runner_of(engine=engine, algorithm=row.name).answers([graph], How())
+    [answer] = runner_for([graph]).answers([graph], How())
     return answer
 
 

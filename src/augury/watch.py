@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augury import __version__
-from augury.algorithms import ALGORITHMS, Algorithm
+from augury.algorithms import ALGORITHMS, Algorithm, suited, suits
 from augury.algorithms.story import Actor, Telling, plain, told_graph
 from augury.classical.arrays import as_seed
 from augury.engines import ENGINES
@@ -62,9 +62,8 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     Raises:
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
     """
-    name = next(name for name, row in ALGORITHMS.items() if row.suits(graph))
-    row = ALGORITHMS[algorithm or name]
-    if not row.suits(graph):
+    row = ALGORITHMS[algorithm or suited(graph)]
+    if not suits(row, graph):
         raise row.other(graph)
     actor = _actor(row, model, device)
     if engine is None and actor.kind != "classical":

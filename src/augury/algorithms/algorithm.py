@@ -66,11 +66,6 @@ class Algorithm:
     minds_costs: bool = False
     """Whether its graphs have costs; where it ignores them, they are refused."""
 
-    def suits(self, graph: Graph) -> bool:
-        """Whether it takes such a graph, and minds its costs if there are any."""
-        has_costs = getattr(graph, "costs", None) is not None
-        return isinstance(graph, self.takes) and has_costs == self.minds_costs
-
     def other(self, graph: Graph) -> InputError:
         """Return the error for a graph that does not suit it."""
         if isinstance(graph, self.takes):

@@ -17,12 +17,12 @@ from augury.algorithms.cells import CELLS
 from augury.algorithms.ford_fulkerson import CLASSICAL, Listener, told_round
 from augury.algorithms.story import Actor, Telling, Told
 from augury.classical import least_cost as classical
-from augury.classical.answer import Answer
+from augury.classical.answer import DONE, Answer
 from augury.classical.batch import Batch
 from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.graph import BipartiteGraph
-from augury.classical.least_cost import BREADTH_FIRST, DONE, Phase, Priced, Stage
+from augury.classical.least_cost import BREADTH_FIRST, Phase, Priced, Stage
 from augury.classical.prices import certify_costs
 from augury.classical.simulate import Run, judge_round
 

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from augury.classical.arrays import WideArray
 
+DONE = "done"
+"""How a run ends whose executor says that nothing is left to do."""
+
 
 class Progress(NamedTuple):
     """How far a run is."""
@@ -28,7 +31,7 @@ class Answer(NamedTuple):
     """Searches by the executor that led somewhere."""
     classical_rounds: int = 0
     """The same of the classical search that finished the run; 0 unless it had ended early."""
-    ending: str = "done"
+    ending: str = DONE
     """How the executor's own part ended: "done", or why it stopped early."""
     price: WideArray | None = None
     """(node,): the prices that prove the answer to be of least cost, where there are costs."""

@@ -1,8 +1,8 @@
-"""Arrays as they come from a user, checked, and what all arrays here have in common."""
+"""Arrays and labels as they come from a user, checked; what all arrays here have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from operator import index
 from typing import Any, cast
@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from augury.errors import InputError
 
+Label = Hashable
+Labels = Sequence[Label]
 IntArray = npt.NDArray[np.int32]
 WideArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
@@ -162,3 +164,61 @@ def capacity_fault(value: Any) -> str:
     if value > MAX_CAPACITY:
         return f"is {value}, beyond 64 bits (the largest is {MAX_CAPACITY})"
     return ""
+
+
+def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
+    """Return `values` as int32 after checking that each is a node number below `num_nodes`."""
+    ends = f"{side} ends"
+    array = unmasked(values, ends)
+    if array.ndim != 1:
+        told = f"not {array.ndim}-dimensional"
+        raise InputError(f"the {ends} must be one row of node numbers, {told}")
+    if array.size == 0:
+        return np.zeros(0, np.int32)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"the {ends} must be whole numbers, not {array.dtype}")
+    if array.min() < 0 or array.max() >= num_nodes:
+        at = int(((array < 0) | (array >= num_nodes)).argmax())
+        raise InputError(f"edge {at} names {side} node {array[at]}, but there are {num_nodes}")
+    return array.astype(np.int32)
+
+
+def distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray, IntArray]:
+    """Sort edges and drop duplicates."""
+    key = left.astype(np.int64)
+    key *= num_right
+    key += right
+    if (key[1:] > key[:-1]).all():
+        return left, right
+    key.sort()  # in place, for large graphs: np.unique would hold two more copies
+    is_new = starts_run(key)
+    if not is_new.all():
+        key = key[is_new]
+    left = (key // num_right).astype(np.int32)
+    key %= num_right
+    return left, key.astype(np.int32)
+
+
+def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
+    """Return the labels as a tuple after checking that each node has one, all different."""
+    if labels is None:
+        return None
+    names = as_labels(labels, what.replace("_", " "))
+    if len(names) != count:
+        raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
+    # The labels 0, 1, 2, … say no more than the numbers.
+    return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
+
+
+def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
+    """Return the labels as a tuple after checking that all are hashable and different."""
+    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    try:
+        num_different = len(set(names))
+    except TypeError:
+        raise InputError(f"the {what.strip()} must be hashable, such as text or numbers") from None
+    if num_different < len(names):
+        seen: set[Label] = set()
+        double = next(x for x in names if x in seen or seen.add(x))
+        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
+    return names

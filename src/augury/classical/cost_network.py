@@ -18,12 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.arrays import (
+    Label,
     Numbers,
     WideArray,
     as_capacities,
     capacity_fault,
+    checked_labels,
     equal,
     frozen,
+    node_numbers,
     whole_number,
 )
 from augury.classical.costs import Costs
@@ -31,10 +34,7 @@ from augury.classical.graph import (
     MAX_NODES,
     Arcs,
     BipartiteGraph,
-    Label,
     LabelIndex,
-    checked_labels,
-    node_numbers,
     unpaired,
 )
 from augury.errors import InputError

@@ -8,7 +8,7 @@ edges, never with the product of the sides. Labels belong to the user; inside, n
 from __future__ import annotations
 
 from array import array as compact_list
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -18,15 +18,20 @@ import numpy.typing as npt
 from augury.classical.arrays import (
     BoolArray,
     IntArray,
+    Label,
+    Labels,
     Numbers,
     WideArray,
+    as_labels,
+    checked_labels,
+    distinct,
     equal,
     frozen,
     matrix_of_numbers,
+    node_numbers,
     refuse_nan,
     starts_run,
     summed,
-    unmasked,
     whole_number,
 )
 from augury.classical.costs import Costs, no_edge, of_edges
@@ -36,8 +41,6 @@ if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse
 
-Label = Hashable
-Labels = Sequence[Label]
 
 MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
@@ -89,7 +92,7 @@ class BipartiteGraph:
         if len(left) != len(right):
             raise InputError(f"{len(left)} left ends do not pair with {len(right)} right ends")
         if self.costs is None:
-            left, right = _distinct(left, right, self.num_right)
+            left, right = distinct(left, right, self.num_right)
         else:
             left, right = self._sort_costs(left, right)
         object.__setattr__(self, "left", frozen(left))
@@ -373,64 +376,6 @@ class LabelIndex:
     def labels(self) -> tuple[Label, ...]:
         """All labels in the order of their numbers."""
         return tuple(self._numbers)
-
-
-def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
-    """Return `values` as int32 after checking that each is a node number below `num_nodes`."""
-    ends = f"{side} ends"
-    array = unmasked(values, ends)
-    if array.ndim != 1:
-        told = f"not {array.ndim}-dimensional"
-        raise InputError(f"the {ends} must be one row of node numbers, {told}")
-    if array.size == 0:
-        return np.zeros(0, np.int32)
-    if array.dtype.kind not in "iu":
-        raise InputError(f"the {ends} must be whole numbers, not {array.dtype}")
-    if array.min() < 0 or array.max() >= num_nodes:
-        at = int(((array < 0) | (array >= num_nodes)).argmax())
-        raise InputError(f"edge {at} names {side} node {array[at]}, but there are {num_nodes}")
-    return array.astype(np.int32)
-
-
-def _distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray, IntArray]:
-    """Sort edges and drop duplicates."""
-    key = left.astype(np.int64)
-    key *= num_right
-    key += right
-    if (key[1:] > key[:-1]).all():
-        return left, right
-    key.sort()  # in place, for large graphs: np.unique would hold two more copies
-    is_new = starts_run(key)
-    if not is_new.all():
-        key = key[is_new]
-    left = (key // num_right).astype(np.int32)
-    key %= num_right
-    return left, key.astype(np.int32)
-
-
-def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
-    """Return the labels as a tuple after checking that each node has one, all different."""
-    if labels is None:
-        return None
-    names = as_labels(labels, what.replace("_", " "))
-    if len(names) != count:
-        raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    # The labels 0, 1, 2, … say no more than the numbers.
-    return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
-
-
-def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
-    """Return the labels as a tuple after checking that all are hashable and different."""
-    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
-    try:
-        num_different = len(set(names))
-    except TypeError:
-        raise InputError(f"the {what.strip()} must be hashable, such as text or numbers") from None
-    if num_different < len(names):
-        seen: set[Label] = set()
-        double = next(x for x in names if x in seen or seen.add(x))
-        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
-    return names
 
 
 def without_zeros(matrix: Any) -> Any:

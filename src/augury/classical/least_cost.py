@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical import ford_fulkerson as flows
-from augury.classical.answer import Answer, How, Progress
+from augury.classical.answer import DONE, Answer, How, Progress
 from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.cost_network import CostNetwork
@@ -41,8 +41,6 @@ from augury.classical.ford_fulkerson import (
 from augury.classical.graph import Arcs, BipartiteGraph
 
 Priced = BipartiteGraph | CostNetwork
-
-DONE = Verdict.DONE.words
 
 
 class State(NamedTuple):

@@ -27,10 +27,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from augury.classical.arrays import (
+    Label,
+)
 from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import LabelFinder
-from augury.classical.graph import Label
 from augury.classical.network import FlowNetwork, Graph, Graphs
 from augury.errors import InputError
 from augury.inputs.arrays import (

@@ -164,7 +164,8 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     written = {"--output": outputs, "--story": [story], "--html": [html]}
     terminal.refuse_overwriting([*names, *networks, *([supply] if supply else [])], written)
     said = flow, header, source, sink, ignore_costs, cost, maximise, supply
-    options = _options_for(algorithm, terminal.read_options(*said))
+    options = terminal.read_options(*said)
+    options = options if algorithm is None else _options_for(algorithm, options)
     graphs = [terminal.read(name, options) for name in names]
     choices = {"model": model, "device": device, "engine": engine, "perfect": perfect}
     solutions = _solved(graphs, How(exact, seed), algorithm, **choices)
@@ -184,7 +185,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _print_solutions(solutions, names, output)
     else:
         _print_solution(graphs[0], solutions[0], [path for path in (output, story, html) if path])
-    if any(solution.is_infeasible for solution in solutions):
+    if any(solution.certificate.fault for solution in solutions):
         raise typer.Exit(1)
 
 
@@ -196,10 +197,8 @@ def _refuse_classical(model: str | None) -> None:
         raise InputError(f"--device is for a network, and {model} is none")
 
 
-def _options_for(algorithm: str | None, options: ReadOptions) -> ReadOptions:
-    """Read files as an algorithm takes them, if one is named."""
-    if algorithm is None:
-        return options
+def _options_for(algorithm: str, options: ReadOptions) -> ReadOptions:
+    """Read files as an algorithm takes them."""
     from augury.algorithms import ALGORITHMS
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError
@@ -217,18 +216,19 @@ def _options_for(algorithm: str | None, options: ReadOptions) -> ReadOptions:
 
 def _solved(graphs: list[Graph], how: How, algorithm: str | None, **choices: Any) -> list[Solution]:
     """Solve graphs side by side, by the algorithm named or else each by what suits it."""
-    from augury.solver import Runner, in_full, runner_of, suited
+    from augury.algorithms import suited
+    from augury.solver import Runner, in_full, runner_for
 
     device = choices["device"] and terminal.chosen_device(choices["device"])
     model, engine = choices["model"], choices["engine"]
     rows = [algorithm or suited(graph) for graph in graphs]
-    shows_progress = sum(graph.num_arcs for graph in graphs) >= LARGE and sys.stderr.isatty()
+    shows_progress = sys.stderr.isatty() and sum(graph.num_arcs for graph in graphs) >= LARGE
     solved = _solved_with_progress if shows_progress else Runner.solutions
     found: dict[int, Solution] = {}
     for row in dict.fromkeys(rows):
         own = [number for number, name in enumerate(rows) if name == row]
-        runner = runner_of(model, device, engine, row)
-        solutions = solved(runner, [graphs[number] for number in own], how)
+        some = [graphs[number] for number in own]
+        solutions = solved(runner_for(some, model, device, engine, row), some, how)
         found |= zip(own, solutions, strict=True)
     if choices["perfect"]:
         return [in_full(graph, found[number]) for number, graph in enumerate(graphs)]
@@ -398,7 +398,7 @@ def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> No
     if written:
         return
     rows, head = getattr(solution, noun), COLUMNS[noun]
-    if solution.is_infeasible:
+    if solution.certificate.fault:
         return
     if noun == "matching" and solution.cost is not None:
         rows, head = _with_costs(graph, rows), (*head, "cost")

@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from augury.classical.arrays import Numbers, WideArray
+from augury.classical.arrays import (
+    Label,
+    Labels,
+    Numbers,
+    WideArray,
+)
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs
 from augury.classical.formats.text import (
@@ -27,7 +32,6 @@ from augury.classical.formats.text import (
     ends_by_label,
     rows,
 )
-from augury.classical.graph import Label, Labels
 from augury.errors import InputError
 from augury.files import LineError, named, open_input
 

@@ -12,6 +12,9 @@ from typing import IO, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.arrays import (
+    Label,
+)
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs
 from augury.classical.formats import text
@@ -24,7 +27,9 @@ from augury.classical.formats.costs import (
 from augury.classical.formats.edge_list import arcs_of
 from augury.classical.formats.npy import Archive
 from augury.classical.formats.text import ReadOptions
-from augury.classical.graph import BipartiteGraph, Label
+from augury.classical.graph import (
+    BipartiteGraph,
+)
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
