@@ -64,7 +64,7 @@ PICTURES = {
     "explore-step.png": Picture(830, "light", step),
     "explore-compare.png": Picture(890, "light", compare),
     "explore-proof.png": Picture(830, "dark", proof),
-    "explore-prices.png": Picture(830, "light", prices),
+    "explore-prices.png": Picture(890, "light", prices),
 }
 
 

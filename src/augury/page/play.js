@@ -361,7 +361,9 @@ function describedGraph(story) {
     return `${counted(story.summary.nodes, "node")}, ${counted(story.summary.arcs / 2, "arc pair")}.`;
   }
   if (kind === "flow") {
-    return `A network of ${counted(nodes.length, "node")} and ${counted(arcs.length / 2, "arc pair")}.`;
+    const own = arcs.filter((_, arc) => arc % 2 === 0 && isOwnPair(story.graph, arc / 2)).length;
+    return `A network of ${counted(nodes.filter(({ role }) => !isHolder(role)).length, "node")} and ` +
+      `${counted(own, "arc pair")}.`;
   }
   const left = nodes.filter((node) => node.role === "left").length;
   const right = nodes.filter((node) => node.role === "right").length;

@@ -491,9 +491,10 @@ function startSentence(story, number) {
 
 /** @param {Story} story @param {number} arc @returns {string} "Ann – cook", or "a → b" of a flow */
 function arcName(story, arc) {
-  const [sender, receiver] = story.graph.arcs[arc];
-  const between = story.graph.kind === "matching" ? "–" : "→";
-  return `${nameOf(story, sender)} ${between} ${nameOf(story, receiver)}`;
+  const isMatching = story.graph.kind === "matching";
+  const [sender, receiver] = story.graph.arcs[isMatching ? arc : arc & ~1];
+  const names = `${nameOf(story, sender)} ${isMatching ? "–" : "→"} ${nameOf(story, receiver)}`;
+  return arc % 2 && !isMatching ? `${names} backwards` : names;
 }
 
 /** @param {Story} story @param {Round} round @returns {string} why the prices move, and by how much */
@@ -516,8 +517,7 @@ function priceSentence(story, round) {
   // Arcs of source and sink say least.
   const inner = opened.filter((arc) => graph.arcs[arc].every((node, place) => place > 1 ||
     graph.nodes[node].role === "left" || graph.nodes[node].role === "right" || graph.kind === "flow"));
-  const names = [...inner, ...opened.filter((arc) => !inner.includes(arc))]
-    .map((arc) => arcName(story, arc));
+  const names = [...new Set([...inner, ...opened].map((arc) => arcName(story, arc)))];
   if (!names.length) return `${told}.`;
   return `${told}: ${listed(names)} ${names.length === 1 ? "becomes" : "become"} usable.`;
 }
