@@ -176,6 +176,9 @@ def networkx_flow(folder: Path) -> None:
 PUBLIC: dict[str, Callable[[Path], Any]] = {
     "BipartiteGraph": lambda _: augury.BipartiteGraph.from_edges(EDGES).to_networkx(),
     "Certificate": lambda _: augury.certify(GRAPH, []).to_dict(),
+    "CostNetwork": lambda _: augury.solve(
+        augury.CostNetwork.from_labelled_arcs([("s", "t", 2, 3)], source="s", sink="t")
+    ),
     "FlowNetwork": lambda _: augury.FlowNetwork.from_bipartite(GRAPH).to_dense(),
     "InputError": refused,
     "Solution": told,

@@ -142,7 +142,8 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     dense (graph, left, right) array or tensor; for the rest see `solve`.
 
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
-    unless the network's scores are so close that rounding decides; see docs/reliability.md.
+    unless the network's scores are so close that rounding decides; see docs/reliability.md. Only a
+    stack of cost matrices is solved by the engine "table", which may choose another best answer.
     Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list; for a
     dense array and an engine that takes arrays it is `Solutions`, which makes each when asked for.
 

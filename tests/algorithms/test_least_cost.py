@@ -48,10 +48,13 @@ def test_a_graph_with_costs_needs_no_algorithm_and_no_other_ignores_them() -> No
 
 def test_many_at_once_are_as_if_alone() -> None:
     stack = np.random.default_rng(0).integers(-9, 9, (6, 4, 5))
-    together = solve_batch(stack, algorithm="assignment")
+    together = solve_batch(stack, algorithm="assignment", engine="lookup")
     alone = [solve(one, algorithm="assignment") for one in stack]
     assert [one.matching for one in together] == [one.matching for one in alone]
     assert all(one.is_optimal for one in together)
+    compiled = solve_batch(stack, algorithm="assignment")
+    assert [one.cost for one in compiled] == [one.cost for one in alone]
+    assert {one.engine for one in compiled} == {"table"}
 
 
 def test_a_perfect_matching_was_asked_for() -> None:

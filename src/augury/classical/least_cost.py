@@ -102,6 +102,7 @@ def least_cost(
         missed = np.unique(batch.node_graph[is_wrong])
         verdict[missed[verdict[missed] == Verdict.GOES_ON]] = Verdict.WRONG_SEARCH
 
+        # A cut, and the arcs across it that could carry something if they were tight.
         leaving = np.flatnonzero(reached[batch.sender] & ~reached[batch.receiver])
         graph = batch.node_graph[batch.sender[leaving]]
         leaving = leaving[verdict[graph] == Verdict.GOES_ON]
@@ -110,12 +111,14 @@ def least_cost(
         is_done[across.graph] = False
         verdict[is_done] = Verdict.DONE
 
+        # Its bottleneck: the step.
         own, spare = batch.handed_out(), state.reduced - state.half
         shown = handed_out(np.maximum(spare, 0))
         proposed = np.array(subroutines.bottleneck(own, shown, across.handed_out(), tree))
         step = across.smallest(spare)
         verdict[across.graph[proposed != step]] = Verdict.WRONG_BOTTLENECK
 
+        # And its augmentation: all arcs across it become cheaper.
         cut = _grouped(batch, leaving[verdict[batch.node_graph[batch.sender[leaving]]] == 0])
         by_graph = np.zeros(batch.num_graphs, np.int64)
         by_graph[across.graph] = step

@@ -61,7 +61,7 @@ def test_certify_says_whether_the_cost_is_least(augury: Augury) -> None:
     code, out, err = augury("certify", "hours.csv", "worse.csv")
     assert (code, err) == (0, "")
     assert "maximum, but not of the best cost: a change around " in out
-    assert out.endswith(" saves 2\n")
+    assert out.endswith(" makes it better by 2\n")
     greatest = augury("certify", "hours.csv", "worse.csv", "--maximise")
     assert "certified maximum of greatest cost" in greatest.out
     told = json.loads(augury("certify", "hours.csv", "worse.csv", "--json").out)

@@ -128,7 +128,7 @@ def test_a_sum_of_nothing_cannot_be_chosen(client: httpx.Client) -> None:
 def test_an_npz_file_is_read_from_memory(client: httpx.Client) -> None:
     graph = generate("uniform", np.random.default_rng(1), n=5, p=0.5)
     assert isinstance(graph, BipartiteGraph)
-    from augury.classical.formats.matrix import write_npz
+    from augury.classical.formats.own_arrays import write_npz
 
     file = io.BytesIO()
     write_npz(graph, file)
