@@ -160,7 +160,7 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
         if engine == AUTO and model is None:
             engine = "table"
-        runner = runner_of(model, device, engine, row.name)
+        runner = runner_of(model, device, engine, ASSIGNMENT.name)
         if runner.engine.takes_stacks:
             return _solved_costs(as_array(graphs, "stack of graphs"), maximise, runner, how)
     read = as_graphs(graphs, costs_of(row), maximise)

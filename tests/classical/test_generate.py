@@ -57,7 +57,7 @@ def seeded(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def as_bytes(instance: BipartiteGraph | FlowNetwork) -> tuple[bytes, ...]:
+def as_bytes(instance: Any) -> tuple[bytes, ...]:
     if isinstance(instance, BipartiteGraph):
         return instance.left.tobytes(), instance.right.tobytes()
     return tuple(a.tobytes() for a in (instance.sender, instance.receiver, instance.capacity))
@@ -462,7 +462,7 @@ def test_wrong_parameters_are_refused(family: str, given: dict[str, Any], fragme
 
 @pytest.mark.parametrize("family", ["uniform", "path", "flow"])
 def test_costs_change_nothing_else(family: str) -> None:
-    given = {"nodes": 6, "arcs": 12} if family == "flow" else {"n": 6}
+    given: dict[str, Any] = {"nodes": 6, "arcs": 12} if family == "flow" else {"n": 6}
     plain = generate(family, seeded(), **given)
     priced = generate(family, seeded(), costs=(-3, 4), **given)
     costs = priced.costs.amount  # type: ignore[union-attr]

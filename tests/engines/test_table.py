@@ -171,7 +171,7 @@ def test_an_answer_of_a_stack_that_is_not_maximum_is_said_to_be_none() -> None:
     adjacency = np.ones((2, 3, 3), np.uint8)
     good = solve_batch(adjacency, engine="table")
     assert isinstance(good, Solutions)
-    mates = good.mates.copy()
+    mates = good.mates.astype(np.int32)
     mates[1, 0] = -1
     bad = replace(good, proofs=solver.covers_of(adjacency, mates))
     assert (bad[0].is_maximum, bad[1].is_maximum, bad.is_maximum) == (True, False, False)

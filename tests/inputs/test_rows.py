@@ -238,7 +238,7 @@ def test_a_column_without_a_name_holds_costs_if_the_caller_says_so(make: Any) ->
 
 
 def test_triples_are_costs_if_the_caller_says_so() -> None:
-    rows = [(*pair, cost) for pair, cost in zip(PAIRS, (4, 2**60, 1), strict=True)]
+    rows: list[Any] = [(*pair, cost) for pair, cost in zip(PAIRS, (4, 2**60, 1), strict=True)]
     with pytest.raises(InputError, match="a cost of 1152921504606846976 is too large"):
         as_graph(rows, costs=True)
     rows[1] = (*PAIRS[1], float("inf"))

@@ -132,8 +132,9 @@ class CostNetwork:
         **rest: Any,
     ) -> CostNetwork:
         """Build a network from columns of any kind; `rest` are the other fields."""
-        columns = cast("Any", (tail, head, capacity))
-        return cls(num_nodes, *columns, Costs.of(cost, num_nodes + 2, maximise), **rest)
+        costs = Costs.of(cost, num_nodes + 2, maximise)
+        columns = {"tail": tail, "head": head, "capacity": capacity}
+        return cls(num_nodes, costs=costs, **cast("Any", columns), **rest)
 
     @classmethod
     def from_labelled_arcs(  # noqa: PLR0913  # arcs, and what they are to carry

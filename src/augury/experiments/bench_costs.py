@@ -194,7 +194,8 @@ def flow_families(num_arcs: int, rng: np.random.Generator) -> Iterator[tuple[str
 
     for name, degree in [("random, degree 8", 8), ("random, degree 100", 100)]:
         num_nodes = num_arcs // degree
-        yield name, drawn(num_nodes, *rng.integers(0, num_nodes, (2, num_arcs)), 1000)
+        tail, head = rng.integers(0, num_nodes, (2, num_arcs))
+        yield name, drawn(num_nodes, tail, head, 1000)
     side = int(num_arcs**0.5)
     tail, head = np.divmod(np.arange(side * side), side)
     columns = np.full(side * side, 10**6), rng.integers(1, 10_000, side * side)

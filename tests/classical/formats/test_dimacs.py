@@ -153,7 +153,8 @@ def test_dimacs_holds_all_but_the_labels(tmp_path, ending, graph):
 def test_an_assignment_problem_has_costs(tmp_path):
     graph = read_text(tmp_path, ASSIGNMENT, name="file.asn")
     assert (graph.left_labels, graph.right_labels) == ((1, 2), (3, 4))
-    assert graph == BipartiteGraph(2, 2, [0, 1], [0, 0], (1, 2), (3, 4), costs=[12, -7])
+    pairs = [(1, 3), (2, 3)]
+    assert graph == BipartiteGraph.from_edges(pairs, (1, 2), (3, 4), costs=[12, -7])
     assert there_and_back(graph, tmp_path / "back.asn") == graph
     greatest = read_text(tmp_path, ASSIGNMENT, ReadOptions(maximise=True), "file.asn")
     assert greatest.costs.maximise
