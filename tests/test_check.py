@@ -13,6 +13,7 @@ import torch
 import augury
 from augury import BipartiteGraph, InputError, certify, certify_flow, solve, write_graph
 from augury.classical import certificate
+from augury.classical.cost_network import CostNetwork
 from graphs import BOTH_WAYS, BRIDGE, JOBS
 
 GRAPHS: dict[str, Any] = {
@@ -94,10 +95,39 @@ def test_what_is_no_such_graph_is_refused() -> None:
         certify_flow(np.eye(2), [], source=0)
     with pytest.raises(TypeError, match="int is no graph"):
         certify(7, [])
-    with pytest.raises(InputError, match="cardinality"):
+    with pytest.raises(InputError, match="may be costs"):
         certify(np.array([[1.5, 2, 3]]), [])
 
 
 def test_the_public_names_are_these() -> None:
     assert augury.certify is certify
     assert certify.__module__ == certify_flow.__module__ == "augury.check"
+
+
+def test_costs_are_certified_too() -> None:
+    costs = np.array([[4, 1], [2, 1]])
+    best, other = [(0, 1), (1, 0)], [(0, 0), (1, 1)]
+    assert certify(costs, best, costs=True).is_optimal
+    worse = certify(costs, other, costs=True)
+    assert (worse.is_maximum, worse.is_optimal, worse.cost) == (True, False, 5)
+    assert certify(costs, other, costs=True, maximise=True).is_optimal
+    proven = certify(costs, best, costs=True, prices={"u": [2, 2], "v": [0, -1]})
+    assert (proven.is_optimal, proven.remark) == (True, "")
+    wrong = certify(costs, best, costs=True, prices={"u": [9, 9], "v": [9, 9]})
+    assert (wrong.is_optimal, wrong.remark != "") == (True, True)
+    with pytest.raises(InputError, match="only where there are costs"):
+        certify(costs > 1, [], prices={"u": [1, 1], "v": [1, 1]})
+
+
+def test_flows_with_costs_are_certified_too() -> None:
+    arcs = [("s", "t", 2, 3), ("s", "t", 1, 1)]
+    ends = {"source": "s", "sink": "t", "costs": True}
+    assert certify_flow(arcs, [("s", "t", 3)], **ends).is_optimal
+    network = CostNetwork.from_labelled_arcs(arcs, source="s", sink="t")
+    assert certify_flow(network, np.array([2, 1])).cost == 7
+    prices = {"nodes": [["s", 0], ["t", 3]]}
+    assert certify_flow(arcs, [("s", "t", 3)], **ends, prices=prices).is_optimal
+    with pytest.raises(InputError, match="prices go with a flow as"):
+        certify_flow(network, np.array([2, 1]), prices=prices)
+    with pytest.raises(InputError, match="only where there are costs"):
+        certify_flow(BRIDGE, [], prices=prices)

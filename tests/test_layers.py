@@ -35,8 +35,10 @@ LAYERS = {
     "direct": 8,
     "solution": 8,
     "solver": 8,
+    "finer": 8,
     "scipy_like": 8,
     "networkx_like": 8,
+    "networkx_costs": 8,
     "networkx_backend": 8,
     "datasets": 8,
     "watch": 8,
@@ -49,6 +51,7 @@ ANSWERS = ("augury.classical.trace", "augury.neural.batch", "augury.paper.losses
 SOLVERS = (
     "augury.solver",
     "augury.classical.ford_fulkerson",
+    "augury.classical.least_cost",
     "augury.classical.simulate",
     "augury.classical.trace",
 )
@@ -57,10 +60,9 @@ EXECUTORS = ("augury.paper.executor*", "augury.engines*")
 UNREACHABLE = [
     *((executor, ANSWERS, "an executor must not see the answer") for executor in EXECUTORS),
     ("augury.paper.processors", (*SOLVERS, *ANSWERS, *EXECUTORS), "processors know no algorithm"),
-    (
-        "augury.classical.certificate*",
-        (*SOLVERS, "augury.neural*"),
-        "a proof owes nothing to a solver",
+    *(
+        (proof, (*SOLVERS, "augury.neural*"), "a proof owes nothing to a solver")
+        for proof in ("augury.classical.certificate*", "augury.classical.prices")
     ),
 ]
 """(modules, what they reach by no route, why)."""

@@ -18,12 +18,12 @@ from networkx.algorithms.flow import edmonds_karp
 
 import augury
 from augury import BipartiteGraph, solver
-from augury.networkx_backend import FUNCTIONS, get_info
+from augury.networkx_backend import FLOW, FUNCTIONS, get_info
 from graphs import bipartite_graphs
 
 maximum_matching: Any = nx.bipartite.maximum_matching
 PRIORITY: Any = nx.config.backend_priority
-FLOW_FUNCTIONS = [name for name in FUNCTIONS if name != "hopcroft_karp_matching"]
+FLOW_FUNCTIONS = [name for name, text in FUNCTIONS.items() if text == FLOW]
 
 #   s ──3──▶ a ──2──▶ t     The edge from b to t has no limit.
 #   └─1─▶ b ─────────▲

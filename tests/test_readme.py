@@ -63,7 +63,9 @@ def test_the_python_runs_and_prints_what_it_says(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     space = run_python(README)
-    matching, proof, flow, last = capsys.readouterr().out.splitlines()
+    assigned, prices, matching, proof, flow, last = capsys.readouterr().out.splitlines()
+    assert assigned == "[('Ann', 'cook'), ('Dana', 'paint')] 7"
+    assert prices.startswith("True {'left': ")
     assert matching == "[('ann', 'cook'), ('bob', 'sing')]"
     assert proof.startswith("True Cover(")
     assert flow.startswith("[(1, 2, 12), (1, 3, 11), ")

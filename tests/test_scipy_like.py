@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.optimize
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +22,7 @@ from augury import BipartiteGraph, FlowNetwork, InputError
 from augury.scipy_like import LARGEST
 from graphs import bipartite_graphs, networks
 
+optimize: Any = scipy.optimize
 EDGE = sp.csr_array([[0, 5], [0, 0]])
 OBLONG = sp.csr_array([[0, 1, 2], [2, 1, 0]])
 
@@ -110,7 +115,9 @@ def test_unsorted_and_double_entries_are_one_edge() -> None:
     assert matrix.data.tolist() == [3, 4, 1]
 
 
-@pytest.mark.parametrize("name", ["maximum_flow", "maximum_bipartite_matching"])
+@pytest.mark.parametrize(
+    "name", ["maximum_flow", "maximum_bipartite_matching", "min_weight_full_bipartite_matching"]
+)
 def test_signatures_are_scipys(name: str) -> None:
     ours = inspect.signature(getattr(augury, name)).parameters.values()
     theirs = inspect.signature(getattr(csgraph, name)).parameters.values()
@@ -143,8 +150,13 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("maximum_bipartite_matching", (EDGE.toarray(),), {}),
     ("maximum_bipartite_matching", ([[0, 1]],), {}),
     ("maximum_bipartite_matching", (None,), {"perm_type": "column"}),
+    ("min_weight_full_bipartite_matching", ([[1, 2]],), {}),
+    ("min_weight_full_bipartite_matching", (None, True), {}),
+    ("min_weight_full_bipartite_matching", (sp.csr_array((2, 3)),), {}),
+    ("min_weight_full_bipartite_matching", (sp.coo_array(np.array([1, 2])),), {}),
     *(
-        ("maximum_bipartite_matching", (EDGE.asformat(name),), {})
+        (function, (EDGE.asformat(name),), {})
+        for function in ("maximum_bipartite_matching", "min_weight_full_bipartite_matching")
         for name in ("lil", "dok", "dia", "bsr")
     ),
 ]
@@ -175,3 +187,187 @@ def test_double_entries_beyond_int32_together_and_half_nodes_are_refused() -> No
         augury.maximum_flow(EDGE, 0, 0.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="square"):  # SciPy crashes here
         augury.maximum_flow(sp.coo_array(np.array([0, 1])).tocsr(), 0, 1)
+
+
+INFINITY = float("inf")
+
+
+@st.composite
+def cost_matrices(draw: st.DrawFn) -> np.ndarray[Any, Any]:
+    """Draw matrices of every kind of number: few ties or many, tiny or huge, forbidden or not."""
+    shape = draw(st.tuples(st.integers(0, 6), st.integers(0, 6)))
+    entry: st.SearchStrategy[Any] = draw(
+        st.sampled_from(
+            [
+                st.booleans(),
+                st.integers(-3, 3),
+                st.integers(-(10**9), 10**9),
+                st.floats(-1, 1),
+                st.sampled_from([0.1, 0.25, 1e-300, 1.0, 1e300, INFINITY]),
+                st.sampled_from([1.0, 2.0, 3.0, INFINITY]),
+            ]
+        )
+    )
+    size = shape[0] * shape[1]
+    return np.array(draw(st.lists(entry, min_size=size, max_size=size))).reshape(shape)
+
+
+def exact_sum(matrix: Any, rows: Any, columns: Any) -> Fraction:
+    return sum(
+        (Fraction(matrix[i, j].item()) for i, j in zip(rows, columns, strict=True)), Fraction(0)
+    )
+
+
+@given(cost_matrices(), st.booleans())
+def test_an_assignment_costs_no_more_than_scipys(matrix: Any, maximize: bool) -> None:
+    given_matrix = -matrix if maximize and matrix.dtype.kind != "b" else matrix
+    before = given_matrix.copy()
+    try:
+        theirs = optimize.linear_sum_assignment(given_matrix, maximize)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=str(error)):
+            augury.linear_sum_assignment(given_matrix, maximize)
+        return
+    ours = augury.linear_sum_assignment(given_matrix, maximize)
+    assert [ends.dtype for ends in ours] == [ends.dtype for ends in theirs]
+    assert len(ours[0]) == len(theirs[0]) == min(matrix.shape)
+    assert (np.diff(ours[0]) > 0).all() and len(np.unique(ours[1])) == len(ours[1])
+    np.testing.assert_array_equal(given_matrix, before)
+    sign = -1 if maximize else 1
+    gain = sign * (exact_sum(given_matrix, *theirs) - exact_sum(given_matrix, *ours))
+    # SciPy adds in floats, so that of huge and tiny costs it may miss the tiny ones.
+    assert gain == 0 or (gain > 0 and matrix.dtype.kind == "f")
+
+
+def test_random_assignments_of_every_shape_cost_what_scipys_do() -> None:
+    rng = np.random.default_rng(0)
+    for k in range(60):
+        shape, high, maximize = rng.integers(1, 10, 2), (5, 1_000, 2**31)[k % 3], k % 2 == 0
+        matrix = rng.integers(-high, high, shape)
+        best = matrix[optimize.linear_sum_assignment(matrix, maximize=maximize)].sum()
+        assert matrix[augury.linear_sum_assignment(matrix, maximize=maximize)].sum() == best
+
+
+def test_costs_that_floats_round_away_decide() -> None:
+    large = 2**62
+    matrix = np.array([[large, large - 1], [1, 1]])
+    assert augury.linear_sum_assignment(matrix)[1].tolist() == [1, 0]
+    assert augury.linear_sum_assignment(matrix, maximize=True)[1].tolist() == [0, 1]
+    assert augury.linear_sum_assignment(matrix.astype(np.uint64) * 3, True)[1].tolist() == [0, 1]
+    tiny = np.array([[1e300, 1.0], [1.0, 5e-324]])
+    assert augury.linear_sum_assignment(tiny)[1].tolist() == [1, 0]
+    assert augury.linear_sum_assignment(tiny + np.diag([0, 1.0]))[1].tolist() == [1, 0]
+
+
+ASSIGNMENTS: list[Any] = [
+    [1, 2],
+    5,
+    None,
+    {},
+    "ab",
+    [[]],
+    [[], []],
+    np.zeros((0, 3)),
+    np.zeros((2, 2, 2)),
+    [["a", "b"]],
+    np.array([["1", "2"]]),
+    [[1 + 2j]],
+    [[None, 1]],
+    [[None]],
+    np.array([[1, 2]], object),
+    [[1, 2], [3]],
+    np.array([[1, 2]], "m8[s]"),
+    np.array([[1, 2]], np.longdouble),
+    np.array([[1, 2]], np.float16),
+    sp.csr_array([[1, 2]]),
+    pd.DataFrame({"a": [1, 4], "b": [2.5, 2]}),
+    pd.DataFrame({"a": [1, 4], "b": ["2", 2]}),
+    [[True, False]],
+    [[2**70, 1]],
+    [[INFINITY, -INFINITY]],
+    [[INFINITY, 1], [INFINITY, 2]],
+    [[float("nan"), 1]],
+    [[-INFINITY, 1]],
+]
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("matrix", ASSIGNMENTS, ids=lambda x: repr(x)[:30])
+def test_what_scipy_takes_for_a_matrix_is_taken_and_else_its_errors_raised(
+    matrix: Any, maximize: bool
+) -> None:
+    def outcome(function: Callable[..., Any]) -> Any:
+        try:
+            return [ends.tolist() for ends in function(matrix, maximize=maximize)]
+        except (TypeError, ValueError) as error:
+            return type(error), str(error)
+
+    assert outcome(augury.linear_sum_assignment) == outcome(optimize.linear_sum_assignment)
+
+
+def test_a_masked_cost_is_refused() -> None:
+    masked = np.ma.array([[1, 2]], mask=[[True, False]])
+    with pytest.raises(InputError, match="masked entries in the matrix of costs"):
+        augury.linear_sum_assignment(masked)
+    assert augury.linear_sum_assignment(np.ma.array([[2, 1]]))[1].tolist() == [1]
+
+
+@given(cost_matrices(), st.booleans(), st.sampled_from([sp.csr_array, sp.csc_array, sp.coo_matrix]))
+def test_a_full_matching_weighs_no_more_than_scipys(
+    matrix: Any, maximize: bool, kind: Callable[..., Any]
+) -> None:
+    stored: Any = kind(-matrix if maximize and matrix.dtype.kind != "b" else matrix)
+    before = stored.data.copy()
+    try:
+        theirs: Any = csgraph.min_weight_full_bipartite_matching(stored, maximize)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=str(error)):
+            augury.min_weight_full_bipartite_matching(stored, maximize)
+        return
+    ours = augury.min_weight_full_bipartite_matching(stored, maximize)
+    assert [ends.dtype for ends in ours] == [ends.dtype for ends in theirs]
+    assert (np.diff(ours[0]) > 0).all() and len(np.unique(ours[1])) == len(ours[1])
+    np.testing.assert_array_equal(stored.data, before)
+    dense = stored.toarray()
+    assert all(dense[ours])
+    sign = -1 if maximize else 1
+    gain = sign * (exact_sum(dense, *theirs) - exact_sum(dense, *ours))
+    assert gain == 0 or (gain > 0 and matrix.dtype.kind == "f")
+
+
+def test_of_explicit_zeros_scipys_warning_is_given() -> None:
+    zero = sp.csr_array(((2, 0, 3), (0, 1, 1), (0, 2, 3)))
+    for matrix in (zero, zero.tocoo()):
+        with pytest.warns(UserWarning, match="explicit zero weights are removed") as heard:
+            rows, columns = augury.min_weight_full_bipartite_matching(matrix)
+        assert heard[0].filename == __file__
+        assert (rows.tolist(), columns.tolist()) == ([0, 1], [0, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int64, np.uint64, np.float64])
+def test_double_entries_are_added_up(dtype: Any) -> None:
+    large = {np.bool_: 1, np.int8: 100, np.float64: 5.5}.get(dtype, 2**62)
+    entries = np.array([large, large, large, large, 1, 1], dtype)
+    places = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 0, 1]])
+    for matrix in (
+        sp.coo_array((entries, places), shape=(2, 2)),
+        sp.csr_array((entries, places[1], [0, 4, 6]), shape=(2, 2)),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ours = augury.min_weight_full_bipartite_matching(matrix)
+            assert ours[1].tolist() == [1, 0]
+            ours = augury.min_weight_full_bipartite_matching(matrix, maximize=True)
+            assert ours[1].tolist() == [0, 1]
+        if dtype is np.int8:  # SciPy's sums of the others are rounded, or are none
+            theirs: Any = csgraph.min_weight_full_bipartite_matching(matrix)
+            assert theirs[1].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("weight", [float("nan"), -INFINITY])
+def test_weights_that_scipy_would_get_wrong_are_refused(weight: float) -> None:
+    matrix = sp.csr_array(np.array([[weight, 1], [1, 1]]))
+    with pytest.raises(InputError, match="matrix contains invalid numeric entries"):
+        augury.min_weight_full_bipartite_matching(matrix)
+    if weight == -INFINITY:
+        assert augury.min_weight_full_bipartite_matching(matrix, True)[1].tolist() == [1, 0]

@@ -22,6 +22,7 @@ from augury.algorithms.executor import CellExecutor
 from augury.classical import ford_fulkerson as algorithm
 from augury.classical import generate
 from augury.classical.answer import Progress
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     BREADTH_FIRST,
@@ -31,7 +32,6 @@ from augury.classical.ford_fulkerson import (
     WeightArray,
 )
 from augury.classical.ford_fulkerson import ford_fulkerson as run
-from augury.classical.graph import WideArray
 from augury.config import preset, with_settings
 from augury.inputs import Graph
 from augury.models.checkpoint import find, make_network, save

@@ -176,6 +176,9 @@ def networkx_flow(folder: Path) -> None:
 PUBLIC: dict[str, Callable[[Path], Any]] = {
     "BipartiteGraph": lambda _: augury.BipartiteGraph.from_edges(EDGES).to_networkx(),
     "Certificate": lambda _: augury.certify(GRAPH, []).to_dict(),
+    "CostNetwork": lambda _: augury.solve(
+        augury.CostNetwork.from_labelled_arcs([("s", "t", 2, 3)], source="s", sink="t")
+    ),
     "FlowNetwork": lambda _: augury.FlowNetwork.from_bipartite(GRAPH).to_dense(),
     "InputError": refused,
     "Solution": told,
@@ -184,8 +187,12 @@ PUBLIC: dict[str, Callable[[Path], Any]] = {
     "certify": lambda _: augury.certify(GRAPH, solution().matching or []),
     "certify_flow": lambda _: augury.certify_flow(NETWORK, []),
     "generate": lambda _: augury.generate("uniform", np.random.default_rng(0), n=8),
+    "linear_sum_assignment": lambda _: augury.linear_sum_assignment([[0.1, 1e300], [2, 3]]),
     "maximum_bipartite_matching": lambda _: augury.maximum_bipartite_matching(GRAPH.to_scipy()),
     "maximum_flow": scipy_flow,
+    "min_weight_full_bipartite_matching": lambda _: augury.min_weight_full_bipartite_matching(
+        augury.BipartiteGraph(2, 2, np.array([0, 1]), np.array([1, 0])).to_scipy()
+    ),
     "neural_ford_fulkerson": networkx_flow,
     "read_graph": write_and_read,
     "record": lambda _: augury.record([BRIDGE, NETWORK], np.random.default_rng(0)),

@@ -38,7 +38,7 @@ from proven import DISCRETE, untrained
 from tiny import neural, tiny_config
 
 RNG = np.random.default_rng(5)
-GRAPHS: dict[str, BipartiteGraph | FlowNetwork] = {
+GRAPHS: dict[str, Any] = {
     "jobs": JOBS,
     "star": STAR,
     "nothing": NOTHING,

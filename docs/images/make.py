@@ -53,10 +53,18 @@ def proof(page: Page) -> None:
     page.click("#last")
 
 
+def prices(page: Page) -> None:
+    """Where a search stops, and the prices move."""
+    page.select_option("#example", label="Seven people, five jobs, with hours")
+    expect(page.locator("#sense-field")).to_be_visible()
+    _on_until(page, "Stuck search 1: the search stops")
+
+
 PICTURES = {
     "explore-step.png": Picture(830, "light", step),
     "explore-compare.png": Picture(890, "light", compare),
     "explore-proof.png": Picture(830, "dark", proof),
+    "explore-prices.png": Picture(890, "light", prices),
 }
 
 

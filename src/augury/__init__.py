@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from augury.check import certify, certify_flow
     from augury.classical.certificate import Certificate
+    from augury.classical.cost_network import CostNetwork
     from augury.classical.formats import read_graph, write_graph
     from augury.classical.generate import generate
     from augury.classical.graph import BipartiteGraph
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
     from augury.classical.trace import Trace, record
     from augury.errors import InputError
     from augury.networkx_like import neural_ford_fulkerson
-    from augury.scipy_like import maximum_bipartite_matching, maximum_flow
+    from augury.scipy_like import (
+        linear_sum_assignment,
+        maximum_bipartite_matching,
+        maximum_flow,
+        min_weight_full_bipartite_matching,
+    )
     from augury.solution import Solution
     from augury.solver import solve, solve_batch
 
@@ -25,6 +31,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BipartiteGraph": "classical.graph",
     "Certificate": "classical.certificate",
+    "CostNetwork": "classical.cost_network",
     "FlowNetwork": "classical.network",
     "InputError": "errors",
     "Solution": "solution",
@@ -32,8 +39,10 @@ _HOME = {
     "certify": "check",
     "certify_flow": "check",
     "generate": "classical.generate",
+    "linear_sum_assignment": "scipy_like",
     "maximum_bipartite_matching": "scipy_like",
     "maximum_flow": "scipy_like",
+    "min_weight_full_bipartite_matching": "scipy_like",
     "neural_ford_fulkerson": "networkx_like",
     "read_graph": "classical.formats",
     "record": "classical.trace",
@@ -45,6 +54,7 @@ _HOME = {
 __all__ = [
     "BipartiteGraph",
     "Certificate",
+    "CostNetwork",
     "FlowNetwork",
     "InputError",
     "Solution",
@@ -53,8 +63,10 @@ __all__ = [
     "certify",
     "certify_flow",
     "generate",
+    "linear_sum_assignment",
     "maximum_bipartite_matching",
     "maximum_flow",
+    "min_weight_full_bipartite_matching",
     "neural_ford_fulkerson",
     "read_graph",
     "record",

@@ -47,7 +47,9 @@ class NetworkConfig:
 
     kind: Literal["paper", "discrete"] = "paper"
     """The paper's network, or ours, which carries only bits from step to step."""
-    algorithm: Literal["ford-fulkerson", "reachability"] = "ford-fulkerson"
+    algorithm: Literal["ford-fulkerson", "assignment", "min-cost-flow", "reachability"] = (
+        "ford-fulkerson"
+    )
     """The algorithm that the discrete network learns: a name in ALGORITHMS."""
     processor: str = "mpnn"
     """The message-passing layer that updates the nodes: a name in PROCESSORS."""

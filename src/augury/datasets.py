@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data, InMemoryDataset
 
+from augury.classical.arrays import whole_number
 from augury.classical.generate import partly_matched as draw_partly_matched
 from augury.classical.generate import uniform
-from augury.classical.graph import whole_number
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, record
 from augury.errors import InputError

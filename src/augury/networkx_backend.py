@@ -1,11 +1,12 @@
-"""NetworkX's backend "augury": `nx.maximum_flow(G, s, t, backend="augury")`, and its matchings.
+"""NetworkX's backend "augury": `nx.maximum_flow(G, s, t, backend="augury")`, matchings and costs.
 
 NetworkX calls `get_info` whenever it is imported, and imports this module whenever the backend is
 named, so nothing else is imported before a function runs. The backend is used only where it is
 named, in `backend=` or in `nx.config.backend_priority`. Arguments, results and errors are
 NetworkX's, with two additions: `top_nodes` that are not one side of the graph are refused, and
-capacities beyond the neural network's range are a `NotSupportedError`, a `NotImplementedError`,
-after which NetworkX tries the next backend.
+what the neural network cannot do, such as fractions of flow or matchings of graphs that are not
+bipartite, is a `NotSupportedError`, a `NotImplementedError`, after which NetworkX tries the next
+backend.
 """
 
 from __future__ import annotations
@@ -16,19 +17,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import networkx as nx
 
-    from augury.classical.graph import Label
+    from augury.classical.arrays import (
+        Label,
+    )
 
     Graph = nx.Graph[Any]
 
 NAME = "augury"
 
 FLOW = "Integer capacities; the flow is found by a neural network that executes Ford-Fulkerson."
+COSTS = (
+    "Integer capacities and demands, any weights, none of them rounded; the flow is found by a "
+    "neural network that executes a primal-dual method."
+)
 FUNCTIONS = {
+    "cost_of_flow": "NetworkX's own sum.",
     "hopcroft_karp_matching": "The same as maximum_matching. `top_nodes` are checked.",
+    "max_flow_min_cost": COSTS,
+    "max_weight_matching": "Bipartite graphs only.",
     "maximum_flow": FLOW,
     "maximum_flow_value": FLOW,
+    "min_cost_flow": COSTS,
+    "min_cost_flow_cost": COSTS,
     "minimum_cut": FLOW,
     "minimum_cut_value": FLOW,
+    "minimum_weight_full_matching": "`top_nodes` are checked, and weights not rounded.",
+    "network_simplex": COSTS,
 }
 """What the backend runs, and what NetworkX adds to the documentation of each."""
 
@@ -70,18 +84,13 @@ def hopcroft_karp_matching(
         nx.AmbiguousSolution: the graph is not connected, and there are no `top_nodes`.
         nx.NetworkXError: the graph is not bipartite, or `top_nodes` are not one side of it.
     """
-    import networkx as nx
     import numpy as np
 
     from augury.classical.graph import BipartiteGraph
     from augury.solver import maximum_matching
 
     _forget_conversion(G)
-    top = None if top_nodes is None else set(top_nodes)
-    left, right = nx.bipartite.sets(G, top)
-    if top is not None:
-        _refuse_wrong_sides(G, left)
-    tops, others = [u for u in G if u in left], [v for v in G if v in right]
+    tops, others = _sides(G, top_nodes)
     number = {v: position for position, v in enumerate(others)}
     edges = [(position, number[v]) for position, u in enumerate(tops) for v in G[u]]
     left_ends, right_ends = np.array(edges, np.int64).reshape(-1, 2).T
@@ -89,6 +98,60 @@ def hopcroft_karp_matching(
     pairs = maximum_matching(graph).tolist()
     matching = {tops[i]: others[j] for i, j in pairs}
     return matching | {v: u for u, v in matching.items()}
+
+
+def minimum_weight_full_matching(
+    G: Graph, top_nodes: Iterable[Label] | None = None, weight: str | None = "weight"
+) -> dict[Label, Label]:
+    """Match all of the smaller side at least weight; see NetworkX's function of this name.
+
+    Args:
+        G: a bipartite graph; of a digraph, only edges from top nodes to others count.
+        top_nodes: all nodes of one side; required if the graph is not connected.
+        weight: the edge attribute that holds the weight; 1 where an edge has none.
+
+    Returns:
+        The partner of each matched node, on either side.
+
+    Raises:
+        nx.AmbiguousSolution: the graph is not connected, and there are no `top_nodes`.
+        nx.NetworkXError: the graph is not bipartite, or `top_nodes` are not one side of it.
+        ValueError: there is no full matching, or a weight is NaN or minus infinity.
+    """
+    from augury.networkx_costs import minimum_weight_full_matching
+
+    _forget_conversion(G)
+    return minimum_weight_full_matching(G, _sides(G, top_nodes), weight)
+
+
+def max_weight_matching(
+    G: Graph, maxcardinality: bool = False, weight: str | None = "weight"
+) -> set[tuple[Label, Label]]:
+    """Find a matching of greatest weight; see NetworkX's function of this name.
+
+    Args:
+        G: a bipartite graph; another is a `NotSupportedError`.
+        maxcardinality: look only among the matchings with most edges.
+        weight: the edge attribute that holds the weight; 1 where an edge has none.
+
+    Returns:
+        The matched pairs.
+    """
+    from augury.networkx_costs import max_weight_matching
+
+    _forget_conversion(G)
+    return max_weight_matching(G, maxcardinality, weight)
+
+
+def _sides(G: Graph, top_nodes: Iterable[Label] | None) -> tuple[list[Label], list[Label]]:
+    """Return the top nodes and the others, each in the graph's order."""
+    import networkx as nx
+
+    top = None if top_nodes is None else set(top_nodes)
+    left, right = nx.bipartite.sets(G, top)
+    if top is not None:
+        _refuse_wrong_sides(G, left)
+    return [u for u in G if u in left], [v for v in G if v in right]
 
 
 def _refuse_wrong_sides(G: Graph, top: set[Label]) -> None:
@@ -142,6 +205,65 @@ maximum_flow = _flow_function("maximum_flow")
 maximum_flow_value = _flow_function("maximum_flow_value")
 minimum_cut = _flow_function("minimum_cut")
 minimum_cut_value = _flow_function("minimum_cut_value")
+
+
+def network_simplex(
+    G: Graph, demand: str = "demand", capacity: str = "capacity", weight: str = "weight"
+) -> tuple[Any, dict[Label, Any]]:
+    """Find a flow of least cost that meets all demands; see `nx.network_simplex`.
+
+    Args:
+        G: a digraph or multidigraph.
+        demand: the node attribute that holds what a node receives, less what it sends; else 0.
+        capacity: the edge attribute that holds the capacity; an edge without it has no limit.
+        weight: the edge attribute that holds the cost of a unit of flow; 0 where an edge has none.
+
+    Returns:
+        The cost, and the flow of each edge, as a dict of dicts.
+
+    Raises:
+        nx.NetworkXError: the graph has no nodes, or a demand or weight is infinite.
+        nx.NetworkXNotImplemented: the graph is not directed.
+        nx.NetworkXUnfeasible: no flow meets all demands.
+        nx.NetworkXUnbounded: a circle of unlimited edges has a negative cost.
+        NotSupportedError: a capacity or demand is a fraction or too large, or a weight no number.
+    """
+    from augury.networkx_costs import network_simplex
+
+    _forget_conversion(G)
+    return network_simplex(G, demand, capacity, weight)
+
+
+def min_cost_flow(
+    G: Graph, demand: str = "demand", capacity: str = "capacity", weight: str = "weight"
+) -> dict[Label, Any]:
+    """Return the flow that `network_simplex` finds."""
+    return network_simplex(G, demand, capacity, weight)[1]
+
+
+def min_cost_flow_cost(
+    G: Graph, demand: str = "demand", capacity: str = "capacity", weight: str = "weight"
+) -> Any:
+    """Return the cost of the flow that `network_simplex` finds."""
+    return network_simplex(G, demand, capacity, weight)[0]
+
+
+def max_flow_min_cost(
+    G: Graph, s: Label, t: Label, capacity: str = "capacity", weight: str = "weight"
+) -> dict[Label, dict[Label, Any]]:
+    """Find the cheapest of all maximum flows; see `nx.max_flow_min_cost`."""
+    from augury.networkx_costs import max_flow_min_cost
+
+    _forget_conversion(G)
+    return max_flow_min_cost(G, s, t, capacity, weight)
+
+
+def cost_of_flow(G: Graph, flowDict: dict[Label, Any], weight: str = "weight") -> Any:
+    """Return what a flow costs; see `nx.cost_of_flow`."""
+    import networkx as nx
+
+    _forget_conversion(G)
+    return nx.cost_of_flow(G, flowDict, weight, backend="networkx")
 
 
 def _forget_conversion(graph: Graph) -> None:

@@ -9,6 +9,7 @@ a cutoff the nodes that still reach the sink are one side of a minimum cut.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,12 @@ import numpy as np
 from networkx.algorithms.flow import build_residual_network
 from networkx.algorithms.flow.utils import detect_unboundedness
 
-from augury.classical.graph import Label, WideArray
-from augury.classical.network import MAX_CAPACITY, FlowNetwork
+from augury.classical.arrays import (
+    MAX_CAPACITY,
+    Label,
+    WideArray,
+)
+from augury.classical.network import FlowNetwork
 from augury.solver import maximum_residual
 
 if TYPE_CHECKING:
@@ -80,6 +85,14 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func 
     return R
 
 
+def typed(amount: int, unit: Callable[[int], Any]) -> Any:
+    """Return an amount of flow in another type, if that holds it exactly."""
+    if not amount:
+        return 0  # what NetworkX leaves on edges it never touches, whatever the type
+    own = unit(amount)
+    return own if own == amount else amount
+
+
 def _whole_cutoff(cutoff: float | None) -> int | None:
     """Return the first whole number that reaches the cutoff, None if no flow can pass it."""
     if cutoff is None or cutoff > MAX_CAPACITY:
@@ -120,10 +133,7 @@ class _Arcs:
 
     def amount(self, flow: int) -> Any:
         """Return an amount in the type of the capacities, if that holds it exactly."""
-        if not flow:
-            return 0  # what NetworkX leaves on edges it never touches, whatever the type
-        amount = self.unit(flow)
-        return amount if amount == flow else flow
+        return typed(flow, self.unit)
 
     def store(self, flow: WideArray) -> None:
         """Write the flow of the pairs to the edges; a cutoff's arc comes last and is dropped."""

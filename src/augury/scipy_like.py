@@ -1,22 +1,28 @@
-"""SciPy's sparse matrices become matchings and flows, with the interface of `scipy.sparse.csgraph`.
+"""SciPy's matrices become matchings, assignments and flows, with the interfaces of SciPy.
 
-Signatures, types of arguments and results, and errors are SciPy's; the answer comes from the
-shipped neural network. Among several maximum matchings or flows it may differ from SciPy's. Where
-SciPy gives a wrong answer instead of an error, this raises an `InputError`, which is a
-`ValueError`: for negative capacities, and for those beyond int32, to which SciPy truncates them.
+Signatures, types of arguments and results, and errors are those of `scipy.sparse.csgraph`, and of
+`scipy.optimize.linear_sum_assignment`; the answer comes from the shipped neural network. Among
+several that are equally good it may differ from SciPy's. Where SciPy gives a wrong answer instead
+of an error, this raises an `InputError`, which is a `ValueError`: for negative capacities, for
+those beyond int32, to which SciPy truncates them, for NaN among the weights of a sparse matrix, and
+for masked costs. Costs are never rounded: integers of 64 bits and all floats count as what they
+are.
 """
 
 from __future__ import annotations
 
+import warnings
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.arrays import Numbers, WideArray, unmasked
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
+from augury.finer import least_cost_matching
 from augury.solver import maximum_matching, maximum_residual
 
 if TYPE_CHECKING:
@@ -56,6 +62,79 @@ def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArra
     matching = np.full(graph.shape[given], -1, np.int32)
     matching[pairs[:, given]] = pairs[:, wanted]
     return matching
+
+
+def min_weight_full_bipartite_matching(
+    biadjacency: Any, maximize: bool = False
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Match every row or every column of a sparse matrix, whichever are fewer, at the least weight.
+
+    See `scipy.sparse.csgraph.min_weight_full_bipartite_matching`. Every stored entry is an edge,
+    but zeros, of which SciPy warns, and infinity (with `maximize`, minus infinity).
+
+    Args:
+        biadjacency: a sparse matrix or array in CSR, CSC or COO format.
+        maximize: find the greatest weight.
+
+    Returns:
+        The matched rows, sorted, and the column of each.
+
+    Raises:
+        TypeError: `biadjacency` is not sparse, or in another format.
+        ValueError: there is no full matching; or, unlike in SciPy, a weight is NaN, or infinitely
+            good.
+    """
+    num_rows, num_columns = shape = _checked_shape(biadjacency)
+    rows, columns, weights = _sorted_entries(biadjacency)
+    if not weights.all():
+        warnings.warn("explicit zero weights are removed before matching", stacklevel=2)
+    kept = weights != 0
+    if weights.dtype.kind == "f":
+        bad = -np.inf if maximize else np.inf
+        if np.isnan(weights).any() or (weights == -bad).any():
+            raise InputError("matrix contains invalid numeric entries")
+        kept &= weights != bad
+    ends = rows[kept], columns[kept]
+    pairs = least_cost_matching(shape, ends, weights[kept], bool(maximize))
+    if len(pairs) < min(shape):
+        raise ValueError("no full matching exists")
+    types = (np.int32, np.int64) if num_columns < num_rows else (np.int64, np.int32)
+    return pairs[:, 0].astype(types[0]), pairs[:, 1].astype(types[1])
+
+
+def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[WideArray, WideArray]:
+    """Assign every row or every column, whichever are fewer, at the least sum of costs.
+
+    See `scipy.optimize.linear_sum_assignment`. Infinity (with `maximize`, minus infinity) forbids
+    a pair.
+
+    Args:
+        cost_matrix: a matrix of booleans, integers or floats.
+        maximize: find the greatest sum.
+
+    Returns:
+        The assigned rows, sorted, and the column of each.
+
+    Raises:
+        TypeError: the matrix does not hold numbers.
+        ValueError: it has not two dimensions, holds NaN or an infinitely good cost, or has no
+            assignment without a forbidden pair; or, unlike in SciPy, masked entries.
+    """
+    costs = _cost_matrix(cost_matrix)
+    if costs.ndim != 2:
+        raise ValueError(f"expected a matrix (2-D array), got a {costs.ndim} array")
+    rows, columns = np.nonzero(np.ones(costs.shape, np.bool_))
+    entries = costs.reshape(-1)
+    if costs.dtype.kind == "f" and not (is_finite := np.isfinite(entries)).all():
+        bad = -np.inf if maximize else np.inf
+        if (~is_finite & (entries != bad)).any():
+            raise ValueError("matrix contains invalid numeric entries")
+        rows, columns, entries = rows[is_finite], columns[is_finite], entries[is_finite]
+    size = costs.shape[0], costs.shape[1]
+    pairs = least_cost_matching(size, (rows, columns), entries, bool(maximize))
+    if len(pairs) < min(costs.shape):
+        raise ValueError("cost matrix is infeasible")
+    return pairs[:, 0], pairs[:, 1]
 
 
 def maximum_flow(
@@ -118,6 +197,43 @@ def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
     capacities.sum_duplicates()
     _refuse_out_of_range(capacities.data)
     return capacities
+
+
+def _checked_shape(biadjacency: Any) -> tuple[int, int]:
+    """Raise SciPy's errors; return the numbers of rows and columns."""
+    if not _is_sparse(biadjacency):
+        raise TypeError("graph must be sparse")
+    if biadjacency.format not in ("csr", "csc", "coo"):
+        raise TypeError("graph must be in CSC, CSR, or COO format.")
+    if biadjacency.ndim != 2:
+        raise ValueError("need more than 1 value to unpack")
+    return biadjacency.shape
+
+
+def _sorted_entries(matrix: Any) -> tuple[Numbers, Numbers, npt.NDArray[Any]]:
+    """Return the row, column and weight of each entry, sorted; double entries are added up."""
+    entries = matrix.tocoo(copy=False)
+    weights = entries.data if matrix.dtype.kind in "biu" else entries.data.astype(np.float64)
+    order = np.lexsort((entries.col, entries.row))
+    rows, columns, weights = entries.row[order], entries.col[order], weights[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    if is_new.all():
+        return rows, columns, weights
+    if weights.dtype.kind != "f":
+        weights = weights.astype(np.int64 if weights.dtype.kind == "b" else object)  # no overflow
+    first = np.flatnonzero(is_new)
+    return rows[first], columns[first], np.add.reduceat(weights, first)
+
+
+def _cost_matrix(given: Any) -> npt.NDArray[Any]:
+    """Return an array of integers or float64, converted as SciPy does."""
+    array = unmasked(given, "matrix of costs")
+    if array.dtype.kind in "biu":
+        return array
+    if isinstance(given, np.ndarray):
+        return array.astype(np.float64, casting="safe")
+    return np.asarray(given, np.float64)
 
 
 def _is_sparse(graph: Any) -> bool:

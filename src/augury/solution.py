@@ -12,9 +12,15 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer
-from augury.classical.certificate import Certificate, Cover, certify_pairs
+from augury.classical.arrays import (
+    Label,
+    Numbers,
+    WideArray,
+)
+from augury.classical.certificate import Certificate
+from augury.classical.costs import Amount
 from augury.classical.covers import Covers
-from augury.classical.graph import Label, WideArray
+from augury.classical.priced import Priced
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -38,7 +44,7 @@ class Solution:
     checked equal to that table. None where no network of ours ran.
     """
     matching: list[tuple[Label, Label]] | None = None
-    """Matched (left, right) pairs."""
+    """Matched (left, right) pairs; none where a perfect matching was asked for and none exists."""
     flow: list[tuple[Label, Label, int]] | None = None
     """(tail, head, amount) for each arc that carries flow."""
     reached: list[tuple[Label, int, Label]] | None = None
@@ -57,6 +63,31 @@ class Solution:
         return self.certificate.is_maximum
 
     @property
+    def is_optimal(self) -> bool:
+        """Whether it proves that nothing is larger and, where there are costs, nothing better."""
+        return self.certificate.is_optimal
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether it proves that nothing does what was asked: no flow meets the supplies, say."""
+        return self.certificate.is_infeasible
+
+    @property
+    def cost(self) -> Amount | None:
+        """What it costs, in the numbers that were given; None where nothing has a cost."""
+        return self.certificate.cost
+
+    @property
+    def gap(self) -> Amount | None:
+        """How far the cost can be from the best: 0 if it is the best; see `Certificate.gap`."""
+        return self.certificate.gap
+
+    @property
+    def prices(self) -> dict[str, Any] | None:
+        """The prices of the nodes that prove the cost to be the best; see docs/verification.md."""
+        return getattr(self.certificate.proof, "prices", None)
+
+    @property
     def rounds(self) -> int:
         """Searches that led to at least one augmenting path, whoever made them."""
         return self.neural_rounds + self.classical_rounds
@@ -68,9 +99,11 @@ class Solution:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one object that JSON can hold."""
+        costs = {"cost": self.cost, "is_optimal": self.is_optimal, "gap": self.gap}
         return {
             "size": self.size,
             "is_maximum": self.is_maximum,
+            **({} if self.cost is None else costs),
             self.noun: [list(entry) for entry in getattr(self, self.noun)],
             "executor": self.executor,
             "engine": self.engine,
@@ -103,6 +136,13 @@ class Solution:
     def __repr__(self) -> str:
         short = self.certificate.shortfall
         proven = "maximum" if self.is_maximum else f"{short} short of the maximum"
+        if self.cost is not None:
+            best = (
+                "not proven the best" if self.gap is None else f"at most {self.gap} from the best"
+            )
+            proven += f", cost {self.cost}, {'the best' if self.is_optimal else best}"
+        if self.is_infeasible:
+            proven = self.certificate.fault
         rounds = f"{self.rounds} round{'s' * (self.rounds != 1)}"
         if self.classical_rounds and not is_classical(self.executor):
             rounds += f", {self.classical_rounds} of them classical"
@@ -124,12 +164,13 @@ def solutions_of(
     algorithm: Algorithm, who: tuple[str, str | None], graphs: Graphs, answers: Sequence[Answer]
 ) -> list[Solution]:
     """Give answers their labels and certificates; `who` are the names of executor and engine."""
-    certificates = algorithm.certify(graphs, [answer.found for answer in answers])
+    certificates = algorithm.certify(graphs, answers)
     solutions: list[Solution] = []
     for graph, answer, certificate in zip(graphs, answers, certificates, strict=True):
         noun, rows = algorithm.labelled(graph, answer.found)
-        told: dict[str, Any] = {noun: rows}
-        solutions.append(Solution(who[0], *answer[1:], certificate, who[1], **told))
+        told: dict[str, Any] = {noun: [] if certificate.fault else rows}
+        run = answer.neural_rounds, answer.classical_rounds, answer.ending
+        solutions.append(Solution(who[0], *run, certificate, who[1], **told))
     return solutions
 
 
@@ -142,24 +183,27 @@ class Solutions(Sequence[Solution]):
 
     executor: str
     engine: str
-    mates: npt.NDArray[np.int32]
-    """(graph, left): the column of each row, −1 for none."""
     rounds: npt.NDArray[np.int32]
     """(graph,): searches that led to at least one augmenting path."""
-    covers: Covers
-    """The proof of each."""
+    proofs: Covers | Priced
+    """What was found, and the proof of each."""
     tell: Callable[[Graph], dict[str, Any]] | None
     """Tells the run on a graph; see `Solution.retell`."""
 
     @property
+    def mates(self) -> Numbers:
+        """(graph, left): the column of each row, −1 for none."""
+        return self.proofs.mates
+
+    @property
     def sizes(self) -> WideArray:
         """(graph,): edges of each matching."""
-        return self.covers.sizes
+        return self.proofs.sizes
 
     @property
     def is_maximum(self) -> bool:
         """Whether all are proven."""
-        return bool(self.covers.is_proven.all()) or all(one.is_maximum for one in self)
+        return bool(self.proofs.is_proven.all()) or all(one.is_maximum for one in self)
 
     def __len__(self) -> int:
         return len(self.mates)
@@ -176,21 +220,15 @@ class Solutions(Sequence[Solution]):
         return self._solution(number % len(self))
 
     def _solution(self, number: int) -> Solution:
-        covers, tell = self.covers, self.tell
+        proofs, tell = self.proofs, self.tell
         rows = np.flatnonzero(self.mates[number] >= 0)
-        pairs = np.stack([rows, self.mates[number][rows]], axis=1).astype(np.int64)
-        if covers.is_proven[number]:
-            sides = covers.in_left[number], covers.in_right[number]
-            cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
-            certificate = Certificate(len(pairs), "", len(pairs), cover)
-        else:
-            certificate = certify_pairs(covers.graph(number), pairs)
+        matching: list[Any] = [*zip(rows.tolist(), self.mates[number][rows].tolist(), strict=True)]
         run = self.executor, int(self.rounds[number]), 0, "done"
-        matching = list(map(tuple, pairs.tolist()))
-        told = tell and (lambda: tell(covers.graph(number)))
-        return Solution(*run, certificate, self.engine, matching, retell=told)
+        told = tell and (lambda: tell(proofs.graph(number)))
+        return Solution(*run, proofs.certificate(number), self.engine, matching, retell=told)
 
     def __repr__(self) -> str:
-        proven = int(self.covers.is_proven.sum())
+        proven = int(self.proofs.is_proven.sum())
         who = f"{self.executor} ({self.engine})"
-        return f"Solutions({len(self):,} matchings, {proven:,} proven maximum, {who})"
+        best = "of least cost" if isinstance(self.proofs, Priced) else "maximum"
+        return f"Solutions({len(self):,} matchings, {proven:,} proven {best}, {who})"

@@ -11,25 +11,37 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
+from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm, suited, suits
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
+from augury.classical.arrays import (
+    Label,
+    WideArray,
+    as_seed,
+)
 from augury.classical.batch import MAX_ARCS
+from augury.classical.cost_network import CostNetwork
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
-from augury.classical.graph import BipartiteGraph, Label, WideArray, as_seed
+from augury.classical.graph import (
+    BipartiteGraph,
+)
 from augury.classical.network import FlowNetwork
+from augury.classical.priced import Priced, Stack, priced
+from augury.classical.prices import perfect as demand_perfect
 from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates
 from augury.engines.stepwise import Stepwise
 from augury.errors import InputError
-from augury.inputs import Graph, as_graph, as_graphs, as_stack
+from augury.inputs import Graph, Graphs, as_graph, as_graphs, as_stack
+from augury.inputs.arrays import as_array, is_array
 from augury.models import DEFAULT_MODEL, shipped_table
 from augury.solution import Solution, Solutions, solutions_of
 
@@ -42,6 +54,9 @@ if TYPE_CHECKING:
 
 DEFAULT_ALGORITHM = FORD_FULKERSON.name
 
+MANY_ARCS = 2**12
+"""Arcs of a graph with costs from which on the choice of the engine is "table"."""
+
 MAX_CELLS = 2**26
 """Cells of dense graphs that an engine is given at once."""
 
@@ -49,7 +64,9 @@ MAX_CELLS = 2**26
 def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     graph: Any,
     *,
-    algorithm: str = DEFAULT_ALGORITHM,
+    algorithm: str | None = None,
+    maximise: bool = False,
+    perfect: bool = False,
     model: Model = None,
     engine: str = AUTO,
     exact: bool = True,
@@ -61,13 +78,19 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
 ) -> Solution:
     """Find a maximum matching of a bipartite graph, or a maximum flow of a network, and certify it.
 
-    Or what another algorithm finds: "reachability" finds the nodes that a source reaches.
+    Where the graph has costs, it is one of least cost. Or what another algorithm finds:
+    "reachability" finds the nodes that a source reaches.
 
     Args:
         graph: a `BipartiteGraph`, `FlowNetwork`, path, array, SciPy sparse matrix, NetworkX graph,
             PyTorch Geometric data, DataFrame, list of pairs, dict of lists: see `augury.inputs`.
-            Costs, such as entries of a matrix that differ, are refused: they would be ignored.
-        algorithm: a name in `augury.algorithms.ALGORITHMS`.
+            What may be a cost or not, such as entries of a matrix that differ, is refused, unless
+            the algorithm says which it is.
+        algorithm: a name in `augury.algorithms.ALGORITHMS`; by default what suits the graph. With
+            "assignment" the entries of a matrix are costs, all of them edges but the infinite ones.
+        maximise: look for the greatest sum of costs, among the largest answers, and not the least.
+        perfect: an answer that leaves a node of the smaller side unmatched is none: then the
+            solution is infeasible, and its certificate proves that.
         model: who executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
         engine: how the network is computed, a name in `augury.engines.ENGINES`. By default
@@ -92,16 +115,20 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     >>> solve(graph).matching
     [('ann', 'cook'), ('bob', 'sing')]
     """
-    runner = runner_of(model, device, engine, algorithm)
-    read = as_graph(graph, source, sink, needs_sink="sink" in runner.algorithm.ends)
+    row = None if algorithm is None else ALGORITHMS[algorithm]
+    needs_sink = row is None or "sink" in row.ends
+    said = {"costs": costs_of(row), "maximise": maximise}
+    read = as_graph(graph, source, sink, needs_sink=needs_sink, **said)
+    runner = runner_for([read], model, device, engine, algorithm)
     [solution] = runner.solutions([read], How(exact, as_seed(seed), progress))
-    return solution
+    return in_full(read, solution) if perfect else solution
 
 
 def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     graphs: Any,
     *,
-    algorithm: str = DEFAULT_ALGORITHM,
+    algorithm: str | None = None,
+    maximise: bool = False,
     model: Model = None,
     engine: str = AUTO,
     exact: bool = True,
@@ -115,19 +142,64 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     dense (graph, left, right) array or tensor; for the rest see `solve`.
 
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
-    unless the network's scores are so close that rounding decides; see docs/reliability.md.
+    unless the network's scores are so close that rounding decides; see docs/reliability.md. Only a
+    stack of cost matrices is solved by the engine "table", which may choose another best answer.
     Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list; for a
     dense array and an engine that takes arrays it is `Solutions`, which makes each when asked for.
 
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
     """
-    runner = runner_of(model, device, engine, algorithm)
     how = How(exact, as_seed(seed), progress)
-    stack = as_stack(graphs) if runner.engine.takes_stacks else None
-    if stack is not None:
-        return _solved_stack(stack, runner, how)
-    return runner.solutions(as_graphs(graphs), how)
+    row = None if algorithm is None else ALGORITHMS[algorithm]
+    if (row is None or row is FORD_FULKERSON) and not maximise:
+        runner = runner_of(model, device, engine)
+        stack = as_stack(graphs) if runner.engine.takes_stacks else None
+        if stack is not None:
+            return _solved_stack(stack, runner, how)
+    elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
+        if engine == AUTO and model is None:
+            engine = "table"
+        runner = runner_of(model, device, engine, ASSIGNMENT.name)
+        if runner.engine.takes_stacks:
+            return _solved_costs(as_array(graphs, "stack of graphs"), maximise, runner, how)
+    read = as_graphs(graphs, costs_of(row), maximise)
+    first = next(read, None)
+    if first is None:
+        return []
+    runner = runner_for([first], model, device, engine, algorithm)
+    return runner.solutions(chain([first], read), how)
+
+
+def runner_for(
+    graphs: Graphs,
+    model: Model = None,
+    device: Any = None,
+    engine: str = AUTO,
+    algorithm: str | None = None,
+) -> Runner:
+    """Return who runs such graphs: by default by the algorithm that suits the first.
+
+    And by the compiled loops, where there are costs and phases of the network would take long.
+    """
+    row = ALGORITHMS[algorithm or suited(graphs[0])]
+    is_large = row.minds_costs and model is None and any(g.num_arcs > MANY_ARCS for g in graphs)
+    return runner_of(model, device, "table" if engine == AUTO and is_large else engine, row.name)
+
+
+def costs_of(row: Algorithm | None) -> bool | None:
+    """Whether numbers that may be costs are: None where nobody has said."""
+    return None if row is None else row.minds_costs
+
+
+def in_full(graph: Graph, solution: Solution) -> Solution:
+    """Demand that all of a matching's smaller side is matched, or prove that it cannot be."""
+    if not isinstance(graph, BipartiteGraph):
+        raise InputError("a perfect matching is one of a bipartite graph")
+    certificate = demand_perfect(graph, solution.certificate)
+    if not certificate.is_infeasible:
+        return solution
+    return replace(solution, certificate=certificate, matching=[])
 
 
 class Runner(NamedTuple):
@@ -157,7 +229,7 @@ class Runner(NamedTuple):
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
         """Solve graphs side by side; nothing is certified here."""
         for graph in graphs:
-            if not isinstance(graph, self.algorithm.takes):
+            if not suits(self.algorithm, graph):
                 raise self.algorithm.other(graph)
         return self.engine.run(self.algorithm, graphs, self.executor, how)
 
@@ -252,6 +324,12 @@ def maximum_matching(graph: BipartiteGraph) -> WideArray:
     return answer.found
 
 
+def least_cost(graph: BipartiteGraph | CostNetwork) -> Answer:
+    """Return the largest answer of least cost to a graph with costs, and prices that prove it."""
+    [answer] = runner_for([graph]).answers([graph], How())
+    return answer
+
+
 @lru_cache(maxsize=8)
 def _executor(checkpoint: Checkpoint, device: str) -> Executor:
     """Make the executor of a checkpoint, once for each content and device."""
@@ -309,8 +387,22 @@ def _solved_stack(stack: npt.NDArray[Any], runner: Runner, how: How) -> Solution
         if how.progress is not None:
             most = int(found[-1].rounds.max(initial=0))
             how.progress(Progress(min(first + many, len(stack)), most, size))
-    mates, rounds = map(np.concatenate, zip(*found, strict=True))
+    rounds = np.concatenate([one.rounds for one in found])
+    return _solutions(runner, how, rounds, Covers.joined(covers))
+
+
+def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: How) -> Solutions:
+    """Solve and prove a dense (graph, left, right) array of costs."""
+    costs = Stack.of(stack, maximise)
+    proofs = priced(costs, *runner.engine.assign(costs, runner.executor))
+    if how.progress is not None:
+        how.progress(Progress(len(stack), 0, int(proofs.sizes.sum())))
+    return _solutions(runner, how, np.zeros(len(stack), np.int32), proofs)
+
+
+def _solutions(
+    runner: Runner, how: How, rounds: npt.NDArray[np.int32], proofs: Covers | Priced
+) -> Solutions:
     told = runner.told_by
     tell = told and (lambda graph: told(graph, how))
-    who = runner.name, str(runner.engine.name)
-    return Solutions(*who, mates, rounds, Covers.joined(covers), tell)
+    return Solutions(runner.name, str(runner.engine.name), rounds, proofs, tell)

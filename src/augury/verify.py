@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.algorithms import FORD_FULKERSON, Algorithm
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import CellNetwork, compiled
 from augury.cells.proof import Checked, prove
@@ -46,7 +46,15 @@ class Proof:
             failed = ", ".join(part.name for part in self.parts if not part.is_proven)
             return f"Not proven: {failed} went wrong in at least one case."
         cases = sum(part.cases for part in self.parts)
-        return f"Proven in all {cases} cases: {self.algorithm.theorem.format(bits=self.bits)}"
+        told = f"Proven in all {cases} cases: {self.algorithm.theorem.format(bits=self.bits)}"
+        others = [
+            f"{row.problem} ({row.name})"
+            for row in ALGORITHMS.values()
+            if row is not self.algorithm and set(row.cells) <= set(self.algorithm.cells)
+        ]
+        if not others:
+            return told
+        return f"{told} The same cases prove that it finds {', '.join(others)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one object that JSON can hold."""

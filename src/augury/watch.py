@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from augury import __version__
-from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
+from augury.algorithms import ALGORITHMS, Algorithm, suited, suits
 from augury.algorithms.story import Actor, Telling, plain, told_graph
-from augury.classical.graph import as_seed
+from augury.classical.arrays import as_seed
 from augury.engines import ENGINES
 from augury.inputs import Graph
 from augury.models import DEFAULT_MODEL
@@ -32,7 +32,7 @@ Story = dict[str, Any]
 def watch(  # noqa: PLR0913  # one argument for each choice that a person can make
     graph: Graph,
     *,
-    algorithm: str = FORD_FULKERSON.name,
+    algorithm: str | None = None,
     model: str | Path | None = None,
     engine: str | None = None,
     exact: bool = True,
@@ -62,8 +62,8 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     Raises:
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
     """
-    row = ALGORITHMS[algorithm]
-    if not isinstance(graph, row.takes):
+    row = ALGORITHMS[algorithm or suited(graph)]
+    if not suits(row, graph):
         raise row.other(graph)
     actor = _actor(row, model, device)
     if engine is None and actor.kind != "classical":

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_bipartite_matching, maximum_flow
 
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     BELLMAN_FORD,
@@ -37,7 +38,7 @@ from augury.classical.ford_fulkerson import (
     reachable,
 )
 from augury.classical.generate import ladder_state, path_state
-from augury.classical.graph import BipartiteGraph, WideArray
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 from graphs import BRIDGE, NETWORKS, STRAIGHT, WIDE, bipartite_graphs, networks

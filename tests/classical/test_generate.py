@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from augury.classical.cost_network import CostNetwork
 from augury.classical.generate import (
     FAMILIES,
     Parameter,
@@ -29,6 +31,7 @@ from augury.classical.generate import (
     residual_after,
     sparse,
     uniform,
+    with_costs,
 )
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
@@ -54,7 +57,7 @@ def seeded(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def as_bytes(instance: BipartiteGraph | FlowNetwork) -> tuple[bytes, ...]:
+def as_bytes(instance: Any) -> tuple[bytes, ...]:
     if isinstance(instance, BipartiteGraph):
         return instance.left.tobytes(), instance.right.tobytes()
     return tuple(a.tobytes() for a in (instance.sender, instance.receiver, instance.capacity))
@@ -446,9 +449,28 @@ def test_an_unknown_family_is_refused_with_the_known_ones_and_the_closest() -> N
         ("flow", {"nodes": 3, "arcs": 1, "low": 5, "high": 4}, r"low is 5, .* in 0\.\.4"),
         ("flow", {"nodes": 3, "arcs": 1, "low": -1}, "low is -1"),
         ("flow", {"nodes": 3, "arcs": 1, "high": 2**62}, "high is 4611686018427387904"),
+        ("path", {"n": 3, "costs": (3, 2)}, r"the greatest cost is 2, not a whole number in 3\.\."),
+        ("path", {"n": 3, "costs": (0.5, 2)}, "the least cost is 0.5, not a whole number"),
+        ("path", {"n": 3, "costs": (0, 2**40)}, "the greatest cost is 1099511627776"),
     ],
 )
 def test_wrong_parameters_are_refused(family: str, given: dict[str, Any], fragment: str) -> None:
     with pytest.raises(InputError, match=fragment) as caught:
         generate(family, seeded(), **given)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("family", ["uniform", "path", "flow"])
+def test_costs_change_nothing_else(family: str) -> None:
+    given: dict[str, Any] = {"nodes": 6, "arcs": 12} if family == "flow" else {"n": 6}
+    plain = generate(family, seeded(), **given)
+    priced = generate(family, seeded(), costs=(-3, 4), **given)
+    costs = priced.costs.amount  # type: ignore[union-attr]
+    assert -3 <= costs.min() <= costs.max() <= 4
+    assert priced == generate(family, seeded(), costs=(-3, 4), **given)
+    if isinstance(priced, CostNetwork):
+        assert [arc[:3] for arc in priced.arcs()] == list(plain.arcs())  # type: ignore[union-attr]
+    else:
+        assert replace(priced, costs=None) == plain  # type: ignore[type-var]
+    with pytest.raises(InputError, match="there are costs already"):
+        with_costs(CostNetwork.from_labelled_arcs([(0, 1, 1, 1)], source=0, sink=1), seeded(), 1, 2)

@@ -12,7 +12,8 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, as_capacities
+from augury.classical.arrays import MAX_CAPACITY, as_capacities
+from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 from graphs import BOTH_WAYS, BRIDGE, ISOLATED, JOBS, NETWORKS, NO_ARCS, WIDE, networks
 

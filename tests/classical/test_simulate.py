@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.batch import Batch
 from augury.classical.certificate import certify_flow
 from augury.classical.ford_fulkerson import (
@@ -20,7 +21,6 @@ from augury.classical.ford_fulkerson import (
     Verdict,
     WeightArray,
 )
-from augury.classical.graph import BoolArray, WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, Run, maximum_values, simulate
 from graphs import BRIDGE, NETWORKS, NO_ARCS, networks

@@ -19,9 +19,9 @@ from augury.algorithms import FORD_FULKERSON
 from augury.algorithms.executor import CellExecutor
 from augury.apps.commands import solve as solve_command
 from augury.classical.answer import Progress
+from augury.classical.arrays import WideArray
 from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.generate import flow, sparse, uniform
-from augury.classical.graph import WideArray
 from augury.engines import ENGINES, match_dense, match_sparse
 from augury.engines.gpu import OnGpu
 from augury.experiments.bench import scipy_blocks
@@ -171,9 +171,9 @@ def test_an_answer_of_a_stack_that_is_not_maximum_is_said_to_be_none() -> None:
     adjacency = np.ones((2, 3, 3), np.uint8)
     good = solve_batch(adjacency, engine="table")
     assert isinstance(good, Solutions)
-    mates = good.mates.copy()
+    mates = good.mates.astype(np.int32)
     mates[1, 0] = -1
-    bad = replace(good, mates=mates, covers=solver.covers_of(adjacency, mates))
+    bad = replace(good, proofs=solver.covers_of(adjacency, mates))
     assert (bad[0].is_maximum, bad[1].is_maximum, bad.is_maximum) == (True, False, False)
     pairs = np.array(bad[1].matching)
     assert bad[1].certificate == certify_pairs(BipartiteGraph.from_dense(adjacency[1]), pairs)

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from augury.apps import cli
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import (
     BELLMAN_FORD,
@@ -20,7 +21,6 @@ from augury.classical.ford_fulkerson import (
     WeightArray,
     bellman_ford_search,
 )
-from augury.classical.graph import WideArray
 from augury.config import Config, NetworkConfig
 from augury.experiments import evaluate as module
 from augury.experiments.conditions import Condition, Extent

@@ -1,4 +1,4 @@
-"""Matrices are read; labels, edge indices and costs are refused."""
+"""Matrices are read; labels, edge indices and what may be costs are refused."""
 
 from __future__ import annotations
 
@@ -86,10 +86,12 @@ COSTLY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("matrix", COSTLY.values(), ids=COSTLY)
-def test_entries_that_differ_are_costs_and_refused(matrix: Any) -> None:
-    sentence = "entries of the matrix differ, but a matching of greatest cardinality would ignore"
-    with pytest.raises(InputError, match=f"{sentence} costs and weights: give `matrix != 0`"):
+def test_entries_that_differ_may_be_costs_and_are_refused(matrix: Any) -> None:
+    sentence = "entries of the matrix differ and may be costs: they are with algorithm='assignment'"
+    with pytest.raises(InputError, match=f"{sentence}; give `matrix != 0`"):
         solve(matrix)
+    with pytest.raises(InputError, match="differ, but a matching of greatest cardinality would"):
+        solve(matrix, algorithm="ford-fulkerson")
     with pytest.raises(InputError, match=f"graph 1: the {sentence}"):
         solve_batch([np.eye(2), matrix])
 
@@ -102,7 +104,7 @@ def test_costs_in_a_stack_are_refused_with_the_number_of_the_graph() -> None:
         assert [s.size for s in solve_batch(stack, engine=engine)] == [3, 3, 2, 3]
         wrong = stack.copy()
         wrong[3, 1, 1] = -1
-        with pytest.raises(InputError, match=r"graph 3: .* greatest cardinality"):
+        with pytest.raises(InputError, match=r"graph 3: .* may be costs"):
             solve_batch(wrong, engine=engine)
     assert as_stack(stack) is stack
     assert as_stack(stack != 0) is not None
@@ -141,7 +143,7 @@ def test_compressed_tensors_are_read() -> None:
     costs = eye + 2 * eye.flip(0)
     for convert in ("to_sparse_csr", "to_sparse_csc"):
         assert as_graph(getattr(eye, convert)()) == as_graph(np.eye(4))
-        with pytest.raises(InputError, match="cardinality"):
+        with pytest.raises(InputError, match="may be costs"):
             as_graph(getattr(costs, convert)())
     assert as_graph(eye.to_sparse_bsr((2, 2))) == as_graph(np.eye(4))
 
@@ -176,3 +178,42 @@ def test_capacities_of_a_narrow_float_are_read_exactly() -> None:
     network = as_graph(torch.tensor([[0, 96], [0, 0]]).bfloat16(), 0, 1)
     assert isinstance(network, FlowNetwork)
     assert list(network.arcs()) == [(0, 1, 96)]
+
+
+@pytest.mark.parametrize("form", ["array", "integers", "tensor", "bfloat16", "sparse tensor"])
+def test_entries_are_costs_if_the_caller_says_so(form: str) -> None:
+    twice = 1 + (form == "integers")
+    assert solve(COSTLY[form], algorithm="assignment").cost == 5 * twice
+    assert solve(COSTLY[form], algorithm="assignment", maximise=True).cost == 11.5 * twice
+
+
+def test_zeros_of_a_sparse_matrix_are_edges_where_they_are_stored() -> None:
+    places = [0, 0, 1, 1, 1], [0, 1, 0, 1, 1]
+    matrix = scipy.sparse.coo_array(([5, 0, 0, 2**40, 2**40], places), shape=(2, 3))
+    graph = as_graph(matrix, costs=True)
+    expected = BipartiteGraph(2, 3, [0, 0, 1, 1], [0, 1, 0, 1], costs=[5, 0, 0, 2**41])  # type: ignore[arg-type]
+    assert graph == expected
+    assert matrix.nnz == 5
+
+
+def test_infinite_costs_are_no_edges() -> None:
+    matrix = np.array([[1, np.inf], [np.inf, 2]])
+    assert as_graph(matrix, costs=True) == as_graph([(0, 0, 1), (1, 1, 2)], costs=True)
+    sparse = scipy.sparse.csr_array(matrix)
+    assert as_graph(sparse, costs=True) == as_graph(matrix, costs=True)
+    assert as_graph(-matrix, costs=True, maximise=True).num_arcs == 2 * (2 + 2 + 2)
+    for wrong in (-matrix, scipy.sparse.csr_array(-matrix)):
+        with pytest.raises(InputError, match=r"the cost at .* is -inf"):
+            as_graph(wrong, costs=True)
+    with pytest.raises(InputError, match=r"\(NaN\)"):
+        as_graph(np.array([[1, np.nan]]), costs=True)
+    with pytest.raises(InputError, match="capacities or costs, not both"):
+        as_graph(matrix, 0, 1, costs=True)
+
+
+def test_a_stack_of_costs_has_a_least_sum_for_each() -> None:
+    stack = np.arange(12).reshape(3, 2, 2)
+    costs = [solution.cost for solution in solve_batch(stack, algorithm="assignment")]
+    assert costs == [3, 11, 19]
+    with pytest.raises(InputError, match="graph 0: there are no costs to maximise"):
+        solve_batch(stack > 2, engine="table", maximise=True)

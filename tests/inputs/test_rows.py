@@ -71,10 +71,10 @@ WRONG_ROWS: list[tuple[Any, tuple[Any, Any], str]] = [
     (["ab", "cd"], (None, None), "entry 0 of the list is 'ab': a graph is a list of pairs"),
     ([("a", "b"), 7], (None, None), "entry 1 of the list is 7: a graph is a list of pairs"),
     ([("a", "b"), 7], ("a", "b"), r"is 7: a graph is a list of triples \(tail, head, capacity\)"),
-    ([("a", "b"), ("a",)], (None, None), "edge 1 is .* expected a pair of hashable labels"),
+    ([("a", "b"), ("a",)], (None, None), r"entry 1 is \('a',\): a matching is found in pairs"),
     ([("a", ["b"])], (None, None), "edge 0 is .* expected a pair of hashable labels"),
-    ([("a", "b", 3)], (None, None), "triple .* greatest cardinality would ignore costs"),
-    ([("a", "b"), ("a", "c", 3)], (None, None), "entry 1 is the triple .* cardinality"),
+    ([("a", "b", 3)], (None, None), r"no name and may be costs: they are with alg.*; give pairs"),
+    ([("a", "b"), ("a", "c", 3)], (None, None), "entry 1 is .* may be costs: .* or source and"),
     ([("a", "b")], ("a", "b"), r"entry 0 is \('a', 'b'\): a flow is found in triples"),
     ([("a", "b", 3)], ("a", "x"), "'x' is not a node"),
     ([("a", "b", 0.5)], ("a", "b"), "capacity 0 is 0.5, not a whole number"),
@@ -105,7 +105,13 @@ def test_a_dict_of_lists_has_the_right_nodes_of_each_left_one() -> None:
     [
         ({"ann": "cook"}, "the right nodes of 'ann' must be a list, not str"),
         ({"ann": {"cook"}}, "the right nodes of 'ann' must be a list, not set"),
-        ({"ann": {"cook": 3}}, "the right nodes of 'ann' must be a list, not dict"),
+        (
+            {"ann": {"cook": 3}, "bob": ["cook"]},
+            "the right nodes of 'ann' must be a list, not dict",
+        ),
+        ({"ann": {"cook": "3"}}, "the cost of 'ann', 'cook' is '3', not a number"),
+        ({"ann": {"cook": float("nan")}}, "the cost of 'ann', 'cook' is nan, not a number"),
+        ({"ann": {"cook": {"weight": 3}}}, "the cost of 'ann', 'cook' is .*, not a number"),
         ({"ann": 1}, "the right nodes of 'ann' must be a list, not int"),
         ({"ann": [["cook"]]}, "expected a pair of hashable labels"),
         ({"worker": ["ann", "bob"], "job": ["cook", "cook"]}, "can be left nodes or names of col"),
@@ -114,7 +120,7 @@ def test_a_dict_of_lists_has_the_right_nodes_of_each_left_one() -> None:
 def test_a_wrong_dict_is_refused(adjacency: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         as_graph(adjacency)
-    with pytest.raises(InputError, match="a dict of lists has no capacities"):
+    with pytest.raises(InputError, match="a dict has no capacities: give triples"):
         as_graph(adjacency, "ann", "cook")
 
 
@@ -157,13 +163,15 @@ def test_two_columns_of_numbers_are_labels_unless_they_can_be_a_matrix(make: Any
 @pytest.mark.parametrize(
     ("columns", "ends", "message"),
     [
+        ({"job": ["b"], "WEIGHT": [3]}, (None, None), r"\(left, right, cost\) has more than 2"),
+        ({"u": ["a"], "v": ["b"], "cost": [3], "price": [1]}, (None, None), "may both be costs"),
+        ({"u": ["a"], "v": ["b"], "cost": [None]}, (None, None), "the column 'cost' is empty"),
+        ({"u": ["a"], "v": ["b"], "cost": ["x"]}, (None, None), "cost of 'a', 'b' is 'x', not a n"),
         (
-            {"worker": ["a"], "job": ["b"], "Cost": [3]},
+            {"u": ["a"], "v": ["b"], "Score": [3]},
             (None, None),
-            "a column 'Cost', but a match",
+            "'Score' leaves open what is better",
         ),
-        ({"job": ["b"], "WEIGHT": [3]}, (None, None), "greatest cardinality would ignore costs"),
-        ({"u": ["a"], "v": ["b"], "cap": [3], "price": [1]}, ("a", "b"), "a flow of greatest val"),
         (
             {"worker": ["a", None], "job": ["b", "c"]},
             (None, None),
@@ -206,3 +214,64 @@ def test_a_frame_is_known_without_its_library(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setitem(sys.modules, library, None)  # importing it would now fail
     left, right = map(list, zip(*PAIRS, strict=True))
     assert as_graph(PolarsFrame({"worker": left, "job": right})) == JOBS
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_column_that_is_called_a_cost_holds_the_costs(make: Any) -> None:
+    left, right = map(list, zip(*PAIRS, strict=True))
+    frame = make({"hours": [4, 2.5, 1], "worker": left, "job": right})
+    assert as_graph(frame) == BipartiteGraph.from_edges(PAIRS, costs=[4, 2.5, 1])
+    assert solve(frame).cost == 5
+    with pytest.raises(InputError, match="a column 'hours', but a matching of greatest card"):
+        solve(frame, algorithm="ford-fulkerson")
+    score = make({"worker": left, "job": right, "score": [4, 2, 1]})
+    assert solve(score, maximise=True).cost == 5
+    net = make({"u": ["s", "s"], "v": ["t", "t"], "cap": [3, 1], "price": [5, 2]})
+    assert solve(net, source="s", sink="t").cost == 17
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_column_without_a_name_holds_costs_if_the_caller_says_so(make: Any) -> None:
+    left, right = map(list, zip(*PAIRS, strict=True))
+    frame = make({"worker": left, "job": right, "x": [4, 2, 1]})
+    assert as_graph(frame, costs=True) == BipartiteGraph.from_edges(PAIRS, costs=[4, 2, 1])
+
+
+def test_triples_are_costs_if_the_caller_says_so() -> None:
+    rows: list[Any] = [(*pair, cost) for pair, cost in zip(PAIRS, (4, 2**60, 1), strict=True)]
+    with pytest.raises(InputError, match="a cost of 1152921504606846976 is too large"):
+        as_graph(rows, costs=True)
+    rows[1] = (*PAIRS[1], float("inf"))
+    graph = as_graph(rows, costs=True)
+    assert graph == BipartiteGraph.from_edges([PAIRS[0], PAIRS[2]], costs=[4, 1])
+    for wrong, message in (
+        (PAIRS, r"entry 0 is .*: a matching is found in triples \(left, right, cost\)"),
+        ([("a", "b", None)], "the cost of 'a', 'b' is None, not a number"),
+        ([("a", "b", 1), ("a", "b", 2)], "the edge 'a', 'b' has two costs, 1, 2"),
+        ([[0, 1, 2], [1, 0, 3]], r"two ways: give `np.array\(rows\)` if"),
+        ([("a", "b", -float("inf"))], "the cost at 0 is -inf"),
+    ):
+        with pytest.raises(InputError, match=message):
+            as_graph(wrong, costs=True)
+    assert as_graph([*rows[:1], ("a", "b", -float("inf"))], costs=True, maximise=True) is not None
+
+
+def test_quadruples_are_arcs_with_costs_if_the_caller_says_so() -> None:
+    rows = [("s", "a", 3, 1), ("a", "t", 2, 0), ("s", "t", 1, 5)]
+    solution = solve(rows, source="s", sink="t", algorithm="min-cost-flow")
+    assert (solution.size, solution.cost, solution.is_optimal) == (3, 7, True)
+    with pytest.raises(InputError, match="may be costs: they are with algorithm='min-cost-flow'"):
+        solve(rows, source="s", sink="t")
+    with pytest.raises(InputError, match=r"entry 0 is .* a flow is found in quadruples"):
+        solve(TRIPLES, source="s", sink="t", algorithm="min-cost-flow")
+
+
+def test_a_dict_of_dicts_holds_costs() -> None:
+    costs = {"ann": {"cook": 4}, "bob": {"cook": 2, "sing": 1}, "eve": {}}
+    graph = as_graph(costs)
+    assert isinstance(graph, BipartiteGraph) and graph.left_labels == ("ann", "bob", "eve")
+    assert solve(costs).cost == 5
+    with pytest.raises(InputError, match="a dict of dicts holds costs, but a matching of greatest"):
+        solve(costs, algorithm="ford-fulkerson")
+    with pytest.raises(InputError, match=r"costs in the form {left: {right: cost}}"):
+        as_graph({"ann": ["cook"]}, costs=True)

@@ -43,6 +43,21 @@ def test_the_discrete_network_decides_as_breadth_first_search(many_paths: bool) 
         assert first_difference(*stories) is None
 
 
+def test_prices_that_move_differently_are_a_difference() -> None:
+    graph = BipartiteGraph.from_costs(np.array([[4, 1, 3], [2, 0, 5], [3, 2, 2]]))
+    story = watch(graph, model="classical")
+    assert first_difference(story, watch(graph)) is None
+    (number, step), *_ = [
+        (number, told["step"])
+        for number, told in enumerate(story["rounds"])
+        if told.get("step", {}).get("arcs")
+    ]
+    other = changed(story, number, "step", "proposed", to=[step["least"][0] + 1])
+    found = first_difference(story, other)
+    assert found is not None
+    assert (found["round"], found["what"], found["arcs"]) == (number, "price", step["arcs"])
+
+
 def changed(story: Story, *keys: Any, to: Any) -> Story:
     other = copy.deepcopy(story)
     place = other["rounds"]

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 from augury import page
+from augury.classical.cost_network import CostNetwork
+from augury.classical.formats import read_graph
 from augury.classical.generate import generate
 from augury.classical.graph import BipartiteGraph
 from augury.errors import InputError
@@ -22,6 +24,7 @@ from augury.page import VIEWER, frame_of, page_of, served_page, summarised
 from augury.watch import watch
 
 FOLDER = Path(page.__file__).parent
+ROOT = Path(__file__).parents[2]
 HOSTILE = "</script x></script><script>alert(1)</script><!--<script>&lt;\u2028\ud800'\"`"
 
 
@@ -183,6 +186,86 @@ def test_the_examples_are_graphs_that_can_be_run() -> None:
         graph_of(request.graph.to_task(), Limits())
 
 
+def hours() -> BipartiteGraph:
+    """The example with costs."""
+    graph = read_graph(ROOT / "examples" / "hours.csv")
+    assert isinstance(graph, BipartiteGraph)
+    return graph
+
+
+def test_the_example_with_hours_is_that_of_the_file_and_no_greed_solves_it() -> None:
+    from augury.apps.explore.limits import Limits
+    from augury.apps.explore.worker import graph_of
+
+    examples = json.loads((FOLDER / "examples.json").read_text())
+    (example,) = [one for one in examples if "hours" in one["name"]]
+    graph = graph_of(example["graph"], Limits())
+    assert isinstance(graph, BipartiteGraph)
+    assert graph == hours()
+    assert graph.costs is not None
+    solution = watch(graph)["solution"]
+    assert (solution["cost"], solution["is_optimal"]) == (15, True)
+    assert "15 hours" in example["about"]
+    # Whoever takes the shortest first, however ties are broken, needs longer.
+    rows = list(zip(graph.costs.amount.tolist(), graph.edges(), strict=True))
+    for order in (rows, rows[::-1]):
+        taken: set[Any] = set()
+        total = 0
+        for cost, pair in sorted(order, key=lambda row: row[0]):
+            if taken.isdisjoint(pair):
+                taken |= set(pair)
+                total += cost
+        assert total > 15
+        assert len(taken) == 10
+
+
+def test_a_story_with_costs_tells_the_residual_of_every_arc_and_proves_its_prices() -> None:
+    network = CostNetwork.from_labelled_arcs(
+        [("s", "a", 3, 1), ("a", "t", 2, 0), ("s", "t", 1, 5), ("a", "s", 2, -1)],
+        source="s",
+        sink="t",
+    )
+    for graph in (hours(), network):
+        story = watch(graph)
+        arcs, costs = story["graph"]["arcs"], story["graph"]["costs"]
+        room = [arcs[arc][2] + arcs[arc ^ 1][2] for arc in range(len(arcs))]
+        for told in story["rounds"]:
+            is_first = told["ends"][0] == story["rounds"][0]["ends"][0]
+            for residual in (told["residual"], told["after"]):
+                pairs = [residual[arc] + residual[arc ^ 1] for arc in range(len(arcs))]
+                # In the second stage the arcs that held the excess are closed.
+                closed = room if is_first else [*room[:8], *[0] * (len(room) - 8)]
+                assert pairs == closed
+            for price, reduced in _prices(told):
+                assert reduced == [
+                    cost + price[arc[0]] - price[arc[1]]
+                    for arc, cost in zip(arcs, costs, strict=True)
+                ]
+                assert all(
+                    over >= 0 for over, left in zip(reduced, told["after"], strict=True) if left
+                )
+
+
+def _prices(told: dict[str, Any]) -> list[tuple[list[int], list[int]]]:
+    steps = [told, *([told["step"]] if "step" in told else [])]
+    return [(step["price"], step["reduced"]) for step in steps]
+
+
+def test_a_large_story_with_costs_is_summed_up_without_prices() -> None:
+    rng = np.random.default_rng(0)
+    costs = np.where(rng.random((65, 65)) < 0.1, rng.integers(1, 9, (65, 65)), np.inf)
+    story = watch(BipartiteGraph.from_costs(costs), model="classical", many_paths=True)
+    data = json.loads(Parts(page_of(story)).data)["stories"][0]
+    assert data["solution"]["cost"] == story["solution"]["cost"]
+    assert "prices" not in data["solution"]["certificate"]
+    assert data["graph"]["costs"] == data["rounds"][0]["price"] == []
+    steps = [told["step"] for told in data["rounds"] if "step" in told]
+    assert [step["count"] for step in steps] == [
+        len(told["step"]["reached"]) for told in story["rounds"] if "step" in told
+    ]
+    assert len(json.dumps(data)) < len(json.dumps(story)) / 10
+
+
 def test_one_example_shows_where_the_papers_network_fails() -> None:
     from augury.apps.explore.limits import Limits
     from augury.apps.explore.worker import graph_of
@@ -191,6 +274,7 @@ def test_one_example_shows_where_the_papers_network_fails() -> None:
     (example,) = [example for example in examples if example["settings"]["other"]]
     graph, settings = graph_of(example["graph"], Limits()), dict(example["settings"])
     models = settings.pop("model"), settings.pop("other")
+    assert settings.pop("maximise") is None  # there are no costs
     right, wrong = (watch(graph, model=model, **settings) for model in models)
     assert right["solution"]["is_maximum"]
     assert not wrong["solution"]["is_maximum"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.certificate import certify_flow
 from augury.classical.ford_fulkerson import (
@@ -20,7 +21,6 @@ from augury.classical.ford_fulkerson import (
     draw_weights,
     ford_fulkerson,
 )
-from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, simulate
 from augury.errors import InputError

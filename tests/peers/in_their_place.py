@@ -23,6 +23,9 @@ FLOW_FUNCS = ("boykov_kolmogorov", "dinitz", "edmonds_karp", "shortest_augmentin
 """Of NetworkX; `preflow_push` stays, for its tests are about options that only it has."""
 
 ONE_ANSWER = {
+    "optimize/tests/test_linear_assignment.py::test_constant_cost_matrix": (
+        "all 40,320 assignments cost the same, and the test demands one"
+    ),
     "bipartite/tests/test_matching.py::TestMatching::test_hopcroft_karp_matching_simple": (
         "K(2, 3) has six maximum matchings, and the test demands one"
     ),
@@ -39,6 +42,9 @@ REFUSED = {
 SLOW = {
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_gl1": "762 rounds",
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_wlm3": "621 rounds",
+    "flow/tests/test_mincost.py::TestMinCostFlow::test_large": (
+        "the same network as in test_networksimplex.py"
+    ),
     "tests/test_gomory_hu.py::TestGomoryHuTree::test_default_flow_function_karate_club_graph": (
         "the same as test_karate_club_graph, for the default is ours too"
     ),
@@ -60,11 +66,14 @@ SLOW = {
 """Tests that run only with `--patient`, and with them those that NetworkX itself marks slow."""
 
 SHORTER = {
+    "optimize/tests/test_linear_assignment.py::"
+    "test_two_methods_give_same_result_on_many_sparse_inputs": (100, 3),
     "csgraph/tests/test_flow.py::test_add_reverse_edges_large_graph": (100_000, 1_000),
     "flow/tests/test_maxflow.py::TestCutoff::test_cutoff": (1_000, 100),
     "flow/tests/test_maxflow.py::test_shortest_augmenting_path_two_phase": (1_000, 100),
 }
-"""Numbers in tests that are made smaller: the network takes a step for each arc of a path."""
+"""Numbers in tests that are made smaller: the network takes a step for each arc of a path, and a
+hundred phases for each of a hundred assignments."""
 
 
 COUNTS = {"searches": 0, "classical_rounds": 0}
@@ -112,17 +121,20 @@ def _count() -> None:
 
 
 def _replace_scipy(is_spoilt: bool) -> None:
+    import scipy.optimize
     import scipy.sparse.csgraph
 
     from augury import scipy_like
 
     csgraph: Any = scipy.sparse.csgraph
-    for name, spoil in (
-        ("maximum_bipartite_matching", _unmatch_one),
-        ("maximum_flow", _one_unit_less),
+    for home, name, spoil in (
+        (csgraph, "maximum_bipartite_matching", _unmatch_one),
+        (csgraph, "maximum_flow", _one_unit_less),
+        (csgraph, "min_weight_full_bipartite_matching", _one_row_less),
+        (scipy.optimize, "linear_sum_assignment", _one_row_less),
     ):
         ours = getattr(scipy_like, name)
-        setattr(csgraph, name, _then(spoil, ours) if is_spoilt else ours)
+        setattr(home, name, _then(spoil, ours) if is_spoilt else ours)
 
 
 def _replace_networkx(is_spoilt: bool) -> None:
@@ -138,8 +150,13 @@ def _replace_networkx(is_spoilt: bool) -> None:
         if name.startswith("networkx.") and hasattr(module, "default_flow_func"):
             module.default_flow_func = ours  # type: ignore[attr-defined]
     if is_spoilt:
-        matching = _then(_divorce_one, backend.hopcroft_karp_matching)
-        backend.hopcroft_karp_matching = matching
+        for name, spoil in (
+            ("hopcroft_karp_matching", _divorce_one),
+            ("minimum_weight_full_matching", _divorce_one),
+            ("max_weight_matching", lambda pairs: set(sorted(pairs, key=str)[1:])),
+            ("network_simplex", lambda found: (found[0] + 1, found[1])),
+        ):
+            setattr(backend, name, _then(spoil, getattr(backend, name)))
 
 
 def _without_options(flow_func: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,6 +181,10 @@ def _unmatch_one(matching: Any) -> Any:
     return matching
 
 
+def _one_row_less(assigned: Any) -> Any:
+    return tuple(ends[1:] for ends in assigned)
+
+
 def _divorce_one(matching: dict[Any, Any]) -> dict[Any, Any]:
     return dict(list(matching.items())[1:])
 
@@ -180,6 +201,20 @@ def _less_than_maximum(*args: Any, **options: Any) -> Any:
     R = neural_ford_fulkerson(*args, **options)
     options = {**options, "residual": R, "cutoff": R.graph["flow_value"] - 1}
     return neural_ford_fulkerson(*args, **options)
+
+
+CASES: dict[int, list[Any]] = {}
+"""What iterators of parameters gave, by the iterator."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let two modules of SciPy use one iterator of cases, which the first would leave empty."""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        names, values = mark.args
+        if isinstance(values, Iterator):
+            cases = CASES.setdefault(id(values), list(values))
+            object.__setattr__(mark, "args", (names, cases))
 
 
 @pytest.hookimpl(trylast=True)

@@ -11,9 +11,9 @@ import numpy as np
 from augury.algorithms.story import Actor, Telling, Told
 from augury.cells.cell import Cell
 from augury.classical.answer import Answer, How
+from augury.classical.arrays import WideArray
 from augury.classical.certificate import Certificate
 from augury.classical.ford_fulkerson import Settings, Subroutines
-from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import Run
 from augury.errors import InputError
@@ -55,7 +55,7 @@ class Algorithm:
     """The rounds, from graphs to answers, whoever supplies the subroutines."""
     judge: Judge
     """The same, with every decision compared with the truth."""
-    certify: Callable[[Graphs, Sequence[WideArray]], list[Certificate]]
+    certify: Callable[[Graphs, Sequence[Answer]], list[Certificate]]
     """The proof of what was found on each graph, by code that knows no executor."""
     labelled: Callable[[Graph, WideArray], tuple[str, list[tuple[Any, ...]]]]
     """What was found, with the user's labels: the noun and its rows."""
@@ -63,9 +63,15 @@ class Algorithm:
     """A run on one graph, told step by step."""
     theorem: str
     """What a network does whose cells are proven; {bits} is the width of its integers."""
+    minds_costs: bool = False
+    """Whether its graphs have costs; where it ignores them, they are refused."""
 
     def other(self, graph: Graph) -> InputError:
-        """Return the error for a graph of a class that it does not take."""
+        """Return the error for a graph that does not suit it."""
+        if isinstance(graph, self.takes):
+            told = "would ignore the costs" if not self.minds_costs else "needs costs"
+            remedy = "leave the choice of algorithm to the graph, or give it without costs"
+            return InputError(f"{self.name} {told}" + f": {remedy}" * (not self.minds_costs))
         kinds = " or ".join(kind.__name__ for kind in self.takes)
         return InputError(f"{self.name} takes a {kinds}, not a {type(graph).__name__}")
 

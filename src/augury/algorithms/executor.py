@@ -24,9 +24,9 @@ from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells.table import Decider, Said, Table, sets_of
 from augury.classical.answer import Answer, How
+from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, Tree, WeightArray
-from augury.classical.graph import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.network import Graphs
 from augury.errors import InputError
 
@@ -264,7 +264,8 @@ class CellExecutor(Executor):
         value, amount = residual[paths.arcs], paths.spread(bottleneck)
         kept, borrow = np.zeros_like(value), np.zeros_like(value)
         larger = np.maximum(value, amount)
-        for place in range(int(larger.max(initial=0)).bit_length()):
+        refuse_beyond_bits(most := int(larger.max(initial=0)), self.network.bits)
+        for place in range(most.bit_length()):
             own = (value >> place & 1) << 2 | (amount >> place & 1) << 1 | borrow
             digit, borrow = (self.decider.points(SUBTRACT, own) > 0).T.astype(np.int64)
             # As above: beyond an arc's own top bit there is nothing to subtract.
@@ -293,7 +294,11 @@ def compiled_flood(batch: Batch) -> Callable[..., tuple[IntArray, BoolArray, int
 def refuse_beyond_range(residual: WideArray, bits: int) -> None:
     """Raise an InputError if some arc may come to hold more than a network's integers can."""
     # A residual can grow to its pair's sum, which never changes: so a run is refused at once.
-    most = int((residual[::2] + residual[1::2]).max(initial=0))
+    refuse_beyond_bits(int((residual[::2] + residual[1::2]).max(initial=0)), bits)
+
+
+def refuse_beyond_bits(most: int, bits: int) -> None:
+    """Raise an InputError if a number is beyond a network's integers."""
     if most.bit_length() > bits:
         raise InputError(
             f"a capacity of {most} is beyond this network's range of {bits} bits, 0..{2**bits - 1}"

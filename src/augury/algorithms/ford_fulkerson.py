@@ -19,17 +19,17 @@ from augury.algorithms.cells import CELLS
 from augury.algorithms.story import Actor, Recorder, Step, Telling, Told
 from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer
+from augury.classical.arrays import IntArray, Numbers, WideArray
 from augury.classical.batch import Batch
 from augury.classical.certificate import certify_all
 from augury.classical.ford_fulkerson import Paths, Round, Settings, Subroutines, Tree, Verdict
-from augury.classical.graph import BipartiteGraph, IntArray, Numbers, WideArray
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import simulate
 from augury.errors import InputError
-from augury.inputs import Graph
 
 
-def story(graph: Graph, actor: Actor, telling: Telling) -> Told:
+def story(graph: Any, actor: Actor, telling: Telling) -> Told:
     """Run an actor to its end, then with `exact` the classical search, and tell every round."""
     network = graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
     is_bfs, failures = _termination(telling.termination)
@@ -38,7 +38,7 @@ def story(graph: Graph, actor: Actor, telling: Telling) -> Told:
         "neural_bottleneck": is_bfs and telling.neural_bottleneck,
         "neural_augmentation": is_bfs and telling.neural_augmentation,
     }
-    listener = _Listener(network, telling.max_steps)
+    listener = Listener(Batch.of([network]), telling.max_steps)
     settings = Settings(failures, telling.many_paths, telling.weights)
     rng = np.random.default_rng(telling.seed)
     if actor.kind == "classical":
@@ -47,7 +47,9 @@ def story(graph: Graph, actor: Actor, telling: Telling) -> Told:
     def told_rounds(batch: Batch, actor: Actor) -> list[dict[str, Any]]:
         subroutines = listener.heard(actor.observed(listener, owns))
         rounds = classical.ford_fulkerson(batch, subroutines, [rng], settings)
-        return [_round(round_, actor, listener) for round_ in rounds]
+        return [
+            told_round(round_, actor, listener, network.value(round_.after)) for round_ in rounds
+        ]
 
     rounds = told_rounds(Batch.of([network]), actor)
     ending = rounds[-1]["verdict"]
@@ -108,10 +110,11 @@ def _termination(text: str) -> tuple[bool, int]:
     return False, int(text)
 
 
-class _Listener(Recorder):
+class Listener(Recorder):
     """Also hears what is proposed for the arcs of the paths."""
 
     def clear(self) -> None:
+        """See `Recorder`."""
         super().clear()
         self.legal: Paths | None = None
         self.kept = np.zeros(0, np.int64)
@@ -129,9 +132,9 @@ class _Listener(Recorder):
         return own._replace(augment=augment)
 
 
-def _round(round_: Round, actor: Actor, recorder: _Listener) -> dict[str, Any]:
-    """Tell a round; what was heard of it is forgotten."""
-    batch, network = round_.batch, recorder.network
+def told_round(round_: Round, actor: Actor, recorder: Listener, value: int) -> dict[str, Any]:
+    """Tell a round, given the flow after it; what was heard of it is forgotten."""
+    batch = round_.batch
     verdict = Verdict(round_.verdict[0])
     steps = _steps(round_, actor, recorder)
     is_reachable = classical.reachable(batch, round_.residual)[-1, batch.sink[0]]
@@ -148,14 +151,14 @@ def _round(round_: Round, actor: Actor, recorder: _Listener) -> dict[str, Any]:
         "truth": {"reachable": bool(is_reachable)},
         "paths": list(_paths(round_, recorder)),
         "after": round_.after.tolist(),
-        "value": network.value(round_.after),
+        "value": value,
         "verdict": verdict.words,
     }
     recorder.clear()
     return told
 
 
-def _steps(round_: Round, actor: Actor, recorder: _Listener) -> list[Step]:
+def _steps(round_: Round, actor: Actor, recorder: Listener) -> list[Step]:
     """Return the start of the search and what each step left."""
     batch = round_.batch
     if actor.kind == "classical":
@@ -171,7 +174,7 @@ def _reach(step: Step) -> dict[str, Any]:
     return {"state": step.state.tolist(), "goes_on": goes_on}
 
 
-def _paths(round_: Round, recorder: _Listener) -> Iterator[dict[str, Any]]:
+def _paths(round_: Round, recorder: Listener) -> Iterator[dict[str, Any]]:
     """Tell each path that the predecessors described, and what became of it."""
     # Paths of one graph share no arc, so the last one names a path.
     applied = {piece[-1] for piece in _pieces(round_.paths, round_.paths.arcs)}
@@ -219,7 +222,7 @@ FORD_FULKERSON = Algorithm(
     classical=classical.CLASSICAL,
     run=classical.run,
     judge=simulate,
-    certify=certify_all,
+    certify=lambda graphs, answers: certify_all(graphs, [answer.found for answer in answers]),
     labelled=lambda graph, found: (graph.noun, graph.labelled(found)),
     story=story,
     theorem=(

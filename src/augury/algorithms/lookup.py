@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from augury.algorithms.cells import FLOOD, NEAREST, WEIGHT_BITS
 from augury.cells.table import Table
+from augury.classical.arrays import BoolArray, IntArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT, WeightArray
-from augury.classical.graph import BoolArray, IntArray
 from augury.neural.compiled import compiled as on_disk
 
 compiled: Any = on_disk(nogil=True, error_model="numpy")

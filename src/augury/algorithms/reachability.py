@@ -18,9 +18,9 @@ from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.cells import FLOOD, NEAREST
 from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer, How, Progress
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch, handed_out
 from augury.classical.ford_fulkerson import Subroutines, WeightArray
-from augury.classical.graph import WideArray
 from augury.classical.levels import certify_levels
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, Run
@@ -85,7 +85,8 @@ def judge(
         wrong = {"search": asked["search"] - right, "reach": int(((own < 0) != (true < 0)).sum())}
         none = dict.fromkeys(DECISIONS, 0)
         counts = {"asked": none | asked, "wrong": none | wrong}
-        runs.append(Run(right, asked["search"], classical.Verdict.DONE, 1, **counts))
+        ending = classical.Verdict.DONE
+        runs.append(Run(right, asked["search"], ending=ending, rounds=1, **counts))
     return runs
 
 
@@ -101,7 +102,8 @@ def labelled(graph: Any, found: WideArray) -> tuple[str, list[tuple[Any, ...]]]:
 
 def story(graph: Any, actor: stories.Actor, telling: stories.Telling) -> stories.Told:
     """Run an actor and tell every step of its search."""
-    batch, recorder = Batch.of([graph]), stories.Recorder(graph, telling.max_steps)
+    batch = Batch.of([graph])
+    recorder = stories.Recorder(batch, telling.max_steps)
     weights = classical.draw_weights(batch, [np.random.default_rng(telling.seed)])
     subroutines = actor.observed(recorder, {})
     [answer] = run([graph], subroutines, How(telling.exact, telling.seed))
@@ -144,7 +146,9 @@ REACHABILITY = Algorithm(
     classical={"classical": BREADTH_FIRST},
     run=run,
     judge=judge,
-    certify=lambda graphs, found: list(map(certify_levels, graphs, found)),
+    certify=lambda graphs, answers: [
+        certify_levels(graph, answer.found) for graph, answer in zip(graphs, answers, strict=True)
+    ],
     labelled=labelled,
     story=story,
     theorem=(

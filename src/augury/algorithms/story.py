@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.answer import Answer
+from augury.classical.arrays import IntArray, WideArray
 from augury.classical.batch import Batch
+from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import Subroutines
-from augury.classical.graph import BipartiteGraph, IntArray, Label, WideArray
-from augury.classical.network import FlowNetwork
+from augury.classical.graph import BipartiteGraph
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
 MAX_NUMBERS = 10_000_000
@@ -72,8 +74,8 @@ class Told(NamedTuple):
 class Recorder:
     """Keeps what an executor shows of a round until the round is told; an `Observer`."""
 
-    def __init__(self, network: FlowNetwork, max_steps: int) -> None:
-        self.network, self.max_steps = network, max_steps
+    def __init__(self, batch: Batch, max_steps: int) -> None:
+        self.batch, self.max_steps = batch, max_steps
         self.num_steps = 0
         self.clear()
 
@@ -88,11 +90,11 @@ class Recorder:
         self.num_steps += 1
         if self.num_steps > self.max_steps:
             raise InputError(f"this run has more than {self.max_steps:,} steps, too many to tell")
-        size = self.network.num_arcs + self.network.num_nodes
+        size = self.batch.num_arcs + self.batch.num_nodes
         if self.num_steps * size > MAX_NUMBERS:
             raise InputError(
                 f"this run is too long to tell: over {self.num_steps - 1:,} steps on "
-                f"{self.network.num_nodes:,} nodes and {self.network.num_arcs:,} arcs"
+                f"{self.batch.num_nodes:,} nodes and {self.batch.num_arcs:,} arcs"
             )
 
     def searched(
@@ -179,24 +181,43 @@ def rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
     return [None if x != x else int(x) if x in (0, 1) else x for x in rounded]
 
 
-def told_graph(graph: BipartiteGraph | FlowNetwork, ends: Sequence[str]) -> dict[str, Any]:
+def told_graph(graph: Graph, ends: Sequence[str]) -> dict[str, Any]:
     """Return the graph as it stands in a story: nodes with their roles, these ends, and arcs."""
-    network = graph if isinstance(graph, FlowNetwork) else FlowNetwork.from_bipartite(graph)
-    roles = ["node"] * network.num_nodes
-    labels: list[Label] = [network.label(node) for node in range(network.num_nodes)]
+    arcs = graph.as_arcs()
+    roles = ["node"] * arcs.num_nodes
     if isinstance(graph, BipartiteGraph):
         roles[1:-1] = ["left"] * graph.num_left + ["right"] * graph.num_right
         left = [graph.left_label(node) for node in range(graph.num_left)]
         labels = ["source", *left, *map(graph.right_label, range(graph.num_right)), "sink"]
+    else:
+        labels = [graph.label(node) for node in range(graph.num_nodes)]
+    if isinstance(graph, CostNetwork):
+        roles[arcs.source], roles[arcs.sink] = "excess", "shortage"
+        labels += ["excess", "shortage"]
     for end in ends:
-        roles[getattr(network, end)] = end
-    ends = network.sender.tolist(), network.receiver.tolist(), network.capacity.tolist()
+        node = getattr(graph if isinstance(graph, CostNetwork) else arcs, end)
+        if node is not None:
+            roles[node] = end
+    columns = arcs.sender.tolist(), arcs.receiver.tolist(), arcs.capacity.tolist()
     nodes = zip(map(plain, labels), roles, strict=True)
     return {
-        "kind": "matching" if isinstance(graph, BipartiteGraph) else "flow",
+        "kind": graph.noun,
         "nodes": [{"label": label, "role": role} for label, role in nodes],
-        "arcs": [list(arc) for arc in zip(*ends, strict=True)],
-    }
+        "arcs": [list(arc) for arc in zip(*columns, strict=True)],
+    } | _told_costs(graph)
+
+
+def _told_costs(graph: Graph) -> dict[str, Any]:
+    """Return the cost of each arc in whole units, as it is given, and what a unit is worth."""
+    if isinstance(graph, FlowNetwork) or graph.costs is None:
+        return {}
+    costs = graph.costs
+    sign = -1 if costs.maximise else 1
+    unit = [costs.unit.numerator, costs.unit.denominator]
+    told = {"costs": (sign * graph.arc_costs()).tolist(), "unit": unit, "sense": costs.sense}
+    if isinstance(graph, CostNetwork) and graph.least.any():
+        told["lower"] = graph.arc_bounds().tolist()
+    return told
 
 
 def plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Files and options become calls of the package; answers become text, and errors one sentence.
 
-Exit codes: 0 done, 2 bad input or usage, 130 interrupted. Everything heavy is imported inside the
-commands, so that `augury --help` answers at once.
+Exit codes: 0 done, 1 proven that there is no answer, 2 bad input or usage, 130 interrupted.
+Everything heavy is imported inside the commands, so that `augury --help` answers at once.
 """
 
 from __future__ import annotations

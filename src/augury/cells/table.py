@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.cells.cell import Cell, Entries
-from augury.classical.graph import Numbers
+from augury.classical.arrays import Numbers
 from augury.errors import InputError
 
 Said = npt.NDArray[Any]

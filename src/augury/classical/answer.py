@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from augury.classical.graph import WideArray
+from augury.classical.arrays import WideArray
+
+DONE = "done"
+"""How a run ends whose executor says that nothing is left to do."""
 
 
 class Progress(NamedTuple):
@@ -28,8 +31,10 @@ class Answer(NamedTuple):
     """Searches by the executor that led somewhere."""
     classical_rounds: int = 0
     """The same of the classical search that finished the run; 0 unless it had ended early."""
-    ending: str = "done"
+    ending: str = DONE
     """How the executor's own part ended: "done", or why it stopped early."""
+    price: WideArray | None = None
+    """(node,): the prices that prove the answer to be of least cost, where there are costs."""
 
 
 class How(NamedTuple):

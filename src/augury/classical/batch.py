@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import Arcs, BoolArray, IntArray, WideArray, frozen
+from augury.classical.arrays import BoolArray, IntArray, WideArray, frozen
+from augury.classical.graph import Arcs
 from augury.classical.network import FlowNetwork
 
 Integer = TypeVar("Integer", np.int32, np.int64)

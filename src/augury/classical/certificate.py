@@ -16,7 +16,17 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import Arcs, BipartiteGraph, BoolArray, Label, Numbers, WideArray
+from augury.classical.arrays import (
+    BoolArray,
+    Label,
+    Numbers,
+    WideArray,
+)
+from augury.classical.costs import Amount
+from augury.classical.graph import (
+    Arcs,
+    BipartiteGraph,
+)
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
@@ -37,7 +47,7 @@ class Cover:
         """What it proves, in words."""
         nodes = [*self.left, *self.right]
         verb = "node covers" if len(nodes) == 1 else "nodes cover"
-        return f"{len(nodes):,} {verb} every edge{_listed(nodes)}"
+        return f"{len(nodes):,} {verb} every edge{listed(nodes)}"
 
 
 @dataclass(frozen=True)
@@ -54,14 +64,15 @@ class Cut:
     @property
     def words(self) -> str:
         """What it proves, in words."""
-        return f"a cut of capacity {self.capacity:,}, source side{_listed(self.source_side)}"
+        return f"a cut of capacity {self.capacity:,}, source side{listed(self.source_side)}"
 
 
 MAX_LISTED = 20
 """A sentence names this many nodes; JSON names all of them."""
 
 
-def _listed(labels: Sequence[Label]) -> str:
+def listed(labels: Sequence[Label]) -> str:
+    """Name nodes at the end of a sentence, unless there are too many."""
     return f": {', '.join(map(str, labels))}" if 0 < len(labels) <= MAX_LISTED else ""
 
 
@@ -96,7 +107,17 @@ class Certificate:
     maximum: int | None = None
     """The size of a maximum answer; None if this one is not legal."""
     proof: Proof | None = None
-    """A cover, a cut or a closed set of that size; None if the answer is not legal."""
+    """A cover, a cut or a closed set of that size, with prices where there are costs; if the answer
+    is not legal, why none is, or None.
+    """
+    cost: Amount | None = None
+    """What the answer costs, where there are costs."""
+    gap: Amount | None = None
+    """How much less an answer of this size could cost at most: 0 if it is proven to be of least
+    cost, more if costs were rounded; None if it is not of least cost, or nothing has a cost.
+    """
+    remark: str = ""
+    """What else was noticed, in one sentence."""
 
     @property
     def is_legal(self) -> bool:
@@ -109,6 +130,16 @@ class Certificate:
         return self.is_legal and self.shortfall == 0
 
     @property
+    def is_optimal(self) -> bool:
+        """Whether none is larger and, where there are costs, none as large is better."""
+        return self.is_maximum and (self.cost is None or self.gap == 0)
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether it is proven that there is no legal answer at all."""
+        return bool(self.fault) and self.proof is not None
+
+    @property
     def shortfall(self) -> int | None:
         """How far the answer falls short of the maximum; None if it is not legal."""
         return None if self.maximum is None else self.maximum - self.size
@@ -117,22 +148,40 @@ class Certificate:
         """Return what JSON can hold."""
         answer: dict[str, Any] = {"legal": self.is_legal, "maximum": self.is_maximum}
         answer |= {"size": self.size, "shortfall": self.shortfall}
-        if self.fault:
-            answer["fault"] = self.fault
+        if self.cost is not None:
+            answer |= {"cost": self.cost, "optimal": self.is_optimal, "gap": self.gap}
+        for key in ("fault", "remark"):
+            if getattr(self, key):
+                answer[key] = getattr(self, key)
         if self.proof is not None:
             answer |= self.proof.to_dict()
         return answer
+
+    @property
+    def _cost_words(self) -> str:
+        if self.cost is None:
+            return ""
+        best = "not the best" if self.gap is None else f"at most {self.gap} from the best"
+        return f", cost {self.cost}, {'the best' if self.is_optimal else best}"
 
     def __repr__(self) -> str:
         if not self.is_legal:
             return f"Certificate(not legal: {self.fault})"
         if self.is_maximum:
-            return f"Certificate(legal and maximum, {self.size})"
+            return f"Certificate(legal and maximum, {self.size}{self._cost_words})"
         return f"Certificate(legal, {self.shortfall} short of the maximum {self.maximum})"
 
 
 def certify(graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]) -> Certificate:
     """Check pairs of labels (numbers, where the graph has no labels) as a matching of `graph`."""
+    numbers = numbered(graph, matching)
+    return numbers if isinstance(numbers, Certificate) else certify_pairs(graph, numbers)
+
+
+def numbered(
+    graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]
+) -> WideArray | Certificate:
+    """Return pairs of labels as rows of node numbers, or say what is wrong with them."""
     index = graph.label_index()
     pairs = list(matching)
     numbers: list[tuple[int, int]] = []
@@ -144,7 +193,7 @@ def certify(graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]) -> C
             return Certificate(len(pairs), f"{error}")
         except (TypeError, ValueError):
             return Certificate(len(pairs), f"entry {position}, {pair!r}, is not (left, right)")
-    return certify_pairs(graph, np.array(numbers, np.int64).reshape(-1, 2))
+    return np.array(numbers, np.int64).reshape(-1, 2)
 
 
 def certify_pairs(graph: BipartiteGraph, pairs: Numbers) -> Certificate:
@@ -217,7 +266,7 @@ def _minimum_cover(
     flow = np.zeros(len(network.sender), np.int64)
     for pair in (left, graph.num_left + edges, graph.num_left + len(graph.left) + right):
         flow[2 * pair], flow[2 * pair + 1] = 1, -1
-    in_cut, maximum = _minimum_cut(network, network.capacity - flow, len(left))
+    in_cut, maximum = minimum_cut(network, network.capacity - flow, len(left))
     beyond_left, in_right = np.split(in_cut[1:-1], [graph.num_left])
     if (beyond_left[graph.left] & ~in_right[graph.right]).any():
         raise AssertionError("the cover misses an edge")  # only a bug here could cause this
@@ -286,7 +335,7 @@ def _certificate_of(network: FlowNetwork, net: npt.NDArray[Any], fault: str) -> 
     if fault:
         return Certificate(value, fault)
     residual = network.capacity - net.astype(np.int64)
-    in_cut, maximum = _minimum_cut(network.as_arcs(), residual, value)
+    in_cut, maximum = minimum_cut(network.as_arcs(), residual, value)
     leaving = in_cut[network.sender] & ~in_cut[network.receiver]
     capacity = sum(network.capacity[leaving].tolist())
     if capacity != maximum:
@@ -326,7 +375,7 @@ def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
     return ""
 
 
-def _minimum_cut(network: Arcs, residual: WideArray, value: int) -> tuple[BoolArray, int]:
+def minimum_cut(network: Arcs, residual: WideArray, value: int) -> tuple[BoolArray, int]:
     """Return the source's side of a minimum cut, and the maximum flow; `residual` is used up."""
     while np.isfinite((hops := _hops(network, residual))[network.sink]):
         value += _send_blocking_flow(network, residual, hops)

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BipartiteGraph, BoolArray, IntArray, WideArray
+from augury.classical.arrays import BoolArray, IntArray, WideArray
+from augury.classical.certificate import Certificate, Cover, certify_pairs
+from augury.classical.graph import BipartiteGraph
 
 WORD = 64
 Words = npt.NDArray[np.uint64]
@@ -38,6 +40,9 @@ class Covers(NamedTuple):
     in_right: BoolArray
     """(graph, right)"""
 
+    mates: IntArray
+    """(graph, left): the column of each row, −1 for none."""
+
     @classmethod
     def joined(cls, parts: Sequence[Covers]) -> Covers:
         """Concatenate several stacks."""
@@ -46,6 +51,16 @@ class Covers(NamedTuple):
     def graph(self, number: int) -> BipartiteGraph:
         """Return one of the graphs."""
         return BipartiteGraph.from_dense(_bits(self.rows[number], self.in_right.shape[1]))
+
+    def certificate(self, number: int) -> Certificate:
+        """Return what is known of one of them; what is not proven here is searched once more."""
+        rows = np.flatnonzero(self.mates[number] >= 0)
+        if not self.is_proven[number]:
+            pairs = np.stack([rows, self.mates[number][rows]], axis=1).astype(np.int64)
+            return certify_pairs(self.graph(number), pairs)
+        sides = self.in_left[number], self.in_right[number]
+        cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
+        return Certificate(len(rows), "", len(rows), cover)
 
 
 def covers_of(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
@@ -83,7 +98,7 @@ def _block(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
         missed = (rows[open_] & ~hit[:, None] & _all_or_nothing(reached)).any((1, 2))
         num_cover = in_left[open_].sum(-1) + in_right[open_].sum(-1)
         is_proven[open_] = ~missed & (num_cover == sizes[open_])
-    return Covers(rows, sizes, is_proven, in_left, in_right)
+    return Covers(rows, sizes, is_proven, in_left, in_right, mates)
 
 
 def _are_legal(

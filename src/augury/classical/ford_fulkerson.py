@@ -35,8 +35,8 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.answer import Answer, How, Progress
+from augury.classical.arrays import BoolArray, IntArray, WideArray
 from augury.classical.batch import Batch, handed_out, ranges, starts
-from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import Graph
 from augury.errors import InputError
 
@@ -123,6 +123,8 @@ class Verdict(IntEnum):
     """Too many rounds in a row without a legal path."""
     WRONG_BOTTLENECK = 3
     WRONG_AUGMENTATION = 4
+    WRONG_SEARCH = 5
+    """A node was missed where the prices depend on it."""
 
     @property
     def words(self) -> str:

@@ -3,8 +3,8 @@
 All randomness comes from the `numpy.random.Generator` given first, so the same seed gives the same
 bytes; memory and time grow with the edges. `uniform` is the paper's G(n, m, p), `partly_matched`
 the extra data from its appendix on PNA; the other families are ours, for inputs that the paper
-never tried. A new family is one function and its name in `MAKERS`: its parameters are read from
-its signature, its summary from its docstring.
+never tried. Any of them can have costs. A new family is one function and its name in `MAKERS`: its
+parameters are read from its signature, its summary from its docstring.
 """
 
 from __future__ import annotations
@@ -21,9 +21,15 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
-from augury.classical.graph import MAX_NODES, BipartiteGraph, BoolArray, Numbers, WideArray
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph
+from augury.classical.arrays import MAX_CAPACITY, BoolArray, Numbers, WideArray
+from augury.classical.cost_network import CostNetwork
+from augury.classical.costs import Costs
+from augury.classical.graph import MAX_NODES, BipartiteGraph
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
+
+MAX_COST = 2**31
+"""Of costs that are drawn: with this, a graph can have as many nodes as fit into memory."""
 
 Rng = np.random.Generator
 Edges = tuple[WideArray, WideArray]
@@ -187,6 +193,26 @@ def flow(rng: Rng, nodes: int, arcs: int, low: int = 1, high: int = 10) -> FlowN
     return FlowNetwork.from_arcs(nodes, tail, head, capacity, source=0, sink=nodes - 1)
 
 
+def with_costs(graph: Graph, rng: Rng, low: int, high: int) -> BipartiteGraph | CostNetwork:
+    """Draw a cost from low to high for every edge or arc; the rest stays as it is.
+
+    >>> with_costs(path(np.random.default_rng(7), n=4), np.random.default_rng(7), 1, 9)
+    BipartiteGraph(4 + 4 nodes, 7 edges with costs)
+    """
+    low = _count("the least cost", low, -MAX_COST, MAX_COST)
+    high = _count("the greatest cost", high, low, MAX_COST)
+    if isinstance(graph, BipartiteGraph):
+        return replace(graph, costs=rng.integers(low, high, graph.num_edges, endpoint=True))
+    if isinstance(graph, CostNetwork):
+        raise InputError("there are costs already")
+    arcs = np.flatnonzero(graph.capacity)
+    costs = rng.integers(low, high, len(arcs), endpoint=True)
+    columns = graph.sender[arcs], graph.receiver[arcs], graph.capacity[arcs]
+    priced = Costs.of(costs, graph.num_nodes + 2)
+    ends = graph.source, graph.sink
+    return CostNetwork(graph.num_nodes, *columns, priced, *ends, labels=graph.labels)
+
+
 def residual_after(
     graph: BipartiteGraph, matching: Sequence[tuple[int, int]] | Numbers
 ) -> FlowNetwork:
@@ -264,8 +290,12 @@ MAKERS: tuple[Callable[..., Graph], ...] = (
 FAMILIES = {make.__name__.replace("_", "-"): Family(make) for make in MAKERS}
 
 
-def generate(family: str, rng: Rng, **parameters: Any) -> Graph:
-    """Make an instance of the family of that name.
+def generate(
+    family: str, rng: Rng, costs: tuple[int, int] | None = None, **parameters: Any
+) -> Graph:
+    """Make an instance of the family of that name; `costs` are the least and the greatest of them.
+
+    The same seed gives the same edges with and without costs.
 
     Raises:
         InputError: an unknown family, an unknown or missing parameter, or a value out of range.
@@ -284,7 +314,8 @@ def generate(family: str, rng: Rng, **parameters: Any) -> Graph:
     for name, parameter in known.items():
         if parameter.is_required and name not in parameters:
             raise InputError(f"the family {family} needs {name}")
-    return FAMILIES[family].make(rng, **parameters)
+    made = FAMILIES[family].make(rng, **parameters)
+    return made if costs is None else with_costs(made, rng, *costs)
 
 
 def _count(name: str, value: object, low: int = 0, high: int = MAX_NODES) -> int:

@@ -8,26 +8,39 @@ edges, never with the product of the sides. Labels belong to the user; inside, n
 from __future__ import annotations
 
 from array import array as compact_list
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from operator import index
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.arrays import (
+    BoolArray,
+    IntArray,
+    Label,
+    Labels,
+    Numbers,
+    WideArray,
+    as_labels,
+    checked_labels,
+    distinct,
+    equal,
+    frozen,
+    matrix_of_numbers,
+    node_numbers,
+    refuse_nan,
+    starts_run,
+    summed,
+    whole_number,
+)
+from augury.classical.costs import Costs, no_edge, of_edges
 from augury.errors import InputError
 
 if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse
 
-Label = Hashable
-Labels = Sequence[Label]
-IntArray = npt.NDArray[np.int32]
-WideArray = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.integer[Any]]
-BoolArray = npt.NDArray[np.bool_]
 
 MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
@@ -62,6 +75,8 @@ class BipartiteGraph:
     right: Numbers
     left_labels: Labels | None = None
     right_labels: Labels | None = None
+    costs: Costs | None = field(default=None, kw_only=True)
+    """What each edge costs; the constructor takes a row of numbers as well."""
 
     noun: ClassVar = "matching"
     """What is found in it."""
@@ -76,11 +91,59 @@ class BipartiteGraph:
         right = node_numbers(self.right, self.num_right, "right")
         if len(left) != len(right):
             raise InputError(f"{len(left)} left ends do not pair with {len(right)} right ends")
-        left, right = _distinct(left, right, self.num_right)
+        if self.costs is None:
+            left, right = distinct(left, right, self.num_right)
+        else:
+            left, right = self._sort_costs(left, right)
         object.__setattr__(self, "left", frozen(left))
         object.__setattr__(self, "right", frozen(right))
         for side, count in (("left_labels", self.num_left), ("right_labels", self.num_right)):
             object.__setattr__(self, side, checked_labels(getattr(self, side), count, side))
+
+    def _sort_costs(self, left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
+        """Sort edges and their costs; an edge that is given twice must cost the same."""
+        costs = Costs.of(self.costs, self.num_left + self.num_right + 2)
+        if len(costs.amount) != len(left):
+            raise InputError(f"{len(costs.amount)} costs do not pair with {len(left)} edges")
+        key = left.astype(np.int64) * self.num_right + right
+        if not (key[1:] > key[:-1]).all():
+            order = np.argsort(key, kind="stable")
+            key, amount = key[order], costs.amount[order]
+            is_new = starts_run(key)
+            again = np.flatnonzero(~is_new)
+            differ = again[amount[again] != amount[again - 1]]
+            if len(differ):
+                at = order[differ[0]]
+                told = ", ".join(f"{costs.worth(int(x))}" for x in amount[differ[0] - 1 :][:2])
+                ends = int(left[at]), int(right[at])
+                names = self.left_labels or range(self.num_left), self.right_labels
+                other = (names[1] or range(self.num_right))[ends[1]]
+                raise InputError(f"the edge {names[0][ends[0]]!r}, {other!r} has two costs, {told}")
+            kept = order[is_new]
+            left, right, costs = left[kept], right[kept], costs.select(kept)
+        object.__setattr__(self, "costs", costs)
+        return left, right
+
+    @classmethod
+    def from_costs(cls, matrix: Any, maximise: bool = False) -> BipartiteGraph:
+        """Read a matrix of costs: every entry is an edge, also 0, but those infinitely bad.
+
+        In a SciPy sparse matrix every stored entry is one; duplicates are summed, as SciPy does.
+
+        >>> BipartiteGraph.from_costs([[4, 1], [2, float("inf")]])
+        BipartiteGraph(2 + 2 nodes, 3 edges with costs)
+        """
+        if hasattr(matrix, "tocoo"):
+            coo = stored_entries(matrix)
+            exists, costs = of_edges(coo.data, sum(coo.shape) + 2, maximise)
+            ends = [side if exists is None else side[exists] for side in (coo.row, coo.col)]
+            return cls(coo.shape[0], coo.shape[1], ends[0], ends[1], costs=costs)
+        array = matrix_of_numbers(matrix, "matrix of costs")
+        missing = no_edge(array, maximise)
+        is_edge = np.ones(array.shape, np.bool_) if missing is None else ~missing
+        left, right = np.nonzero(is_edge)
+        costs = Costs.of(array[is_edge], sum(array.shape) + 2, maximise)
+        return cls(array.shape[0], array.shape[1], left, right, costs=costs)
 
     @classmethod
     def from_edges(
@@ -88,11 +151,15 @@ class BipartiteGraph:
         edges: Iterable[tuple[Label, Label]],
         left_labels: Labels | None = None,
         right_labels: Labels | None = None,
+        *,
+        costs: Any = None,
+        maximise: bool = False,
     ) -> BipartiteGraph:
         """Build a graph from pairs of labels; nodes are numbered as they first appear.
 
         Labels given for a side fix its nodes and their order, which allows isolated nodes; an edge
-        to any other label is refused.
+        to any other label is refused. `costs` has a number for each edge; one that is infinitely
+        bad is no edge.
 
         >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("ann", "sing")])
         >>> graph.left_labels, graph.right_labels
@@ -109,7 +176,11 @@ class BipartiteGraph:
                 raise unpaired(f"edge {position}", edge, error, expected) from None
         ends = np.asarray(numbers).reshape(-1, 2)
         labels = [side.labels() for side in sides]
-        return cls(len(labels[0]), len(labels[1]), ends[:, 0], ends[:, 1], *labels)
+        counts = len(labels[0]), len(labels[1])
+        if costs is not None:
+            exists, costs = of_edges(costs, sum(counts) + 2, maximise)
+            ends = ends if exists is None else ends[exists]
+        return cls(*counts, ends[:, 0], ends[:, 1], *labels, costs=costs)
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
@@ -147,13 +218,19 @@ class BipartiteGraph:
 
     @classmethod
     def from_networkx(
-        cls, graph: nx.Graph[Any], top_nodes: Iterable[Label] | None = None
+        cls,
+        graph: nx.Graph[Any],
+        top_nodes: Iterable[Label] | None = None,
+        *,
+        cost: str | None = None,
+        maximise: bool = False,
     ) -> BipartiteGraph:
         """Read a NetworkX graph; its nodes become labels.
 
-        Only the structure counts: directions and edge attributes, including weights and costs, are
-        ignored. The left side is `top_nodes`; by default the nodes whose attribute `bipartite` is
-        0, or else the side of the first node, provided that the graph is connected.
+        Only the structure counts, and the edge attribute `cost` if one is named: directions and all
+        other attributes are ignored. The left side is `top_nodes`; by default the nodes whose
+        attribute `bipartite` is 0, or else the side of the first node, provided that the graph is
+        connected.
 
         Raises:
             InputError: an edge joins two nodes of one side, the graph has an odd cycle, or it is
@@ -163,7 +240,9 @@ class BipartiteGraph:
         left_labels = [node for node in graph if is_left[node]]
         right_labels = [node for node in graph if not is_left[node]]
         edges = ((u, v) if is_left[u] else (v, u) for u, v in graph.edges())
-        return cls.from_edges(edges, left_labels, right_labels)
+        weighted = cast("Any", graph).edges(data=cost)
+        costs = None if cost is None else [weight for _, _, weight in weighted]
+        return cls.from_edges(edges, left_labels, right_labels, costs=costs, maximise=maximise)
 
     def to_networkx(self) -> nx.Graph[Any]:
         """Return a NetworkX graph with the `bipartite` attribute and the labels as node names.
@@ -194,7 +273,8 @@ class BipartiteGraph:
     def words(self) -> str:
         """What it is, and its size."""
         sides = f"{self.num_left:,} + {self.num_right:,} nodes"
-        return f"a bipartite graph of {sides} and {self.num_edges:,} edges"
+        costs = " with costs" * (self.costs is not None)
+        return f"a bipartite graph of {sides} and {self.num_edges:,} edges{costs}"
 
     @property
     def num_arcs(self) -> int:
@@ -240,6 +320,14 @@ class BipartiteGraph:
         capacity[::2] = 1
         return Arcs(sink + 1, ends.reshape(-1), ends[:, ::-1].reshape(-1), capacity, 0, sink)
 
+    def arc_costs(self) -> WideArray:
+        """Return the cost of each arc of `as_arcs`, to be minimised; source and sink cost 0."""
+        cost = np.zeros((self.num_arcs // 2, 2), np.int64)
+        if self.costs is not None:
+            edges = cost[self.num_left : self.num_left + len(self.left)]
+            edges[:, 0], edges[:, 1] = self.costs.to_minimise, -self.costs.to_minimise
+        return cost.reshape(-1)
+
     def found(self, residual: WideArray) -> WideArray:
         """Return the (left, right) pairs of the edges whose arc is full; see `as_arcs`."""
         on_edges = residual[2 * self.num_left : 2 * (self.num_left + len(self.left)) : 2]
@@ -266,13 +354,8 @@ class BipartiteGraph:
 
     def __repr__(self) -> str:
         sides = f"{self.num_left:,} + {self.num_right:,} nodes"
-        return f"BipartiteGraph({sides}, {self.num_edges:,} edges)"
-
-
-def equal(one: Any, other: Any) -> bool:
-    """Tell whether two objects of one dataclass hold the same, arrays included."""
-    pairs = ((getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
-    return all(np.array_equal(a, b) if hasattr(a, "dtype") else a == b for a, b in pairs)
+        costs = " with costs" * (self.costs is not None)
+        return f"BipartiteGraph({sides}, {self.num_edges:,} edges{costs})"
 
 
 class LabelIndex:
@@ -295,139 +378,20 @@ class LabelIndex:
         return tuple(self._numbers)
 
 
-def whole_number(value: object, what: str) -> int:
-    """Return a count or node number as a Python int; NumPy integers are fine, 2.0 is not."""
-    try:
-        return index(value)  # type: ignore[arg-type]  # index() checks it
-    except TypeError:
-        raise InputError(f"{what} is {value!r}, not a whole number") from None
-
-
-def as_seed(seed: object) -> int:
-    """Return a seed as a Python int of at least 0."""
-    whole = whole_number(seed, "the seed")
-    if whole < 0:
-        raise InputError(f"the seed is {whole}, which is negative")
-    return whole
-
-
-def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
-    """Return `values` as int32 after checking that each is a node number below `num_nodes`."""
-    ends = f"{side} ends"
-    array = unmasked(values, ends)
-    if array.ndim != 1:
-        told = f"not {array.ndim}-dimensional"
-        raise InputError(f"the {ends} must be one row of node numbers, {told}")
-    if array.size == 0:
-        return np.zeros(0, np.int32)
-    if array.dtype.kind not in "iu":
-        raise InputError(f"the {ends} must be whole numbers, not {array.dtype}")
-    if array.min() < 0 or array.max() >= num_nodes:
-        at = int(((array < 0) | (array >= num_nodes)).argmax())
-        raise InputError(f"edge {at} names {side} node {array[at]}, but there are {num_nodes}")
-    return array.astype(np.int32)
-
-
-def _distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray, IntArray]:
-    """Sort edges and drop duplicates."""
-    key = left.astype(np.int64)
-    key *= num_right
-    key += right
-    if (key[1:] > key[:-1]).all():
-        return left, right
-    key.sort()  # in place, for large graphs: np.unique would hold two more copies
-    is_new = starts_run(key)
-    if not is_new.all():
-        key = key[is_new]
-    left = (key // num_right).astype(np.int32)
-    key %= num_right
-    return left, key.astype(np.int32)
-
-
-def starts_run(key: WideArray) -> BoolArray:
-    """Tell for each sorted key whether it differs from the one before it."""
-    is_new = np.ones(len(key), np.bool_)
-    np.not_equal(key[1:], key[:-1], out=is_new[1:])
-    return is_new
-
-
-def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Make the array read-only and return it: a shared graph must not change."""
-    if not array.flags.owndata:
-        array = array.copy()
-    array.flags.writeable = False
-    return array
-
-
-def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
-    """Return the labels as a tuple after checking that each node has one, all different."""
-    if labels is None:
-        return None
-    names = as_labels(labels, what.replace("_", " "))
-    if len(names) != count:
-        raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    # The labels 0, 1, 2, … say no more than the numbers.
-    return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
-
-
-def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
-    """Return the labels as a tuple after checking that all are hashable and different."""
-    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
-    try:
-        num_different = len(set(names))
-    except TypeError:
-        raise InputError(f"the {what.strip()} must be hashable, such as text or numbers") from None
-    if num_different < len(names):
-        seen: set[Label] = set()
-        double = next(x for x in names if x in seen or seen.add(x))
-        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
-    return names
-
-
-def unmasked(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
-    """Return an array; refuse masked entries, whose mask NumPy would silently drop."""
-    is_masked: Any = getattr(cast("Any", values), "mask", False)
-    if isinstance(values, np.ndarray) and np.any(is_masked):
-        raise InputError(f"there are masked entries in the {what}: fill them, as .filled(0) does")
-    return np.asarray(values)
-
-
-def matrix_of_numbers(matrix: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
-    """Return a two-dimensional array of numbers; text and objects are refused."""
-    array = unmasked(matrix, what)
-    if array.ndim != 2:
-        raise InputError(f"a {what} has two dimensions, not {array.ndim}")
-    refuse_text(array, f"the {what}")
-    return array
-
-
-def refuse_text(array: npt.NDArray[Any], what: str) -> None:
-    """Raise InputError unless the array has a numeric type; an object could be anything."""
-    kind = array.dtype.kind
-    if kind in "biufc":
-        return
-    held = {"U": "text", "T": "text", "S": "bytes", "O": "objects"}.get(kind, str(array.dtype))
-    if kind == "O" and array.size:
-        entries: list[Any] = array.reshape(-1).tolist()
-        held += f" such as {next((x for x in entries if not _is_wide(x)), entries[0])!r}"
-        raise InputError(f"{what} holds {held}, not numbers of 64 bits")
-    raise InputError(f"{what} holds {held}, not numbers")
-
-
-def _is_wide(value: object) -> bool:
-    """Tell whether it is a number that fits in 64 bits; NaN is not."""
-    return isinstance(value, int | float) and -(2**63) <= value < 2**64
-
-
-def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
-    """Raise InputError if an entry is NaN, which neither is an edge nor is none."""
-    if array.dtype.kind in "fc" and np.isnan(array).any():
-        position = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
-        raise InputError(f"{what} has an entry that is not a number (NaN) at {position}")
-
-
 def without_zeros(matrix: Any) -> Any:
     """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros dropped."""
+    csr = _summed_entries(matrix)
+    csr.eliminate_zeros()
+    return csr.tocoo(copy=False)
+
+
+def stored_entries(matrix: Any) -> Any:
+    """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros kept."""
+    return _summed_entries(matrix).tocoo(copy=False)
+
+
+def _summed_entries(matrix: Any) -> Any:
+    """Return a SciPy sparse matrix as CSR, a copy, with duplicates summed exactly."""
     import scipy.sparse
 
     if not cast("bool", scipy.sparse.issparse(matrix)):
@@ -443,8 +407,7 @@ def without_zeros(matrix: Any) -> Any:
     if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may overflow
         csr = _summed_exactly(coo)
     refuse_nan(csr.data, "the sparse matrix")
-    csr.eliminate_zeros()
-    return csr.tocoo(copy=False)
+    return csr
 
 
 def _summed_exactly(coo: Any) -> Any:
@@ -464,26 +427,6 @@ def _summed_exactly(coo: Any) -> Any:
         place = f"row {row[at]}, column {column[at]}"
         raise InputError(f"the entries at {place} add up to more than 64 bits hold")
     return scipy.sparse.csr_array((data, (row, column)), shape=coo.shape)
-
-
-def summed(key: WideArray, amount: npt.NDArray[Any]) -> tuple[WideArray, WideArray, BoolArray]:
-    """Sum the amounts of equal keys.
-
-    Returns:
-        The distinct keys, sorted; their sums; and which sums overflow int64.
-    """
-    order = np.argsort(key, kind="stable")
-    key, amount = key[order], amount[order]
-    del order  # memory matters for large graphs
-    is_new = starts_run(key)
-    if is_new.all() and amount.dtype == np.int64:
-        return key, amount, ~is_new
-    starts = np.flatnonzero(is_new)
-    # Sums of 2³¹ 32-bit halves fit in 64 bits, so the carry reveals an overflow.
-    low = np.add.reduceat((amount & 0xFFFFFFFF).astype(np.int64, copy=False), starts)
-    high = np.add.reduceat((amount >> 32).astype(np.int64, copy=False), starts) + (low >> 32)
-    overflows = (high < -(2**31)) | (high >= 2**31)
-    return key[starts], (high << 32) | (low & 0xFFFFFFFF), overflows
 
 
 def unpaired(name: str, entry: object, error: Exception, expected: str) -> InputError:

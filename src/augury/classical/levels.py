@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from augury.classical.arrays import (
+    Label,
+    WideArray,
+)
 from augury.classical.certificate import Certificate
-from augury.classical.graph import Label, WideArray
 from augury.classical.network import FlowNetwork
 
 

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import (
-    MAX_NODES,
-    Arcs,
-    BipartiteGraph,
+from augury.classical.arrays import (
+    MAX_CAPACITY,
     IntArray,
     Label,
-    LabelIndex,
     WideArray,
+    as_capacities,
+    capacity_fault,
     checked_labels,
     equal,
     frozen,
@@ -35,9 +34,15 @@ from augury.classical.graph import (
     node_numbers,
     starts_run,
     summed,
-    unmasked,
-    unpaired,
     whole_number,
+)
+from augury.classical.cost_network import CostNetwork
+from augury.classical.graph import (
+    MAX_NODES,
+    Arcs,
+    BipartiteGraph,
+    LabelIndex,
+    unpaired,
     without_zeros,
 )
 from augury.errors import InputError
@@ -45,9 +50,6 @@ from augury.errors import InputError
 if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse
-
-MAX_CAPACITY = 2**63 - 1
-"""The largest capacity, and the largest sum of a pair, that int64 holds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -350,52 +352,8 @@ class FlowNetwork:
         return f"FlowNetwork({self.num_nodes:,} nodes, {self.num_arcs // 2:,} arc pairs, {ends})"
 
 
-Graph = BipartiteGraph | FlowNetwork
+Graph = BipartiteGraph | FlowNetwork | CostNetwork
 Graphs = Sequence[Graph]
-
-
-def as_capacities(values: npt.ArrayLike | Sequence[Any]) -> WideArray:
-    """Return capacities as int64; whole floats are accepted, anything else is refused."""
-    array = unmasked(values, "capacities")
-    if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
-        array = np.array(values, object)  # a float among Python ints must not round them
-    if array.ndim != 1:
-        raise InputError(f"capacities must be one row of numbers, not {array.ndim}-dimensional")
-    if array.size == 0:
-        return np.zeros(0, np.int64)
-    if array.dtype.kind in "biu":
-        if array.min() >= 0 and array.max() <= MAX_CAPACITY:
-            return array.astype(np.int64)
-        wrong = (array < 0) | (array > MAX_CAPACITY)
-    elif array.dtype.kind == "f":
-        array = array.astype(np.promote_types(array.dtype, np.float64), copy=False)
-        # 2.0 ** 63 is the smallest float beyond int64; NaN fails every comparison.
-        wrong = ~((array >= 0) & (array < 2.0**63) & (array == np.floor(array)))
-    else:
-        # A list with a Python int beyond 64 bits becomes an array of objects.
-        wrong = np.array([capacity_fault(x) != "" for x in array.tolist()])
-    if wrong.any():
-        position = int(wrong.argmax())
-        raise InputError(f"capacity {position} {capacity_fault(array[position])}")
-    return array.astype(np.int64)
-
-
-def capacity_fault(value: Any) -> str:
-    """Say what is wrong with a capacity, to follow "the capacity"; "" if nothing is."""
-    # NumPy would round MAX_CAPACITY to compare it with a float.
-    if isinstance(value, np.floating):
-        value = float(cast("Any", value))
-    elif isinstance(value, np.generic):
-        value = cast("Any", value).item()
-    if not isinstance(value, int | float):
-        return f"is {value!r}, not a whole number"
-    if isinstance(value, float) and not value.is_integer():
-        return f"is {value}, not a whole number"
-    if value < 0:
-        return f"is {value}, which is negative"
-    if value > MAX_CAPACITY:
-        return f"is {value}, beyond 64 bits (the largest is {MAX_CAPACITY})"
-    return ""
 
 
 def _pair_keys(u: IntArray, v: IntArray, num_nodes: int) -> WideArray:

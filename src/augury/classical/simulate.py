@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from augury.classical import ford_fulkerson as classical
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
-from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 
 
@@ -76,17 +76,22 @@ def simulate(
     known = maximum_values(networks) if maxima is None else maxima
     runs = [Run(maximum=value) for value in known]
     for round_ in classical.ford_fulkerson(Batch.of(networks), subroutines, rngs, settings):
-        counts = _judged(round_)
-        for graph, own in enumerate(round_.batch.graphs):
-            run = runs[int(own)]
-            run.rounds += 1
-            run.ending = Verdict(round_.verdict[graph])
-            for decision, (asked, wrong) in counts.items():
-                run.asked[decision] += int(asked[graph])
-                run.wrong[decision] += int(wrong[graph])
+        judge_round(round_, runs)
         for graph, amount in zip(round_.paths.graph, round_.bottleneck.tolist(), strict=True):
             runs[int(round_.batch.graphs[graph])].value += amount
     return runs
+
+
+def judge_round(round_: Round[Any], runs: Sequence[Run]) -> None:
+    """Count a round and its decisions."""
+    counts = _judged(round_)
+    for graph, own in enumerate(round_.batch.graphs):
+        run = runs[int(own)]
+        run.rounds += 1
+        run.ending = Verdict(round_.verdict[graph])
+        for decision, (asked, wrong) in counts.items():
+            run.asked[decision] += int(asked[graph])
+            run.wrong[decision] += int(wrong[graph])
 
 
 def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical import ford_fulkerson as classical
+from augury.classical.arrays import BoolArray, IntArray, WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import Round, Tree, WeightArray
-from augury.classical.graph import BoolArray, IntArray, WideArray
 from augury.classical.network import FlowNetwork
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.executor import CellExecutor
-from augury.classical.graph import refuse_text, unmasked
+from augury.classical.arrays import refuse_text, unmasked
 from augury.engines.engine import Engine, Mates
 from augury.engines.gpu import CUDA, CUDA_TABLE
 from augury.engines.stepwise import FAST, LOOKUP, PLAIN

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.cells.table import Table
 from augury.classical.answer import Answer, How
-from augury.classical.graph import IntArray
+from augury.classical.arrays import IntArray, WideArray
+from augury.classical.priced import Stack
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -60,6 +61,10 @@ class Engine(ABC):
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """Match a stack of dense graphs, bytes of 0 and 1."""
         raise InputError(f"the engine {self.name!r} has no form of a discrete network")
+
+    def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
+        """Assign a stack of cost matrices: mates (graph, left), prices (graph, node)."""
+        raise InputError(f"the engine {self.name!r} has no form of assignments")
 
     def ties(self, graph: Graph) -> Callable[..., Any] | None:
         """Return the tie-breaks with which the network decides as this engine; None: random."""

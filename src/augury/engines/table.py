@@ -2,7 +2,8 @@
 
 The loops (`words`, `lists`, `flows`) do what the table of a proven network says, a step of a search
 on 64 nodes at a time; they were checked equal to it round for round, with the ties of `ties`, and
-have no judge. For flows the bottleneck and the subtraction are integer operations.
+have no judge. For flows the bottleneck and the subtraction are integer operations. Where there are
+costs, other loops are used, and what is equal is the cost: see `least_cost`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.answer import Answer, How, Progress
+from augury.classical.arrays import IntArray, WideArray
 from augury.classical.batch import Batch, starts
-from augury.classical.graph import BipartiteGraph, IntArray, WideArray
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.classical.priced import Stack
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
 from augury.inputs import Graph, Graphs
@@ -40,13 +43,19 @@ class Table(Engine):
     name = "table"
     what = "the proven network as a hand-written loop, 64 nodes to a word"
     device = "cpu"
-    algorithms = ("ford-fulkerson",)
+    algorithms = ("ford-fulkerson", "assignment", "min-cost-flow")
     needs_proof = True
     takes_stacks = True
 
     def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""
         require_proof(executor)
+        if algorithm.minds_costs:
+            from augury.engines.least_cost import solved
+
+            answers = solved(graphs)
+            report(graphs, answers, how)
+            return answers
         flows = [graph for graph in graphs if isinstance(graph, FlowNetwork)]
         others = [graph for graph in graphs if isinstance(graph, BipartiteGraph)]
         pushed, matched = iter(_pushed(flows, executor.network.bits)), iter(_matched(others))
@@ -80,6 +89,13 @@ class Table(Engine):
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(match, parts))
         return Mates(mates, rounds)
+
+    def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
+        """See `Engine`; graphs that cannot be assigned in full are assigned by their edges."""
+        from augury.engines.least_cost import assign_stack
+
+        require_proof(executor)
+        return assign_stack(stack)
 
     def ties(self, graph: Graph) -> Callable[..., Any]:
         """See `Engine`."""

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT, WeightArray
-from augury.classical.graph import WideArray
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: multiplying by it spreads neighbouring numbers apart."""

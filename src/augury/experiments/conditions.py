@@ -5,12 +5,14 @@ Test graphs have their own stream of random numbers, which no training ever uses
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON
+from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import Settings
 from augury.classical.generate import sparse, uniform
 from augury.classical.network import FlowNetwork
@@ -37,9 +39,14 @@ class Condition:
     neural_augmentation: bool = True
     algorithm: str = FORD_FULKERSON.name
     """What is executed."""
+    costs: int = 0
+    """Costs are drawn from 1 to this; 0 where there are none."""
 
     def __post_init__(self) -> None:
-        _ = ALGORITHMS[self.algorithm]  # or it is refused
+        minds_costs = ALGORITHMS[self.algorithm].minds_costs  # or it is refused
+        if minds_costs != (self.costs > 0):
+            needed = "at least 1" if minds_costs else "0, for there are none"
+            raise InputError(f"the costs of {self.algorithm} are {needed}, not {self.costs}")
         if self.scale < 1:
             raise InputError(f"the scale is {self.scale}, but must be at least 1")
         is_number = self.termination.isascii() and self.termination.isdigit()
@@ -78,8 +85,8 @@ class Condition:
         edges = self.side * float(value) * (1 if is_sparse else self.side)
         return (edges + 2 * self.side) * self.side
 
-    def graphs(self, count: int, seed: int) -> list[FlowNetwork]:
-        """Make the test graphs of this condition."""
+    def graphs(self, count: int, seed: int) -> list[Any]:
+        """Make the test graphs of this condition, of the class that the algorithm takes."""
         value, is_sparse = self._probability()
         key = [TEST_STREAM, seed, self.scale, value.numerator, value.denominator, int(is_sparse)]
         rng = np.random.default_rng(key)
@@ -88,7 +95,13 @@ class Condition:
             else uniform(rng, self.side, p=float(value))
             for _ in range(count)
         )  # fmt: skip
-        return [FlowNetwork.from_bipartite(graph) for graph in made]
+        if not self.costs:
+            return [FlowNetwork.from_bipartite(graph) for graph in made]
+        priced = (
+            replace(graph, costs=rng.integers(1, self.costs + 1, graph.num_edges)) for graph in made
+        )
+        takes = ALGORITHMS[self.algorithm].takes
+        return [g if isinstance(g, takes) else CostNetwork.from_bipartite(g) for g in priced]
 
     def of_network(self, counts: dict[str, int]) -> dict[str, int]:
         """Set the counts of decisions that classical code made to 0."""

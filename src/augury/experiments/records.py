@@ -32,7 +32,9 @@ LARGEST = 2**53
 """No count of ours exceeds this, and floats round beyond it."""
 
 CONDITION_FIELDS: dict[str, type] = {
-    name: kind for name, kind in get_type_hints(Condition).items() if name != "algorithm"
+    name: kind
+    for name, kind in get_type_hints(Condition).items()
+    if name not in ("algorithm", "costs")
 }
 """What every line says of its condition, and of which type."""
 
@@ -76,6 +78,7 @@ class Runs:
     digest: str
     """The start of the digest of its weights."""
     value: npt.NDArray[np.int64]
+    """The flow that was found; with costs see `algorithms.least_cost.objective`."""
     maximum: npt.NDArray[np.int64]
     rounds: npt.NDArray[np.int64]
     ending: tuple[str, ...]
@@ -101,8 +104,8 @@ class Runs:
 
     @property
     def flow_error(self) -> float:
-        """The mean shortfall from the maximum."""
-        return float((self.maximum - self.value).mean())
+        """How far the value is from the best on average: a shortfall, or a cost too high."""
+        return float(np.abs(self.maximum - self.value).mean())
 
 
 class Records(NamedTuple):
@@ -190,6 +193,8 @@ def line_of(part: Part, runs: Runs) -> str:
     condition = asdict(part.condition)
     if part.condition.algorithm == FORD_FULKERSON.name:  # which older files never name
         del condition["algorithm"]
+    if not part.condition.costs:
+        del condition["costs"]
     told = {
         "network": part.network,
         "seed": part.seed,

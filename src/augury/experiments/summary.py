@@ -37,7 +37,7 @@ def summarise(parts: Mapping[Part, Runs]) -> list[dict[str, Any]]:
         network, condition, extent = key
         failures = int(condition.termination) if condition.termination.isdigit() else 0
         classical = [not condition.neural_bottleneck, not condition.neural_augmentation]
-        own = (condition.p, failures, classical, condition.scale)
+        own = (condition.p, failures, classical, condition.costs, condition.scale)
         return (networks.index(network), *own, extent.seed, extent.graphs, extent.runs)
 
     found: list[dict[str, Any]] = []
@@ -65,14 +65,16 @@ def _summary(group: Group) -> dict[str, Any]:
     by_run = right.mean(axis=(0, 2))
     by_seed = {part.seed: runs.accuracy for part, runs in group.items()}
     by_seed = {seed: by_seed[seed] for seed in sorted(by_seed)}
-    told = {"model": runs.name}
+    told: dict[str, Any] = {"model": runs.name}
     told |= {name: getattr(part.condition, name) for name in CONDITION_FIELDS}
     if part.condition.algorithm != FORD_FULKERSON.name:
         told["algorithm"] = part.condition.algorithm
+    if part.condition.costs:
+        told["costs"] = part.condition.costs
     told |= {
         "accuracy": float(right.mean()),
         "std": float(by_run.std()),
-        "flow_error": float(np.mean([runs.maximum - runs.value for runs in group.values()])),
+        "flow_error": float(np.mean([runs.flow_error for runs in group.values()])),
         "graphs": part.extent.graphs,
         "runs": part.extent.runs,
         "seeds": len(by_seed),
@@ -139,7 +141,10 @@ def _table_row(told: dict[str, Any]) -> list[str]:
     model, figure = told["model"], "–"
     if "algorithm" in told:
         end = told["algorithm"]
-        shown |= dict.fromkeys(("bottleneck", "augmentation"), "–")
+        if "costs" in told:
+            end += f", costs to {told['costs']:,}"
+        else:
+            shown |= dict.fromkeys(("bottleneck", "augmentation"), "–")
     elif "epoch" in told:  # not one that was chosen, so the paper has no figure for it
         model += f", epoch {told['epoch']}"
     else:

@@ -1,6 +1,6 @@
-"""Whatever holds a graph becomes a `BipartiteGraph` or a `FlowNetwork`.
+"""Whatever holds a graph becomes a `BipartiteGraph`, a `FlowNetwork` or a `CostNetwork`.
 
-    BipartiteGraph, FlowNetwork     as they are
+    BipartiteGraph, FlowNetwork, …  as they are
     path                            a file in any format of `classical.formats`
     array, tensor (n, m)            biadjacency matrix; with source and sink, capacities (n, n)
     SciPy sparse matrix or array    the same, also sparse tensors
@@ -10,11 +10,14 @@
     list of pairs                   edges (left, right)
     list of triples                 with source and sink, arcs (tail, head, capacity)
     dict of lists                   the right nodes of each left node
-    NetworkX graph                  bipartite; with source and sink, a flow network
+    NetworkX graph                  bipartite; with source and sink, or demands, a flow network
+
+Costs are what is called so: a column or an attribute such as cost or weight, and the numbers of a
+dict {left: {right: cost}}. If the caller says that there are costs, so are the entries of a matrix
+and the last entries of triples (left, right, cost) and quadruples (tail, head, capacity, cost).
 
 A graph is recognised by its class's name and module, so no library is imported just to find that
-the graph is not one of its own. Ambiguous input is refused with both readings named; so are costs,
-which would be ignored (`costs`).
+the graph is not one of its own. Ambiguous input is refused with both readings named.
 """
 
 from __future__ import annotations
@@ -24,13 +27,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from augury.classical.arrays import (
+    Label,
+)
 from augury.classical.formats import ReadOptions, read_graph
+from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import LabelFinder
-from augury.classical.graph import BipartiteGraph, Label
 from augury.classical.network import FlowNetwork, Graph, Graphs
 from augury.errors import InputError
 from augury.inputs.arrays import (
-    Ends,
     as_array,
     as_stack,
     from_array,
@@ -39,7 +44,7 @@ from augury.inputs.arrays import (
     is_of,
     is_sparse,
 )
-from augury.inputs.costs import ignored, values_differ
+from augury.inputs.costs import Ends, Said
 from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
 from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 
@@ -47,15 +52,23 @@ __all__ = ["Graph", "Graphs", "as_graph", "as_graphs", "as_stack"]
 
 
 def as_graph(
-    graph: Any, source: Label = None, sink: Label = None, *, needs_sink: bool = True
+    graph: Any,
+    source: Label = None,
+    sink: Label = None,
+    *,
+    needs_sink: bool = True,
+    costs: bool | None = None,
+    maximise: bool = False,
 ) -> Graph:
     """Read a graph from any of the forms above.
 
     `source` and `sink`, each a node's label, or its number if there are no labels, make it a flow
-    network. If a source needs no sink, any other node serves as one.
+    network. If a source needs no sink, any other node serves as one. `costs` says whether numbers
+    without a name are costs: None refuses those that may be, False those with a name as well.
 
     Raises:
-        InputError: the graph is not valid, or only one of source and sink is given.
+        InputError: the graph is not valid, only one of source and sink is given, or there are no
+            costs to maximise.
         TypeError: it is none of the forms above.
     """
     if not needs_sink and source is not None and sink is None:
@@ -63,15 +76,22 @@ def as_graph(
     if (source is None) != (sink is None):
         given, missing = ("source", "sink") if sink is None else ("sink", "source")
         raise InputError(f"a flow needs both ends: the {given} is given, the {missing} is not")
-    ends = None if source is None else Ends(source, sink)
+    said = Said(None if source is None else Ends(source, sink), costs, maximise)
     for is_form, read in FORMS:
         if is_form(graph):
-            return read(graph, ends)
+            return _maximised(read(graph, said)) if maximise else read(graph, said)
     raise TypeError(
         f"{type(graph).__name__} is no graph: expected a BipartiteGraph, a FlowNetwork, a path, a "
         "two-dimensional array, a SciPy sparse matrix, a NetworkX graph, PyTorch Geometric data, a "
         "DataFrame, a list of pairs or a dict of lists"
     )
+
+
+def _maximised(graph: Graph) -> Graph:
+    """Look for the greatest sum of costs."""
+    if isinstance(graph, FlowNetwork) or graph.costs is None:
+        raise InputError("there are no costs to maximise")
+    return replace(graph, costs=replace(graph.costs, maximise=True))
 
 
 def with_source(graph: Any, source: Label) -> Graph:
@@ -105,9 +125,9 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
     raise InputError("a graph of one node leads nowhere")
 
 
-def as_graphs(graphs: Any) -> Iterator[Graph]:
+def as_graphs(graphs: Any, costs: bool | None = None, maximise: bool = False) -> Iterator[Graph]:
     """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
-    if _are_own(graphs):
+    if _are_own(graphs) and not maximise:
         yield from graphs
         return
     if is_of(graphs, "torch_geometric") and hasattr(graphs, "to_data_list"):
@@ -121,7 +141,7 @@ def as_graphs(graphs: Any) -> Iterator[Graph]:
         raise TypeError(f"expected several graphs, got one {type(graphs).__name__}")
     for position, graph in enumerate(graphs):
         try:
-            yield as_graph(graph)
+            yield as_graph(graph, costs=costs, maximise=maximise)
         except InputError as error:
             raise InputError(f"graph {position}: {error}") from None
         except TypeError as error:
@@ -137,38 +157,36 @@ def _is_one(graphs: Any) -> bool:
     return not is_rows(graphs) and any(is_form(graphs) for is_form, _ in FORMS)
 
 
-def _own(graph: Graph, ends: Ends | None) -> Graph:
-    if ends is not None:
+def _own(graph: Graph, said: Said) -> Graph:
+    if said.ends is not None:
         kind = type(graph).__name__
         raise InputError(f"source and sink are given, but a {kind} already says what it is")
     return graph
 
 
-def _from_path(path: str | Path, ends: Ends | None) -> Graph:
-    if ends is None:
-        return read_graph(path)
-    return read_graph(path, ReadOptions(flow=True, source=str(ends.source), sink=str(ends.sink)))
+def _from_path(path: str | Path, said: Said) -> Graph:
+    options = ReadOptions(costs=said.costs, maximise=said.maximise or None)
+    if said.ends is not None:
+        source, sink = map(str, said.ends)
+        options = replace(options, flow=True, source=source, sink=sink)
+    return read_graph(path, options)
 
 
 def _is_networkx(graph: Any) -> bool:
     return hasattr(graph, "is_directed") and hasattr(graph, "edges") and hasattr(graph, "nodes")
 
 
-def _from_networkx(graph: Any, ends: Ends | None) -> Graph:
-    """Read the structure, and for a flow the capacities; refuse weights, which would be ignored."""
-    noun = "BipartiteGraph" if ends is None else "FlowNetwork"
-    attributes = [given for _, _, given in graph.edges(data=True) if given]
-    for name in ("weight", "cost"):
-        some = [given[name] for given in attributes if name in given]
-        if values_differ([*some, None] if 0 < len(some) < graph.number_of_edges() else some):
-            way = f"give augury.{noun}.from_networkx(…), which reads the structure alone"
-            raise ignored(f"the edges differ in the attribute {name!r}", way, ends is not None)
-    if ends is None:
-        return BipartiteGraph.from_networkx(graph)
-    return FlowNetwork.from_networkx(graph, *ends)
+def _from_networkx(graph: Any, said: Said) -> Graph:
+    """Read the structure, for a flow the capacities, and costs if the edges have any."""
+    attribute = cost_attribute(graph, said.costs)
+    if attribute is not None and said.costs is False:
+        noun = "BipartiteGraph" if said.ends is None else "FlowNetwork"
+        way = f"give augury.{noun}.from_networkx(…), which reads the structure alone"
+        raise said.refusal(f"the edges differ in the attribute {attribute!r}", way)
+    return from_networkx(graph, said.ends, attribute, said.maximise)
 
 
-FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Ends | None], Graph]]] = [
+FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Said], Graph]]] = [
     (lambda graph: isinstance(graph, Graph), _own),
     (lambda graph: isinstance(graph, str | Path), _from_path),
     (is_sparse, from_sparse),

@@ -1,28 +1,23 @@
 """Matrices become graphs: arrays, tensors and SciPy's sparse matrices.
 
 Rows are left nodes, columns right nodes, and non-zeros edges; with source and sink an entry is the
-capacity of an arc. Entries that differ are costs, which would be ignored, and two rows or columns
-of whole numbers could also be the ends of edges: both are refused.
+capacity of an arc. If the caller says that entries are costs, each is an edge. Otherwise entries
+that differ may be costs, and two rows or columns of whole numbers the ends of edges: both are
+refused.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import BipartiteGraph, refuse_text, unmasked
+from augury.classical.arrays import refuse_text, unmasked
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
-from augury.inputs.costs import graphs_differ, ignored, numbers_differ
-
-
-class Ends(NamedTuple):
-    """Source and sink of a flow."""
-
-    source: Any
-    sink: Any
+from augury.inputs.costs import Said, graphs_differ, numbers_differ
 
 
 def is_of(graph: Any, *libraries: str) -> bool:
@@ -53,27 +48,38 @@ def as_array(graph: Any, what: str = "tensor") -> npt.NDArray[Any]:
         raise InputError(f"the {what} cannot be read as an array: {reason}") from None
 
 
-def from_array(graph: Any, ends: Ends | None) -> Graph:
+def from_array(graph: Any, said: Said) -> Graph:
     """Read a dense matrix."""
     array = as_array(graph, "matrix")
-    if ends is not None:
-        return FlowNetwork.from_dense(array, *ends)
+    if said.costs:
+        return _from_costs(array, said)
+    if said.ends is not None:
+        return FlowNetwork.from_dense(array, *said.ends)
     if array.ndim == 2:
         _refuse_labels(array)
     read = BipartiteGraph.from_dense(array)
     _refuse_two_readings(array)
-    _refuse_costs(array)
+    _refuse_costs(array, said)
     return read
 
 
-def from_sparse(graph: Any, ends: Ends | None) -> Graph:
+def from_sparse(graph: Any, said: Said) -> Graph:
     """Read a sparse matrix; entries are compared, as costs, before duplicates are summed."""
     matrix = _tensor_as_scipy(graph) if _is_sparse_tensor(graph) else graph
-    if ends is not None:
-        return FlowNetwork.from_scipy(matrix, *ends)
+    if said.costs:
+        return _from_costs(matrix, said)
+    if said.ends is not None:
+        return FlowNetwork.from_scipy(matrix, *said.ends)
     read = BipartiteGraph.from_scipy(matrix)
-    _refuse_costs(matrix.tocoo(copy=False).data)
+    _refuse_costs(matrix.tocoo(copy=False).data, said)
     return read
+
+
+def _from_costs(matrix: Any, said: Said) -> BipartiteGraph:
+    if said.ends is not None:
+        way = "give a list of arcs (tail, head, capacity, cost)"
+        raise InputError(f"a matrix holds capacities or costs, not both: {way}")
+    return BipartiteGraph.from_costs(matrix, said.maximise)
 
 
 def as_stack(graphs: Any) -> npt.NDArray[Any] | None:
@@ -98,9 +104,10 @@ def _refuse_labels(array: npt.NDArray[Any]) -> None:
         raise InputError(f"{error}; pairs of nodes are a list, array.tolist()") from None
 
 
-def _refuse_costs(entries: npt.NDArray[Any]) -> None:
+def _refuse_costs(entries: npt.NDArray[Any], said: Said) -> None:
     if numbers_differ(entries):
-        raise ignored("the entries of the matrix differ", "give `matrix != 0` for its edges alone")
+        way = "give `matrix != 0` for its edges alone"
+        raise said.refusal("the entries of the matrix differ", way)
 
 
 def _refuse_two_readings(array: npt.NDArray[Any]) -> None:

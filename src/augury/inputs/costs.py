@@ -1,12 +1,11 @@
-"""Costs become errors, since they would be ignored.
+"""Which numbers are costs: those that are called so, or that the caller says are.
 
-A matching here is one of greatest cardinality and a flow one of greatest value, whatever the cost.
+All others that may be costs, because they differ, are refused with both readings named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +16,39 @@ BLOCK = 2**15
 """Numbers compared while they are in the cache, so that memory is read only once."""
 
 
-def ignored(what: str, remedy: str, is_flow: bool = False) -> InputError:
-    """Return the error that refuses costs, with a way round."""
-    answer = "a flow of greatest value" if is_flow else "a matching of greatest cardinality"
-    return InputError(f"{what}, but {answer} would ignore costs and weights: {remedy}")
+class Ends(NamedTuple):
+    """Source and sink of a flow."""
+
+    source: Any
+    sink: Any
+
+
+class Said(NamedTuple):
+    """What a caller says of a graph."""
+
+    ends: Ends | None = None
+    """They make it a flow network."""
+    costs: bool | None = None
+    """Whether numbers without a name are costs. None refuses those that may be, and takes those
+    that are called so; False refuses these as well.
+    """
+    maximise: bool = False
+    """Whether the greatest sum of costs is looked for; then −∞ means no edge, and not +∞."""
+
+    @property
+    def row(self) -> str:
+        """The algorithm that takes such numbers as costs."""
+        return "assignment" if self.ends is None else "min-cost-flow"
+
+    def refusal(self, what: str, remedy: str) -> InputError:
+        """Return the error for costs, or what may be costs, with a way to read it without them."""
+        if self.costs is False:
+            answer = "a matching of greatest cardinality"
+            if self.ends is not None:
+                answer = "a flow of greatest value"
+            return InputError(f"{what}, but {answer} would ignore costs and weights: {remedy}")
+        said = f"they are with algorithm={self.row!r}"
+        return InputError(f"{what} and may be costs: {said}; {remedy}")
 
 
 def numbers_differ(values: npt.NDArray[Any]) -> bool:
@@ -39,20 +67,6 @@ def numbers_differ(values: npt.NDArray[Any]) -> bool:
         if mark == 0:
             mark = block.max() or block.min()
         if not ((block == 0) | (block == mark)).all():
-            return True
-    return False
-
-
-def values_differ(values: Iterable[Any]) -> bool:
-    """Tell whether the edges' values differ; None, for an edge without one, counts as 1."""
-    first: Any = None
-    for given in values:
-        value = 1 if given is None else given
-        first = value if first is None else first
-        try:
-            if value is not first and bool(value != first):
-                return True
-        except (TypeError, ValueError):  # an array, say
             return True
     return False
 

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected, whole_number
+from augury.classical.arrays import whole_number
+from augury.classical.cost_network import CostNetwork
+from augury.classical.costs import of_edges
+from augury.classical.formats.networkx_graph import COST_ATTRIBUTES, values_differ
+from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
-from augury.inputs.arrays import Ends, as_array, is_array, is_of
-from augury.inputs.costs import ignored, values_differ
+from augury.inputs.arrays import as_array, is_array, is_of
+from augury.inputs.costs import Ends, Said
 
-WEIGHTS = ("edge_weight", "weight", "cost")
-"""Edge attributes that hold costs."""
+FEATURES = ("edge_weight", "edge_attr")
+"""Edge attributes of PyTorch Geometric that may hold costs, or something else."""
 BELIEVED = 1_000_000
 """Most nodes without edges that a node number may imply."""
 
@@ -24,9 +28,9 @@ def is_hetero(graph: Any) -> bool:
     return is_of(graph, "torch_geometric") and hasattr(graph, "edge_types")
 
 
-def from_hetero(data: Any, ends: Ends | None) -> Graph:
+def from_hetero(data: Any, said: Said) -> Graph:
     """Two node types are the two sides; relations in either direction are edges."""
-    if ends is not None:
+    if said.ends is not None:
         raise InputError("HeteroData holds a bipartite graph here: it takes no source and sink")
     kinds = {frozenset((sender, receiver)) for sender, _, receiver in data.edge_types}
     if [len(kind) for kind in kinds] != [2]:
@@ -34,14 +38,19 @@ def from_hetero(data: Any, ends: Ends | None) -> Graph:
         wanted = "edges between two node types and no others"
         raise InputError(f"HeteroData must have {wanted}, not {told}")
     left, _, right = data.edge_types[0]
-    ends_of = []
+    ends_of: list[Any] = []
+    costs_of: list[Any] = []
     for kind in data.edge_types:
         index = _edge_index(data[kind], f"the edges {' → '.join(kind)}")
         ends_of.append(index if kind[0] == left else index[::-1])
-    edges = np.concatenate(ends_of, axis=1)
+        costs_of.append(_costs(data[kind], index, said))
+    if len({costs is None for costs in costs_of}) > 1:
+        raise InputError("some relations between the two node types have costs, and others none")
+    costs = None if costs_of[0] is None else np.concatenate(costs_of)
+    edges, costs = _existing(np.concatenate(ends_of, axis=1), costs, said)
     num_left = _count(data[left].num_nodes, edges[0])
     num_right = _count(data[right].num_nodes, edges[1])
-    return BipartiteGraph(num_left, num_right, edges[0], edges[1])
+    return BipartiteGraph(num_left, num_right, edges[0], edges[1], costs=costs)
 
 
 def is_data(graph: Any) -> bool:
@@ -49,9 +58,10 @@ def is_data(graph: Any) -> bool:
     return is_of(graph, "torch_geometric") and hasattr(graph, "edge_index")
 
 
-def from_data(data: Any, ends: Ends | None) -> Graph:
+def from_data(data: Any, said: Said) -> Graph:
     """A flow network if it has ends; else bipartite, with one numbering or (`x_s`, `x_t`) two."""
     index = _edge_index(data, "edge_index")
+    ends = said.ends
     if ends is None and "source" in data and "sink" in data:
         ends = Ends(*(whole_number(data[end], f"the {end}") for end in ("source", "sink")))
     if ends is not None:
@@ -59,18 +69,74 @@ def from_data(data: Any, ends: Ends | None) -> Graph:
             raise InputError("the data has no attribute 'capacity' with one number for each edge")
         capacity = _values(data, "capacity").reshape(-1)
         num_nodes = _count(data.num_nodes, index)
-        return FlowNetwork.from_arcs(num_nodes, index[0], index[1], capacity, **ends._asdict())
+        costs = _costs(data, index, said._replace(ends=ends))
+        arcs = num_nodes, index[0], index[1], capacity
+        if costs is None:
+            return FlowNetwork.from_arcs(*arcs, **ends._asdict())
+        _, priced = of_edges(costs, num_nodes + 2, said.maximise)
+        return CostNetwork(*arcs, priced, **ends._asdict())
+    index, costs = _existing(index, _costs(data, index, said), said)
     if "x_s" in data and "x_t" in data:
         sides = len(_values(data, "x_s")), len(_values(data, "x_t"))
-        return BipartiteGraph(*sides, index[0], index[1])
-    return _from_one_numbering(data, index, _count(data.num_nodes, index))
+        return BipartiteGraph(*sides, index[0], index[1], costs=costs)
+    return _from_one_numbering(data, index, costs)
 
 
-def _from_one_numbering(data: Any, index: npt.NDArray[Any], num_nodes: int) -> BipartiteGraph:
+def _costs(store: Any, index: npt.NDArray[Any], said: Said) -> npt.NDArray[Any] | None:
+    """Return the costs of the edges, if an attribute holds any.
+
+    Raises:
+        InputError: two attributes may, one that nobody calls a cost may, or costs are not wanted.
+    """
+    found = {
+        name: values
+        for name in (*COST_ATTRIBUTES, *FEATURES)
+        if name in store and (values := _row(store, name, index, said)) is not None
+    }
+    names = [name for name in COST_ATTRIBUTES if name in found] or list(found)
+    if not names:
+        if said.costs:
+            told = " or ".join(map(repr, (*COST_ATTRIBUTES, *FEATURES)))
+            raise InputError(f"the edges have no attribute {told} with one number for each")
+        return None
+    way = f"leave it out, as `del data[{names[0]!r}]` does"
+    if len(names) > 1:
+        both = " and ".join(map(repr, names))
+        raise InputError(f"the attributes {both} may both be costs: leave one out")
+    if said.costs is False or (names[0] in FEATURES and not said.costs):
+        raise said.refusal(f"the edges differ in the attribute {names[0]!r}", way)
+    return found[names[0]]
+
+
+def _row(store: Any, name: str, index: npt.NDArray[Any], said: Said) -> npt.NDArray[Any] | None:
+    """Return an attribute that may be costs: one number for each edge, and not all of them alike.
+
+    Columns of features are none, unless they are called costs.
+    """
+    values = _values(store, name)
+    if values.size != index.shape[1]:
+        if name == "edge_attr":
+            return None
+        raise InputError(f"{name!r} must be one number for each of the {index.shape[1]} edges")
+    values = values.reshape(-1)
+    return values if said.costs or values_differ(values.tolist()) else None
+
+
+def _existing(index: npt.NDArray[Any], costs: Any, said: Said) -> tuple[npt.NDArray[Any], Any]:
+    """Drop the edges that cost infinitely much."""
+    if costs is None:
+        return index, None
+    num_nodes = 2 * (int(index.max(initial=0)) + 2)
+    exists, costs = of_edges(costs, num_nodes, said.maximise)
+    return index if exists is None else index[:, exists], costs
+
+
+def _from_one_numbering(data: Any, index: npt.NDArray[Any], costs: Any) -> BipartiteGraph:
     """Left is where `bipartite` is 0; without it, the first node's side of a connected graph.
 
     Nodes keep their numbers as labels, since both sides share them.
     """
+    num_nodes = _count(data.num_nodes, index)
     if "bipartite" in data:
         side = _values(data, "bipartite").reshape(-1)
         if len(side) != num_nodes or not np.isin(side, (0, 1)).all():
@@ -93,11 +159,12 @@ def _from_one_numbering(data: Any, index: npt.NDArray[Any], num_nodes: int) -> B
     for nodes in sides:
         place[nodes] = np.arange(len(nodes))
     labels = [nodes.tolist() for nodes in sides]
-    return BipartiteGraph(len(sides[0]), len(sides[1]), place[left], place[right], *labels)
+    counts = len(sides[0]), len(sides[1])
+    return BipartiteGraph(*counts, place[left], place[right], *labels, costs=costs)
 
 
 def _edge_index(store: Any, what: str) -> npt.NDArray[np.int64]:
-    """Return the ends of the edges in a `Data` or a relation; refuse costs."""
+    """Return the ends of the edges in a `Data` or a relation."""
     if getattr(store, "edge_index", None) is None:
         raise InputError(f"{what} must be two rows of node numbers, and there are none")
     array = _values(store, "edge_index")
@@ -106,10 +173,6 @@ def _edge_index(store: Any, what: str) -> npt.NDArray[np.int64]:
     if array.size and not 0 <= array.min() <= array.max() <= MAX_NODES:
         wrong = array.min() if array.min() < 0 else array.max()
         raise InputError(f"{what} must be numbers from 0 to {MAX_NODES}, not {wrong}")
-    for name in WEIGHTS:
-        if name in store and values_differ(_values(store, name).reshape(-1).tolist()):
-            way = f"leave it out, as `del data[{name!r}]` does"
-            raise ignored(f"the edges differ in the attribute {name!r}", way, "capacity" in store)
     return array.astype(np.int64)
 
 

@@ -1,27 +1,37 @@
 """Rows become graphs: lists of pairs and triples, dicts of lists, pandas and Polars DataFrames.
 
-A pair is an edge (left, right); a triple, with source and sink, an arc (tail, head, capacity).
-What could also be a matrix is refused with both readings named; so are costs, which would be
-ignored.
+A pair is an edge (left, right); a triple, with source and sink, an arc (tail, head, capacity). If
+the caller says that there are costs, the last entry is one more, the cost; a dict of dicts and a
+column that is called a cost need no word. What could also be a matrix is refused with both readings
+named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from reprlib import repr as short
 from typing import Any
 
 import numpy as np
 
-from augury.classical.formats.edge_list import CAPACITY_WORDS, HEADER_WORDS, is_cost
+from augury.classical.cost_network import CostNetwork
+from augury.classical.formats.columns import CAPACITY_WORDS, HEADER_WORDS
+from augury.classical.formats.costs import check_sense, is_cost
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
-from augury.inputs.arrays import Ends
-from augury.inputs.costs import ignored
+from augury.inputs.costs import Said
 
-SHAPES = {2: "pairs (left, right)", 3: "triples (tail, head, capacity)"}
-"""What a row is, by its number of entries."""
+
+def _shape(said: Said, has_cost: bool | None = None) -> list[str]:
+    """Return what the entries of a row are."""
+    parts = ["left", "right"] if said.ends is None else ["tail", "head", "capacity"]
+    return parts + ["cost"] * bool(said.costs if has_cost is None else has_cost)
+
+
+def _rows_of(parts: list[str]) -> str:
+    noun = {2: "pairs", 3: "triples", 4: "quadruples"}[len(parts)]
+    return f"{noun} ({', '.join(parts)})"
 
 
 def is_rows(graph: Any) -> bool:
@@ -29,26 +39,31 @@ def is_rows(graph: Any) -> bool:
     return isinstance(graph, list | tuple)
 
 
-def from_rows(rows: Sequence[Any], ends: Ends | None) -> Graph:
-    """Read a list of pairs or, with source and sink, of triples."""
+def from_rows(rows: Sequence[Any], said: Said) -> Graph:
+    """Read a list of pairs or, with source and sink, of triples; with costs of one entry more."""
     for position, row in enumerate(rows):
         if not isinstance(row, list | tuple):
             raise InputError(
                 f"entry {position} of the list is {short(row)}: a graph is a list of "
-                f"{SHAPES[2 if ends is None else 3]}, and solve_batch takes a list of graphs"
+                f"{_rows_of(_shape(said))}, and solve_batch takes a list of graphs"
             )
     if rows and all(isinstance(row, list) and all(map(_is_number, row)) for row in rows):
+        matrix = "np.array(rows)" + " != 0" * (not said.costs)
         raise InputError(
-            "a list of lists of numbers can be read in two ways: give `np.array(rows) != 0` if it "
+            f"a list of lists of numbers can be read in two ways: give `{matrix}` if it "
             "is a matrix, or [tuple(row) for row in rows] if its rows are edges or arcs"
         )
-    return _edges(rows) if ends is None else _arcs(rows, ends)
+    return _read(rows, said)
 
 
-def from_adjacency(adjacency: dict[Any, Any], ends: Ends | None) -> Graph:
-    """Read the right nodes of each left node, which may have none."""
-    if ends is not None:
-        raise InputError(f"a dict of lists has no capacities: give {SHAPES[3]} in a list")
+def from_adjacency(adjacency: dict[Any, Any], said: Said) -> Graph:
+    """Read the right nodes of each left node, which may have none; with costs, their costs."""
+    if said.ends is not None:
+        raise InputError(f"a dict has no capacities: give {_rows_of(_shape(said))} in a list")
+    if adjacency and all(isinstance(right, Mapping) for right in adjacency.values()):
+        return _from_costs_by_label(adjacency, said)
+    if said.costs:
+        raise InputError("a dict has costs in the form {left: {right: cost}}")
     for left, right in adjacency.items():
         if not isinstance(right, list | tuple):
             kind = type(right).__name__
@@ -63,6 +78,24 @@ def from_adjacency(adjacency: dict[Any, Any], ends: Ends | None) -> Graph:
     return BipartiteGraph.from_edges(edges, left_labels=list(adjacency))
 
 
+def _from_costs_by_label(costs: Mapping[Any, Mapping[Any, Any]], said: Said) -> BipartiteGraph:
+    """Read {left: {right: cost}}."""
+    if said.costs is False:
+        raise said.refusal("a dict of dicts holds costs", "give a dict of lists")
+    edges = [(left, right) for left, row in costs.items() for right in row]
+    row = [cost for own in costs.values() for cost in own.values()]
+    _refuse_no_numbers(row, edges)
+    lefts = list(costs)
+    return BipartiteGraph.from_edges(edges, lefts, costs=row, maximise=said.maximise)
+
+
+def _refuse_no_numbers(costs: Sequence[Any], edges: Sequence[Any]) -> None:
+    for cost, edge in zip(costs, edges, strict=True):
+        if not _is_number(cost) or cost != cost:
+            ends = f"{short(edge[0])}, {short(edge[1])}"
+            raise InputError(f"the cost of {ends} is {short(cost)}, not a number")
+
+
 def is_frame(graph: Any) -> bool:
     """Tell a DataFrame of pandas or Polars."""
     return any(
@@ -71,46 +104,82 @@ def is_frame(graph: Any) -> bool:
     )
 
 
-def from_frame(frame: Any, ends: Ends | None) -> Graph:
+def from_frame(frame: Any, said: Said) -> Graph:
     """Read the columns left and right, or the first two; for a flow tail, head and capacity.
 
-    Other columns are ignored, but those named after costs are refused.
+    A column named after a cost holds the costs; others are ignored.
     """
     words = [str(name).strip().casefold() for name in frame.columns]
-    for name, word in zip(frame.columns, words, strict=True):
-        if is_cost(word):
-            way = "leave the column out, as frame[[left, right]] does"
-            raise ignored(f"there is a column {name!r}", way, ends is not None)
+    cost = _cost_column(frame, words, said)
     capacity = next((k for k, word in enumerate(words) if word in CAPACITY_WORDS), None)
-    if ends is None and capacity is not None:
+    if said.ends is None and capacity is not None:
         raise InputError(
             f"the column {frame.columns[capacity]!r} makes this a flow network: give source and "
             "sink, or leave the column out"
         )
-    chosen = _chosen(words, capacity, ends)
-    if capacity is None and words[chosen[0]] not in ("left", "tail"):
-        _refuse_matrix(frame, chosen, is_flow=ends is not None)
+    chosen = _chosen(words, {"capacity": capacity, "cost": cost}, said)
+    if capacity is None and cost is None and words[chosen[0]] not in ("left", "tail"):
+        _refuse_matrix(frame, chosen, said)
     rows = list(zip(*(_column(frame, k) for k in chosen), strict=True))
-    return _edges(rows) if ends is None else _arcs(rows, ends)
+    return _read(rows, said if cost is None else said._replace(costs=True))
+
+
+def _cost_column(frame: Any, words: list[str], said: Said) -> int | None:
+    """Return the number of the one column that is called a cost, if there is any."""
+    found = [k for k, word in enumerate(words) if is_cost(word)]
+    if not found:
+        return None
+    names = [frame.columns[k] for k in found]
+    if said.costs is False:
+        way = "leave the column out, as frame[[left, right]] does"
+        raise said.refusal(f"there is a column {names[0]!r}", way)
+    if len(found) > 1:
+        told = f"the columns {names[0]!r} and {names[1]!r} may both be costs"
+        raise InputError(f"{told}: leave one out, or give it another name")
+    check_sense(str(names[0]), said.maximise or None)
+    return found[0]
+
+
+def _read(rows: Sequence[Sequence[Any]], said: Said) -> Graph:
+    """Read rows of one length."""
+    parts = _shape(said)
+    for position, row in enumerate(rows):
+        if len(row) == len(parts):
+            continue
+        told = f"entry {position} is {short(row)}"
+        if len(row) == len(parts) + 1 and not said.costs:
+            way = f"give {_rows_of(parts)}"
+            way += ", or source and sink if they are capacities" * (said.ends is None)
+            raise said.refusal(f"{told}: the last parts have no name", way)
+        noun = "a flow" if said.ends else "a matching"
+        raise InputError(f"{told}: {noun} is found in {_rows_of(parts)}")
+    if said.costs:
+        return _priced(rows, said)
+    return _edges(rows) if said.ends is None else _arcs(rows, said)
+
+
+def _priced(rows: Sequence[Sequence[Any]], said: Said) -> Graph:
+    """Read rows that end with a cost."""
+    _refuse_no_numbers([row[-1] for row in rows], rows)
+    if said.ends is not None:
+        ends = said.ends._asdict()
+        return CostNetwork.from_labelled_arcs(rows, **ends, maximise=said.maximise)  # type: ignore[arg-type]
+    pairs = [(row[0], row[1]) for row in rows]
+    costs = [row[2] for row in rows]
+    return BipartiteGraph.from_edges(pairs, costs=costs, maximise=said.maximise)
 
 
 def _edges(rows: Sequence[Sequence[Any]]) -> BipartiteGraph:
-    for position, row in enumerate(rows):
-        if len(row) == 3:
-            way = "give pairs, or source and sink if the third entries are capacities"
-            raise ignored(f"entry {position} is the triple {short(row)}", way)
     return BipartiteGraph.from_edges(rows)  # type: ignore[arg-type]  # which checks them
 
 
-def _arcs(rows: Sequence[Sequence[Any]], ends: Ends) -> FlowNetwork:
-    for position, row in enumerate(rows):
-        if len(row) != 3:
-            raise InputError(f"entry {position} is {short(row)}: a flow is found in {SHAPES[3]}")
+def _arcs(rows: Sequence[Sequence[Any]], said: Said) -> FlowNetwork:
+    assert said.ends is not None
     try:
         labels = list(dict.fromkeys(label for row in rows for label in row[:2]))
     except TypeError:
         labels = None  # from_labelled_arcs refuses the arc, with its position
-    return FlowNetwork.from_labelled_arcs(rows, *ends, labels)  # type: ignore[arg-type]
+    return FlowNetwork.from_labelled_arcs(rows, *said.ends, labels)  # type: ignore[arg-type]
 
 
 def _are_columns(adjacency: dict[Any, Any]) -> bool:
@@ -119,22 +188,24 @@ def _are_columns(adjacency: dict[Any, Any]) -> bool:
     return len(adjacency) in (2, 3) and is_header and len(set(map(len, adjacency.values()))) == 1
 
 
-def _chosen(words: list[str], capacity: int | None, ends: Ends | None) -> list[int]:
-    """Return the numbers of the columns that hold an edge, or an arc and its capacity."""
-    names = ["left", "right"] if ends is None else ["tail", "head"]
-    others = [k for k in range(len(words)) if k != capacity]
+def _chosen(words: list[str], named: dict[str, int | None], said: Said) -> list[int]:
+    """Return the numbers of the columns that hold an edge or an arc, its capacity and its cost."""
+    parts = _shape(said, bool(said.costs) or named["cost"] is not None)
+    names = parts[:2]
+    others = [k for k in range(len(words)) if k not in named.values()]
     has_names = all(words.count(name) == 1 for name in names)
     chosen = [words.index(name) for name in names] if has_names else others[:2]
-    if ends is not None:
-        rest = [k for k in others if k not in chosen]
-        chosen += rest[:1] if capacity is None else [capacity]
-    if len(chosen) < (2 if ends is None else 3):
-        shape = SHAPES[2 if ends is None else 3]
-        raise InputError(f"a DataFrame of {shape} has more than {len(words)} columns")
+    rest = [k for k in others if k not in chosen]
+    for part in parts[2:]:
+        own = named[part]
+        chosen += [own] if own is not None else [rest.pop(0)] if rest else []
+    if len(chosen) < len(parts):
+        told = f"has more than {len(words)} columns"
+        raise InputError(f"a DataFrame of {_rows_of(parts)} {told}")
     return chosen
 
 
-def _refuse_matrix(frame: Any, chosen: list[int], is_flow: bool) -> None:
+def _refuse_matrix(frame: Any, chosen: list[int], said: Said) -> None:
     """Raise InputError for a DataFrame that could be a matrix: numbers, or named rows."""
     second = _column(frame, chosen[1])
     if not second:
@@ -142,13 +213,13 @@ def _refuse_matrix(frame: Any, chosen: list[int], is_flow: bool) -> None:
     names = frame.columns[chosen[0]], frame.columns[chosen[1]]
     is_named = all(isinstance(name, str) for name in names) and not _has_named_rows(frame)
     is_label = not all(map(_is_number, second)) or (
-        len(frame.columns) == (3 if is_flow else 2)
+        len(frame.columns) == len(chosen)
         and all(type(value) is int for value in second)
         and not set(second) <= {0, 1}
     )
     if not (is_named and is_label):
-        columns = "tail, head and capacity" if is_flow else "left and right"
-        matrix = "frame.to_numpy()" + " != 0" * (not is_flow)
+        columns = "tail, head and capacity" if said.ends else "left and right"
+        matrix = "frame.to_numpy()" + " != 0" * (not said.ends and not said.costs)
         raise InputError(
             f"the DataFrame can be a matrix or a list of rows: give `{matrix}` if it is a matrix, "
             f"or call the columns {columns} (after reset_index, if the rows have names)"

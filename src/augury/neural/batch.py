@@ -19,9 +19,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.generate import partly_matched, uniform
-from augury.classical.graph import WideArray
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, TracedRound, record
 from augury.config import DataConfig

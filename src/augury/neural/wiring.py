@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
-from augury.classical.graph import WideArray
 
 
 class Tables(NamedTuple):

@@ -60,17 +60,30 @@ def summarised(story: Story) -> Story:
         | {"weights": [], "residual": [], "after": []}
         | {"steps": [_step_in_short(step) for step in told["steps"]], "reach": None}
         | {"paths": [path | _NO_ARCS for path in told["paths"]]}
+        | _prices_in_short(told)
         for told in story["rounds"]
     ]
+    nothing = {key: [] for key in ("nodes", "arcs", "costs", "lower") if key in graph}
+    kept = ("size", "is_maximum", "cost", "is_optimal", "certificate")
+    certificate = {key: told for key, told in solution["certificate"].items() if key != "prices"}
     return story | {
-        "graph": graph | {"nodes": [], "arcs": []},
+        "graph": graph | nothing,
         "rounds": rounds,
-        "solution": {key: solution[key] for key in ("size", "is_maximum", "certificate")},
+        "solution": {key: solution[key] for key in kept if key in solution}
+        | {"certificate": certificate},
         "summary": {"nodes": len(graph["nodes"]), "arcs": len(graph["arcs"])},
     }
 
 
 _NO_ARCS: dict[str, Any] = {"arcs": [], "belief": None, "before": [], "kept": None}
+
+
+def _prices_in_short(told: dict[str, Any]) -> dict[str, Any]:
+    short: dict[str, Any] = {"price": [], "reduced": []} if "price" in told else {}
+    if "step" in told:
+        none: dict[str, Any] = {"reached": [], "arcs": [], "price": [], "reduced": []}
+        short["step"] = told["step"] | none | {"count": len(told["step"]["reached"])}
+    return short
 
 
 def _step_in_short(step: dict[str, Any]) -> dict[str, Any]:

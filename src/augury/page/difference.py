@@ -21,8 +21,8 @@ def first_difference(one: Story, other: Story) -> dict[str, Any] | None:
 
     Returns:
         "round", "step" (None where it is not a step that differs), "what" differs ("state",
-        "parent", "says_done", "path", "bottleneck", "augmentation", "verdict" or "end"), and the
-        "nodes" and "arcs" on which it does.
+        "parent", "says_done", "path", "bottleneck", "augmentation", "price", "verdict" or "end"),
+        and the "nodes" and "arcs" on which it does.
 
     Raises:
         InputError: the stories are not about the same graph, or not the same weights.
@@ -90,4 +90,7 @@ def _round_difference(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | 
         for path in told[0]:
             if told[0][path] != told[1].get(path):
                 return {"what": what, "arcs": list(path)}
+    steps = [told.get("step") or {"arcs": [], "proposed": []} for told in (a, b)]
+    if any(steps[0][key] != steps[1][key] for key in ("arcs", "proposed")):
+        return {"what": "price", "arcs": sorted({arc for step in steps for arc in step["arcs"]})}
     return {"what": "verdict"} if a["verdict"] != b["verdict"] else None

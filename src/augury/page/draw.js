@@ -12,6 +12,8 @@ const DRAWABLE = 64; // nodes on a side
 const MOST_HEIGHT = 514; // pixels of a drawing, unless its nodes need more
 const LEAST_HEIGHT = 230;
 const BUTTONS_HEIGHT = 84; // below the drawing
+const TEXT_WIDTH = 18; // pixels of a drawing for each cost on it
+const MOST_PRICE = 5; // letters of a price inside a node
 const COLUMNS = ["source", "left", "right", "sink"];
 
 /** @typedef {{x: number, y: number}} Point */
@@ -41,6 +43,31 @@ function isDrawable(story) {
   return Math.max(side("left"), side("right")) <= DRAWABLE;
 }
 
+/** @param {string} role @returns {boolean} whether such a node was added to hold what is left over */
+function isHolder(role) {
+  return role === "excess" || role === "shortage";
+}
+
+/**
+ * Whether a node is drawn: those that were added are where they hold something.
+ * @param {StoryGraph} graph @param {number} node @returns {boolean}
+ */
+function isShown(graph, node) {
+  return !isHolder(graph.nodes[node].role) || graph.arcs.some(
+    ([sender, receiver, capacity]) => capacity > 0 && (sender === node || receiver === node));
+}
+
+/** @param {StoryGraph} graph @param {number} pair @returns {boolean} whether it was not added */
+function isOwnPair(graph, pair) {
+  const [sender, receiver] = graph.arcs[2 * pair];
+  return !isHolder(graph.nodes[sender].role) && !isHolder(graph.nodes[receiver].role);
+}
+
+/** @param {StoryGraph} graph @param {number} pair @returns {boolean} whether a pair is drawn */
+function isDrawnPair(graph, pair) {
+  return isOwnPair(graph, pair) || graph.arcs[2 * pair][2] > 0;
+}
+
 /**
  * Columns of nodes, source at the far left and sink at the far right: the two sides of a matching,
  * or the levels of a breadth-first search over the arcs with capacity.
@@ -51,17 +78,18 @@ function columnsOf(graph) {
   if (sides) {
     return COLUMNS.map((role) => sides.flatMap((side, node) => (side === role ? [node] : [])));
   }
-  const source = graph.nodes.findIndex((node) => node.role === "source");
-  const sink = graph.nodes.findIndex((node) => node.role === "sink");
+  const ends = (/** @type {string[]} */ ...roles) => graph.nodes.flatMap((node, number) =>
+    (roles.includes(node.role) && isShown(graph, number) ? [number] : []));
+  const sources = ends("source", "excess"), sinks = ends("sink", "shortage");
   const level = graph.nodes.map(() => -1);
-  level[source] = 0;
-  let border = [source];
+  let border = sources;
+  for (const node of border) level[node] = 0;
   for (let depth = 1; border.length; depth++) {
     /** @type {number[]} */
     const next = [];
     for (const [sender, receiver, capacity] of graph.arcs) {
       if (capacity > 0 && level[sender] === depth - 1 && level[receiver] < 0) {
-        if (receiver === sink) continue;
+        if (sinks.includes(receiver)) continue;
         level[receiver] = depth;
         next.push(receiver);
       }
@@ -73,10 +101,10 @@ function columnsOf(graph) {
   level.forEach((depth, node) => {
     if (depth < 0) level[node] = deepest;
   });
-  level[sink] = deepest + 1;
+  for (const node of sinks) level[node] = deepest + 1;
   /** @type {number[][]} */
   const columns = Array.from({ length: deepest + 2 }, () => []);
-  level.forEach((depth, node) => columns[depth].push(node));
+  level.forEach((depth, node) => isShown(graph, node) && columns[depth].push(node));
   return sortedByNeighbours(graph, columns);
 }
 
@@ -89,6 +117,7 @@ function sidesOf(graph) {
   /** @type {string[]} */
   const sides = graph.nodes.map((node) => node.role);
   if (graph.kind === "matching") return sides;
+  if (hasCosts(graph)) return null;
   const isEnd = (/** @type {number} */ node, /** @type {string} */ role) =>
     graph.nodes[node].role === role;
   for (const [sender, receiver] of graph.arcs) {
@@ -191,7 +220,10 @@ function curveOf(graph, layout, pair) {
     const length = Math.hypot(to.x - from.x, to.y - from.y);
     const isBlocked = layout.place.some((point, node) => node !== sender && node !== receiver &&
       distanceToLine(point, from, to) < layout.radius + 5);
-    const lift = isBlocked ? Math.min(70, 26 + length * 0.12) : length * 0.03;
+    // Parallel arcs, and those that lead back, would lie upon each other.
+    const twins = graph.arcs.slice(0, 2 * pair).filter(([a, b], arc) => arc % 2 === 0 &&
+      ((a === sender && b === receiver) || (a === receiver && b === sender))).length;
+    const lift = (isBlocked ? Math.min(70, 26 + length * 0.12) : length * 0.03) + 24 * twins;
     bend = {
       x: center.x + (lift * (to.y - from.y)) / (length || 1),
       y: center.y - (lift * (to.x - from.x)) / (length || 1),
@@ -218,6 +250,38 @@ function pathData({ from, bend, to }) {
 /** @param {Curve} curve @returns {Point} the point half-way along */
 function middleOf({ from, bend, to }) {
   return middle(middle(from, bend), middle(bend, to));
+}
+
+/** @param {Curve} curve @param {number} share @returns {Point} the point that far along */
+function alongCurve({ from, bend, to }, share) {
+  const along = (/** @type {"x"|"y"} */ axis) => (1 - share) ** 2 * from[axis] +
+    2 * share * (1 - share) * bend[axis] + share ** 2 * to[axis];
+  return { x: along("x"), y: along("y") };
+}
+
+/**
+ * A place on each line for its text, away from the texts before it, other lines and all nodes.
+ * @param {Curve[]} curves @param {number[]} drawn @param {Layout} layout @returns {Point[]}
+ */
+function freePlaces(curves, drawn, layout) {
+  /** @type {Point[]} */
+  const places = [];
+  for (const pair of drawn) {
+    let best = -Infinity;
+    for (const share of [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18]) {
+      const point = alongCurve(curves[pair], share);
+      const texts = Object.values(places).map((other) => Math.hypot((point.x - other.x) / 1.6, point.y - other.y));
+      const lines = drawn.map((other) => (other === pair ? Infinity
+        : distanceToLine(point, curves[other].from, curves[other].to)));
+      const nodes = Object.values(layout.place).map((node) =>
+        Math.hypot((point.x - node.x) / 1.6, point.y - node.y) - layout.radius);
+      const room = Math.min(34, ...texts) + Math.min(16, ...lines) + 2 * Math.min(12, ...nodes);
+      if (room <= best) continue;
+      best = room;
+      places[pair] = point;
+    }
+  }
+  return places;
 }
 
 /**
@@ -250,12 +314,16 @@ class Drawing {
     this.story = story;
     this.onDetail = onDetail;
     this.labels = "auto";
+    /** @type {number|null} */
+    this.pointed = null;
     /** @type {View|null} */
     this.view = null;
     /** @type {Difference|null} */
     this.difference = null;
     this.proof = proofOf(story);
-    this.svg = svgElement("svg", { role: "img", class: "drawing" });
+    this.svg = svgElement("svg", { role: "img", class: "drawing", tabindex: 0 });
+    this.svg.addEventListener("keydown", (event) =>
+      this.onKey(/** @type {KeyboardEvent} */ (event)));
     home.replaceChildren(this.svg);
     this.build();
   }
@@ -272,20 +340,31 @@ class Drawing {
     this.svg.setAttribute("height", String(height));
     const pairs = graph.arcs.length / 2;
     this.svg.classList.toggle("many", pairs > MANY_PAIRS);
-    this.curves = Array.from({ length: pairs }, (_, pair) =>
-      curveOf(graph, /** @type {Layout} */ (this.layout), pair));
+    const layout = this.layout;
+    this.drawn = Array.from({ length: pairs }, (_, pair) => pair)
+      .filter((pair) => isDrawnPair(graph, pair));
+    this.curves = Array.from({ length: pairs }, (_, pair) => isDrawnPair(graph, pair)
+      ? curveOf(graph, layout, pair) : NOWHERE);
+    this.inner = this.drawn.filter((pair) =>
+      !this.isOuter(graph.arcs[2 * pair][0], graph.arcs[2 * pair][1]));
+    this.free = hasCosts(graph) && pairs <= MANY_PAIRS
+      ? freePlaces(this.curves, this.inner, layout) : null;
     this.lines = this.curves.map((curve) => svgElement("path", { d: pathData(curve) }));
-    const hits = this.curves.map((curve, pair) => {
+    this.hits = this.curves.map((curve, pair) => {
       const hit = svgElement("path", { d: pathData(curve), class: "hit", "data-pair": pair });
       hit.addEventListener("pointerenter", () => this.pointAtPair(pair));
+      hit.addEventListener("pointerleave", () => this.pointAtPair(null));
       hit.addEventListener("click", () => this.pointAtPair(pair));
       return hit;
     });
     this.marks = svgElement("g", { class: "marks" });
     this.texts = svgElement("g", { class: "arc-texts" });
-    this.nodes = graph.nodes.map((node, number) => this.nodeElement(number, radius));
-    this.svg.append(group("lines", this.lines), this.marks, group("hits", hits), this.texts,
-      group("nodes", this.nodes));
+    this.nodes = graph.nodes.map((node, number) => isShown(graph, number)
+      ? this.nodeElement(number, radius) : svgElement("g", { hidden: "" }));
+    const seen = (/** @type {SVGElement[]} */ elements) => elements.filter((_, pair) =>
+      isDrawnPair(graph, pair));
+    this.svg.append(group("lines", seen(this.lines)), this.marks, group("hits", seen(this.hits)),
+      this.texts, group("nodes", this.nodes.filter((_, node) => isShown(graph, node))));
     if (this.view) this.show(this.view, this.difference);
   }
 
@@ -325,6 +404,8 @@ class Drawing {
       right: { x: radius + 10, dy: "0.35em", "text-anchor": "start" },
       source: { x: -radius, y: -radius - 9, "text-anchor": "start" },
       sink: { x: radius, y: -radius - 9, "text-anchor": "end" },
+      excess: { x: -radius, y: -radius - 9, "text-anchor": "start" },
+      shortage: { x: radius, y: -radius - 9, "text-anchor": "end" },
       node: { y: isLow ? radius + 17 : -radius - 8, "text-anchor": "middle" },
     };
     const element = svgElement("text", { class: "label", ...places[role] }, text);
@@ -344,20 +425,24 @@ class Drawing {
 
   /** @param {View} view */
   showLines(view) {
-    const { arcs } = this.story.graph;
+    const { graph } = this.story, { arcs } = graph;
     const isProof = view.isEnd && this.proof.side.size > 0;
     /** @type {SVGElement[]} */ (this.lines).forEach((line, pair) => {
       const [sender, receiver, capacity] = arcs[2 * pair];
       const names = ["line"];
-      if (this.carries(pair, view.residual)) names.push("carries");
+      const isCarrying = this.carries(pair, view.residual);
+      if (isCarrying) names.push("carries");
+      else if (view.reduced) names.push(this.isTight(pair, view.reduced, view.residual) ? "tight" : "slack");
       if (this.isOuter(sender, receiver)) names.push("outer");
       const [s, r] = [sender, receiver].map((node) => this.proof.side.has(node));
-      const back = arcs[2 * pair + 1][2];
-      if (isProof && s !== r && (s ? capacity : back) > 0) names.push("cut");
+      // An arc with a cost has room for both together: what it may carry, and what it does at first.
+      const back = hasCosts(graph) ? 0 : arcs[2 * pair + 1][2];
+      const room = hasCosts(graph) ? capacity + arcs[2 * pair + 1][2] : capacity;
+      if (isProof && isOwnPair(graph, pair) && s !== r && (s ? room : back) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
       if (this.layout?.sides) return; // where all arcs lead from left to right
       const head = ["cut", "carries"].find((name) => names.includes(name)) || "line";
-      if (capacity > 0) line.setAttribute("marker-end", `url(#head-${head})`);
+      if (room > 0) line.setAttribute("marker-end", `url(#head-${head})`);
       if (back > 0) line.setAttribute("marker-start", `url(#head-${head})`);
     });
   }
@@ -369,10 +454,19 @@ class Drawing {
    */
   carries(pair, residual) {
     const sides = /** @type {Layout} */ (this.layout).sides;
+    if (hasCosts(this.story.graph)) return carried(this.story.graph, pair, residual) > 0;
     const [sender, receiver, capacity] = this.story.graph.arcs[2 * pair];
     if (!sides) return capacity !== residual[2 * pair];
     const isForward = COLUMNS.indexOf(sides[sender]) < COLUMNS.indexOf(sides[receiver]);
     return residual[isForward ? 2 * pair + 1 : 2 * pair] > 0;
+  }
+
+  /**
+   * Whether a search can use a pair, in a direction that has room.
+   * @param {number} pair @param {number[]} reduced @param {number[]} residual @returns {boolean}
+   */
+  isTight(pair, reduced, residual) {
+    return reduced[2 * pair] === 0 && residual[2 * pair] + residual[2 * pair + 1] > 0;
   }
 
   /** @param {number} sender @param {number} receiver @returns {boolean} at source or sink of a matching */
@@ -384,19 +478,25 @@ class Drawing {
   /** @param {View} view @param {Difference|null} difference */
   showNodes(view, difference) {
     const fresh = new Set(view.fresh), other = new Set(difference?.nodes || []);
+    const moved = new Set(view.moved);
     const radius = /** @type {Layout} */ (this.layout).radius;
     /** @type {SVGElement[]} */ (this.nodes).forEach((element, node) => {
+      if (element.hasAttribute("hidden")) return;
       const value = view.state[node];
       const isReached = view.isDistance ? value !== null && value !== undefined : Boolean(value);
       const { classList } = element;
       classList.toggle("reached", isReached && !view.isEnd);
       classList.toggle("fresh", fresh.has(node));
       classList.toggle("different", other.has(node));
+      classList.toggle("moved", moved.has(node));
       classList.toggle("in-cover", view.isEnd && this.proof.cover.has(node));
       classList.toggle("in-side", view.isEnd && this.proof.side.has(node));
       const text = /** @type {SVGElement} */ (element.querySelector(".value"));
       text.textContent = view.isDistance && isReached && radius >= 8 && !view.isEnd
         ? String(value) : "";
+      const price = view.price && priceText(this.story.graph, view.price[node]);
+      if (price && radius >= 8 && price.length <= MOST_PRICE) text.textContent = price;
+      text.classList.toggle("long", (text.textContent || "").length > 3);
     });
   }
 
@@ -425,6 +525,13 @@ class Drawing {
       if (arc >= 0 && isReached) marks.push(svgElement("path", { d: pathData(directed(arc)), class: "tree",
         "marker-end": "url(#head-tree)" }));
     });
+    for (const arc of view.step?.arcs || []) {
+      const isOpen = view.reduced?.[arc] === 0;
+      marks.push(svgElement("path", {
+        d: pathData(directed(arc)), class: isOpen ? "leaving opened" : "leaving",
+        "marker-end": "url(#head-leaving)",
+      }));
+    }
     const isApplied = view.path?.verdict === "applied";
     for (const arc of view.path?.arcs || []) {
       marks.push(svgElement("path", {
@@ -440,23 +547,24 @@ class Drawing {
   }
 
   /**
-   * What stands on the arcs: weights, residuals, or the bottleneck's probability.
+   * What stands on the arcs: weights, residuals, costs, or the bottleneck's probability; while the
+   * prices move, how much too dear the arcs are that lead out.
    * @param {View} view
    */
   showTexts(view) {
-    const { kind, arcs } = this.story.graph;
+    const { graph } = this.story, { kind, arcs } = graph;
     const curves = /** @type {Curve[]} */ (this.curves);
     /** @type {SVGElement[]} */
     const texts = [];
     const add = (/** @type {number} */ pair, /** @type {string} */ text, /** @type {string} */ name) => {
       const [sender, receiver] = arcs[2 * pair];
-      const isInner = this.layout?.sides && !this.isOuter(sender, receiver);
-      const share = isInner ? 0.3 + 0.08 * (pair % 3) : 0.5;
-      const { from, bend, to } = curves[pair];
-      const along = (/** @type {"x"|"y"} */ axis) => (1 - share) ** 2 * from[axis] +
-        2 * share * (1 - share) * bend[axis] + share ** 2 * to[axis];
+      // Beside the sides of a matching their labels stand.
+      const outer = graph.nodes[receiver].role === "sink" ? 0.62 : 0.38;
+      const share = !this.layout?.sides ? 0.5 : this.isOuter(sender, receiver)
+        ? (hasCosts(graph) ? outer : 0.5) : 0.3 + 0.08 * (pair % 3);
+      const { x, y } = this.free?.[pair] || alongCurve(curves[pair], share);
       texts.push(svgElement("text", {
-        x: along("x").toFixed(1), y: along("y").toFixed(1), dy: "0.35em", class: name,
+        x: x.toFixed(1), y: y.toFixed(1), dy: "0.35em", class: name,
       }, text));
     };
     const onPath = new Set((view.path?.arcs || []).map((arc) => arc >> 1));
@@ -466,13 +574,27 @@ class Drawing {
         add(arc >> 1, `${Math.round(100 * belief)} %`, "chance");
       }
     });
-    const wanted = this.labels !== "auto" ? this.labels
-      : curves.length > MANY_PAIRS || isReach(this.story) ? "none" : this.layout?.sides
-        ? (view.isDistance ? "weight" : "none") : "residual";
-    if (wanted !== "none" && !(view.isEnd && kind === "matching")) {
+    const isMany = curves.length > MANY_PAIRS || (hasCosts(graph) &&
+      Number(this.inner?.length) > Number(this.layout?.width) / TEXT_WIDTH);
+    const leaving = new Set((view.step?.arcs || []).map((arc) => arc >> 1));
+    for (const arc of isMany ? [] : view.step?.arcs || []) {
+      add(arc >> 1, `+${amount(graph, view.before?.[arc] || 0)}`, "over");
+    }
+    const plain = hasCosts(graph) ? "cost" : this.layout?.sides ? (view.isDistance ? "weight" : "none")
+      : "residual";
+    const wanted = this.labels !== "auto" ? this.labels : isMany || isReach(this.story) ? "none" : plain;
+    const isOver = view.isEnd && kind === "matching" && !hasCosts(graph);
+    if (!isOver) {
       arcs.forEach(([sender, receiver, capacity], arc) => {
-        if (arc % 2 || (onPath.has(arc >> 1) && view.path?.belief)) return;
+        const pair = arc >> 1, isPointed = pair === this.pointed;
+        if (arc % 2 || !isDrawnPair(graph, pair) || leaving.has(pair)) return;
+        if (onPath.has(pair) && view.path?.belief && !isPointed) return;
+        if (wanted === "none" && !(isPointed && hasCosts(graph))) return;
         if (this.labels === "auto" && this.isOuter(sender, receiver)) return;
+        if (hasCosts(graph) && wanted !== "weight" && wanted !== "residual") {
+          add(pair, this.costText(pair, view, wanted), isPointed ? "cost" : "quiet cost");
+          return;
+        }
         // The weight that counts is that of the direction still open.
         const open = view.residual[arc] > 0 ? arc : arc + 1;
         const text = wanted === "weight" ? String(view.weights[open])
@@ -484,6 +606,32 @@ class Drawing {
     /** @type {SVGElement} */ (this.texts).replaceChildren(...texts);
   }
 
+  /**
+   * @param {number} pair @param {View} view @param {string} wanted
+   * @returns {string} the cost of an edge; of an arc also what it carries: "2/3 at 5"
+   */
+  costText(pair, view, wanted) {
+    const { graph } = this.story;
+    const reduced = view.reduced?.[2 * pair] || 0;
+    const cost = wanted === "reduced" ? amount(graph, reduced)
+      : amount(graph, graph.costs?.[2 * pair] || 0);
+    if (graph.kind === "matching") return cost;
+    const capacity = graph.arcs[2 * pair][2] + graph.arcs[2 * pair + 1][2] +
+      (graph.lower?.[2 * pair] || 0);
+    const told = `${carried(graph, pair, view.residual)}/${capacity}`;
+    return isOwnPair(graph, pair) ? `${told} at ${cost}` : told;
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const way = { ".": 1, ",": -1 }[event.key];
+    /** @type {number[]} */
+    const drawn = this.drawn || [];
+    if (!way || !drawn.length) return;
+    const place = this.pointed === null ? (way > 0 ? -1 : 0) : drawn.indexOf(this.pointed);
+    this.pointAtPair(drawn[(place + way + drawn.length) % drawn.length]);
+  }
+
   /** @param {number} node */
   pointAtNode(node) {
     if (!this.view) return;
@@ -493,6 +641,7 @@ class Drawing {
     lines.push(view.isDistance
       ? (value === null ? "not reached: infinite distance" : `distance ${value}`)
       : value ? "reached" : "not reached");
+    if (view.price) lines.push(`price ${priceText(story.graph, view.price[node])}`);
     const incoming = story.graph.arcs.flatMap(([sender, receiver], arc) =>
       receiver === node && (view.belief?.[arc] || 0) >= 0.005
         ? [{ sender, share: Number(view.belief?.[arc]) }] : []);
@@ -503,11 +652,15 @@ class Drawing {
     this.onDetail(lines);
   }
 
-  /** @param {number} pair */
+  /** @param {number|null} pair */
   pointAtPair(pair) {
     if (!this.view) return;
     const { view, story } = this;
-    const lines = [];
+    this.pointed = pair;
+    this.hits?.forEach((hit, number) => hit.classList.toggle("pointed", number === pair));
+    if (hasCosts(story.graph)) this.showTexts(view);
+    if (pair === null) return;
+    const lines = this.costLines(pair, view);
     for (const arc of [2 * pair, 2 * pair + 1]) {
       const [sender, receiver] = story.graph.arcs[arc];
       const belief = view.belief?.[arc];
@@ -517,7 +670,27 @@ class Drawing {
     }
     this.onDetail(lines);
   }
+
+  /**
+   * @param {number} pair @param {View} view
+   * @returns {string[]} the cost of an arc, what the prices allow, and what follows
+   */
+  costLines(pair, view) {
+    const { story } = this, { graph } = story;
+    const reduced = view.reduced?.[2 * pair];
+    if (reduced === undefined) return [];
+    const over = amount(graph, Math.abs(reduced));
+    const isWorse = (reduced > 0) === (graph.sense !== "greatest");
+    return [
+      `${arcName(story, 2 * pair)}: cost ${amount(graph, graph.costs?.[2 * pair] || 0)}`,
+      this.isTight(pair, view.reduced || [], view.residual) ? "usable: just what the prices allow"
+        : reduced ? `${over} ${isWorse ? "more" : "less"} than the difference of the prices` : "full",
+    ];
+  }
 }
+
+/** Where what is not drawn would be. */
+const NOWHERE = { from: { x: 0, y: 0 }, bend: { x: 0, y: 0 }, to: { x: 0, y: 0 } };
 
 /**
  * "3/5": three of five units flow; against the arrow where only the reverse arc has capacity.

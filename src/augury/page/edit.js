@@ -6,17 +6,18 @@
  */
 
 /** @typedef {string|number} Label */
-/** @typedef {{left: Label[], right: Label[], edges: [Label, Label][]}} DrawnMatching */
+/** @typedef {{left: Label[], right: Label[], edges: [Label, Label][], costs?: number[]}} DrawnMatching */
 /**
  * @typedef {{source: Label, sink: Label, nodes: Label[],
- *   arcs: [Label, Label, number][]}} DrawnFlow
+ *   arcs: [Label, Label, number][], costs?: number[]}} DrawnFlow
  */
 /** @typedef {DrawnMatching|DrawnFlow} Drawn */
 /** @typedef {Record<string, any>} GraphRequest see Graph in server.py */
 /** @typedef {{name: string, about: string, graph: GraphRequest, settings?: Settings}} Example */
 /**
  * @typedef {{model: string, other: string, seed: number, termination: string, exact: boolean,
- *   many_paths: boolean, neural_bottleneck: boolean, neural_augmentation: boolean}} Settings
+ *   many_paths: boolean, neural_bottleneck: boolean, neural_augmentation: boolean,
+ *   maximise: boolean|null}} Settings `maximise` is null where the graph says what is looked for
  */
 /** @typedef {{name: string, kind: string, default: number|null, is_required: boolean}} Parameter */
 /** @typedef {{name: string, about: string, parameters: Parameter[]}} Family */
@@ -68,8 +69,11 @@ async function ask(path, body, signal) {
 /** @param {string} [text] @returns {string|undefined} a sentence for the command, for the page */
 function onPage(text) {
   return text
-    ?.replace("use --flow", "tick the checkbox “a flow network”")
-    .replace(/--ignore-costs, in Python [^,]*,/, "the checkbox “ignore costs”");
+    ?.replace(/--cost, in Python [^,]*,/, "the checkbox “numbers are costs”")
+    .replace("--capacity (flow=True)", "“a flow network”")
+    .replace("--ignore-costs (ignore_costs=True)", "“ignore costs”")
+    .replace(/--ignore-costs, in Python [^,]*,/, "the checkbox “ignore costs”")
+    .replace(/--maximise, in Python .*$/, "look for the least sum or the greatest");
 }
 
 /** @param {string} text @param {boolean} [isBusy] */
@@ -147,10 +151,10 @@ function fill(element, options) {
   }));
 }
 
-/** @returns {Settings} */
+/** @returns {Omit<Settings, "maximise">} */
 function settingsNow() {
   const boxes = Object.fromEntries(BOXES.map(([name, id]) => [name, input(id).checked]));
-  return /** @type {Settings} */ ({
+  return /** @type {Omit<Settings, "maximise">} */ ({
     model: select("model").value, other: select("other").value,
     seed: Math.max(0, Math.floor(Number(input("seed").value) || 0)),
     termination: select("termination").value, ...boxes,
@@ -177,6 +181,8 @@ class Desk {
     this.families = [];
     /** @type {GraphRequest|null} */
     this.graph = null;
+    /** @type {boolean|null} whether the greatest sum of its costs is looked for */
+    this.maximise = null;
     this.asked = new AbortController();
     this.editor = new Editor(byId("editor", HTMLElement));
   }
@@ -214,6 +220,7 @@ class Desk {
     on("draw-run", "click", () => this.run(this.editor.graph, false));
     on("run", "click", () => byId("panel-draw", HTMLElement).hidden ? this.run()
       : this.run(this.editor.graph, false));
+    on("sense", "change", () => this.run(this.graph, false, select("sense").value === "greatest"));
     on("share", "click", () => this.share());
     for (const id of ["model", "other", "seed", "termination", ...BOXES.map(([, box]) => box)]) {
       on(id, "change", () => this.run());
@@ -238,23 +245,34 @@ class Desk {
    * Run the graph, a new one or the same again.
    * @param {GraphRequest|null} [graph]
    * @param {boolean} [isNew] whether the editor should show it too
+   * @param {boolean|null} [maximise] the greatest sum of costs, the least, or as the graph says
    */
-  async run(graph = this.graph, isNew = true) {
+  async run(graph = this.graph, isNew = true, maximise = this.maximise) {
     if (!graph) return;
     const signal = this.begin();
-    const settings = settingsNow();
+    // What was chosen for another graph says nothing about one that has no costs.
+    const hasNone = ("edges" in graph || "arcs" in graph) && !graph.costs && !graph.supply;
+    const settings = { ...settingsNow(), maximise: hasNone ? null : maximise };
     say("Running…", true);
     try {
       const shown = await ask(`${API}story`,
         { graph, ...settings, other: settings.other || null }, signal);
       if (signal.aborted) return; // somebody has asked for something else meanwhile
       this.graph = graph;
+      this.maximise = settings.maximise;
+      this.showSense(shown.stories[0].graph.sense);
       say(""); // first: it takes room that the drawing can have
       player.load(shown);
       if (isNew) this.editor.take(shown.stories[0]);
     } catch (error) {
       if (!signal.aborted) await this.explain(error, graph, settings, signal);
     }
+  }
+
+  /** @param {string} [sense] what the costs of the graph are looked at for, if it has any */
+  showSense(sense) {
+    byId("sense-field", HTMLElement).hidden = !sense;
+    if (sense) select("sense").value = sense;
   }
 
   /**
@@ -270,14 +288,17 @@ class Desk {
       return;
     }
     try {
-      const { model, exact, seed } = settings;
-      const solution = await ask(`${API}solve`, { graph, model, exact, seed }, signal);
+      const { model, exact, seed, maximise } = settings;
+      const solution = await ask(`${API}solve`, { graph, model, exact, seed, maximise }, signal);
       if (signal.aborted) return;
       this.graph = graph;
+      this.maximise = maximise;
       player.clear(); // what was there is another graph
       const what = solution.matching ? "A matching" : "A flow";
-      const proof = solution.is_maximum ? "proven maximum" : "not proven maximum";
-      say(`${what} of ${solution.size.toLocaleString("en")}, ${proof}, in ` +
+      const best = solution.cost === undefined ? "" : ` and ${solution.is_optimal ? "" : "not "}the best`;
+      const proof = (solution.is_maximum ? "proven maximum" : "not proven maximum") + best;
+      const cost = solution.cost === undefined ? "" : `, cost ${solution.cost.toLocaleString("en")}`;
+      say(`${what} of ${solution.size.toLocaleString("en")}${cost}, ${proof}, in ` +
         `${counted(solution.rounds, "round")}. The graph is too large to be watched step by step: ` +
         `${error.message}.`, true);
     } catch (second) {
@@ -291,7 +312,7 @@ class Desk {
     const example = this.examples[place];
     byId("example-about", HTMLElement).textContent = example.about;
     if (example.settings) useSettings(example.settings);
-    await this.run(example.graph);
+    await this.run(example.graph, true, example.settings?.maximise ?? null);
   }
 
   showFamily() {
@@ -321,7 +342,7 @@ class Desk {
     say("Running…", true);
     try {
       const graph = await ask(`${API}generate?${query}`, undefined, signal);
-      if (!signal.aborted) await this.run(graph);
+      if (!signal.aborted) await this.run(graph, true, null);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (!signal.aborted) say(error.message);
@@ -331,7 +352,8 @@ class Desk {
   /** @returns {GraphRequest} what the fields beside file and text say */
   readOptions() {
     const options = /** @type {GraphRequest} */ ({
-      flow: input("as-flow").checked, ignore_costs: input("ignore-costs").checked,
+      flow: input("as-flow").checked, cost: input("as-cost").checked,
+      ignore_costs: input("ignore-costs").checked,
     });
     for (const end of ["source", "sink"]) {
       if (input(end).value) options[end] = input(end).value;
@@ -339,22 +361,29 @@ class Desk {
     return options;
   }
 
+  /** @returns {boolean|null} what the field beside file and text says */
+  readSense() {
+    const sense = select("open-sense").value;
+    return sense ? sense === "greatest" : null;
+  }
+
   async openFile() {
     const file = input("file").files?.[0];
     if (!file) return;
     const data = base64Of(new Uint8Array(await file.arrayBuffer()));
-    await this.run({ data, name: file.name, ...this.readOptions() });
+    await this.run({ data, name: file.name, ...this.readOptions() }, true, this.readSense());
     input("file").value = ""; // so that the same file, once mended, can be opened again
   }
 
   async openPaste() {
     const text = byId("paste", HTMLTextAreaElement).value;
-    await this.run({ text, name: "pasted text", ...this.readOptions() });
+    await this.run({ text, name: "pasted text", ...this.readOptions() }, true, this.readSense());
   }
 
   async share() {
     if (!this.graph) return;
-    const fragment = await packed({ graph: this.graph, settings: settingsNow() });
+    const settings = { ...settingsNow(), maximise: this.maximise };
+    const fragment = await packed({ graph: this.graph, settings });
     if (fragment.length > MAX_LINK) {
       say("This graph is too large for a link. Send the file, or one written by augury solve --html.");
       return;
@@ -379,7 +408,7 @@ class Desk {
     if (!told?.graph) return "This link is damaged: there is no graph in it.";
     useSettings(told.settings || {});
     byId("example-about", HTMLElement).textContent = "";
-    await this.run(told.graph);
+    await this.run(told.graph, true, told.settings?.maximise ?? null);
     return "";
   }
 }

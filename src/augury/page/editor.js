@@ -11,17 +11,37 @@ function isMatching(graph) {
   return "edges" in graph;
 }
 
-/** @param {Story["graph"]} graph @returns {Drawn} the graph of a story as something to edit */
+/**
+ * @param {StoryGraph} graph
+ * @returns {Drawn|null} the graph of a story as something to edit; null with supplies or bounds
+ */
 function drawnOf(graph) {
   const labels = (/** @type {string} */ role) =>
     graph.nodes.filter((node) => node.role === role).map((node) => node.label);
   const label = (/** @type {number} */ node) => graph.nodes[node].label;
+  const costs = (/** @type {number[]} */ arcs) => (graph.costs
+    ? { costs: arcs.map((arc) => worth(graph, Number(graph.costs?.[arc]))) } : {});
+  const numbers = graph.arcs.map((_, arc) => arc);
   if (graph.kind === "matching") {
-    const edges = graph.arcs.filter(([sender, receiver], arc) => arc % 2 === 0 &&
-      graph.nodes[sender].role === "left" && graph.nodes[receiver].role === "right");
+    const edges = numbers.filter((arc) => arc % 2 === 0 &&
+      graph.nodes[graph.arcs[arc][0]].role === "left" &&
+      graph.nodes[graph.arcs[arc][1]].role === "right");
     return {
       left: labels("left"), right: labels("right"),
-      edges: edges.map(([sender, receiver]) => [label(sender), label(receiver)]),
+      edges: edges.map((arc) => [label(graph.arcs[arc][0]), label(graph.arcs[arc][1])]),
+      ...costs(edges),
+    };
+  }
+  if (graph.costs) {
+    if (!labels("source").length || graph.lower) return null;
+    // What an arc can carry is what both of its pair can.
+    const arcs = numbers.filter((arc) => arc % 2 === 0 && isOwnPair(graph, arc / 2));
+    return {
+      source: labels("source")[0], sink: labels("sink")[0],
+      nodes: graph.nodes.filter(({ role }) => !isHolder(role)).map((node) => node.label),
+      arcs: arcs.map((arc) => [label(graph.arcs[arc][0]), label(graph.arcs[arc][1]),
+        graph.arcs[arc][2] + graph.arcs[arc + 1][2]]),
+      ...costs(arcs),
     };
   }
   return {
@@ -74,17 +94,19 @@ class Editor {
 
   /** @param {Story} story take over what is being shown, if it can be drawn */
   take(story) {
-    if (!isDrawable(story)) return;
-    this.graph = drawnOf(story.graph);
+    const drawn = isDrawable(story) ? drawnOf(story.graph) : null;
+    if (!drawn) return;
+    this.graph = drawn;
     this.selected = null;
     this.build();
   }
 
   /** @param {string} kind */
   reset(kind) {
-    this.graph = kind === "flow"
+    this.graph = /flow/.test(kind)
       ? { source: "s", sink: "t", nodes: ["s", "a", "b", "t"], arcs: [] }
       : { left: ["l0", "l1", "l2"], right: ["r0", "r1", "r2"], edges: [] };
+    if (kind === "assignment" || kind === "min-cost-flow") this.graph.costs = [];
     this.selected = null;
     this.build();
   }
@@ -112,15 +134,18 @@ class Editor {
     return {
       kind: isMatching(graph) ? "matching" : "flow", nodes,
       arcs: arcs.flatMap(([a, b, capacity]) => /** @type {StoryArc[]} */ ([[a, b, capacity], [b, a, 0]])),
+      ...(graph.costs ? { costs: graph.costs.flatMap((cost) => [cost, 0 - cost]) } : {}),
     };
   }
 
   /** Draw it all anew; there is little of it. */
   build() {
     const graph = this.numbered();
-    const flow = !isMatching(this.graph);
-    select("draw-kind").value = flow ? "flow" : "matching";
+    const flow = !isMatching(this.graph), { costs } = this.graph;
+    select("draw-kind").value = costs ? (flow ? "min-cost-flow" : "assignment")
+      : flow ? "flow" : "matching";
     byId("capacity-field", HTMLElement).hidden = !flow;
+    byId("cost-field", HTMLElement).hidden = !costs;
     byId("add-left", HTMLElement).textContent = flow ? "Add node" : "Add left node";
     byId("add-right", HTMLElement).hidden = flow;
     byId("delete-node", HTMLButtonElement).disabled = this.selected === null;
@@ -132,18 +157,22 @@ class Editor {
     const story = /** @type {Story} */ ({ graph });
     /** @type {SVGElement[]} */
     const lines = [], texts = [];
+    const pairs = Array.from({ length: graph.arcs.length / 2 }, (_, pair) => pair);
+    const curves = pairs.map((pair) => curveOf(graph, /** @type {Layout} */ (this.layout), pair));
+    const free = costs && pairs.length <= MANY_PAIRS ? freePlaces(curves, pairs, this.layout) : [];
     for (let pair = 0; pair < graph.arcs.length / 2; pair++) {
       const [sender, receiver, capacity] = graph.arcs[2 * pair];
-      const curve = curveOf(graph, this.layout, pair);
+      const curve = curves[pair];
       const name = `${nameOf(story, sender)} to ${nameOf(story, receiver)}`;
       const hit = svgElement("path", { d: pathData(curve), class: "hit", "data-pair": pair });
       hit.append(svgElement("title", {}, `Delete ${name}`));
       const line = svgElement("path", { d: pathData(curve), class: flow ? "line tree" : "line" });
       if (flow) line.setAttribute("marker-end", "url(#head-tree)");
       lines.push(line, hit);
-      if (flow) {
-        const { x, y } = middleOf(curve);
-        texts.push(svgElement("text", { x, y, dy: "0.35em", class: "quiet" }, String(capacity)));
+      if (flow || costs) {
+        const { x, y } = free[pair] || middleOf(curve);
+        const told = [...(flow ? [capacity] : []), ...(costs ? [costs[pair]] : [])].join(" at ");
+        texts.push(svgElement("text", { x, y, dy: "0.35em", class: "quiet" }, told));
       }
     }
     const nodes = graph.nodes.flatMap((node, number) => {
@@ -160,10 +189,13 @@ class Editor {
         left: { x: -radius - 8, dy: "0.35em", "text-anchor": "end" },
         right: { x: radius + 8, dy: "0.35em", "text-anchor": "start" },
       };
-      const place = places[node.role] || { y: -radius - 7, "text-anchor": "middle" };
+      const ends = { source: { x: -radius, anchor: "start" }, sink: { x: radius, anchor: "end" } };
+      const { x: start, anchor } = ends[/** @type {"source"|"sink"} */ (node.role)] ||
+        { x: 0, anchor: "middle" };
+      const place = places[node.role] || { x: start, y: -radius - 7, "text-anchor": anchor };
       element.append(svgElement("circle", { class: "ring", r: radius + 3.5 }),
         svgElement("circle", { class: "body", r: radius }),
-        svgElement("text", { class: "label", ...place }, nameOf(story, number)));
+        svgElement("text", { class: "label", ...place }, flow ? String(node.label) : nameOf(story, number)));
       return [element];
     });
     this.draft = svgElement("line", { class: "draft" });
@@ -268,19 +300,35 @@ class Editor {
       const place = graph.edges.findIndex(([x, y]) => x === a.label && y === b.label);
       if (place < 0) graph.edges.push([a.label, b.label]);
       else if (toggles) graph.edges.splice(place, 1);
+      this.setCost(place, toggles);
     } else {
       const capacity = Math.max(1, Math.min(255, Math.floor(Number(input("capacity").value) || 1)));
       const place = graph.arcs.findIndex(([x, y]) => x === a.label && y === b.label);
       if (place < 0) graph.arcs.push([a.label, b.label, capacity]);
       else if (toggles) graph.arcs.splice(place, 1);
       else graph.arcs[place][2] = capacity;
+      this.setCost(place, toggles);
     }
     say("");
     this.build();
   }
 
+  /**
+   * Keep the costs beside the lines: a line that is joined again gets the new cost.
+   * @param {number} place −1 for a new line @param {boolean} isGone
+   */
+  setCost(place, isGone) {
+    const { costs } = this.graph;
+    const cost = Number(input("new-cost").value) || 0;
+    if (!costs) return;
+    if (place < 0) costs.push(cost);
+    else if (isGone) costs.splice(place, 1);
+    else costs[place] = cost;
+  }
+
   /** @param {number} pair */
   deletePair(pair) {
+    this.graph.costs?.splice(pair, 1);
     if (isMatching(this.graph)) this.graph.edges.splice(pair, 1);
     else this.graph.arcs.splice(pair, 1);
     this.build();
@@ -313,6 +361,7 @@ class Editor {
       const place = role === "left" ? 0 : 1;
       const own = role === "left" ? graph.left : graph.right;
       own.splice(own.indexOf(label), 1);
+      graph.costs = graph.costs?.filter((_, edge) => graph.edges[edge][place] !== label);
       graph.edges = graph.edges.filter((edge) => edge[place] !== label);
     } else {
       if (role !== "node") {
@@ -320,6 +369,7 @@ class Editor {
         return;
       }
       graph.nodes.splice(graph.nodes.indexOf(label), 1);
+      graph.costs = graph.costs?.filter((_, arc) => !graph.arcs[arc].slice(0, 2).includes(label));
       graph.arcs = graph.arcs.filter(([a, b]) => a !== label && b !== label);
     }
     this.selected = null;

@@ -8,6 +8,8 @@
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 const FRAME_MS = 900;
+const MOST_ROWS = 12; // left nodes in the table of reduced costs
+const MOST_COLUMNS = 8; // and right nodes
 
 /** @template {Element} T @param {string} id @param {{new (): T}} type @returns {T} */
 function byId(id, type) {
@@ -106,19 +108,19 @@ class Player {
   /** @param {Shown} shown */
   load({ stories, first_difference: difference }) {
     this.pause();
-    this.stories = stories;
+    this.stories = stories.map(toldInFull);
     this.difference = difference;
-    const tracks = stories.map(framesOf);
+    const tracks = this.stories.map(framesOf);
     this.rows = stories.length > 1 ? alignedFrames(tracks) : tracks[0].map((frame) => [frame]);
     this.differenceRow = difference ? rowOfDifference(this.rows, difference) : -1;
-    const parting = stories.length > 1 ? partingOf(stories) : null;
-    this.partingRow = parting ? rowOfParting(this.rows, stories, parting.round) : -1;
+    const parting = stories.length > 1 ? partingOf(this.stories) : null;
+    this.partingRow = parting ? rowOfParting(this.rows, this.stories, parting.round) : -1;
     document.body.classList.add("has-story");
     document.body.classList.toggle("two", stories.length > 1);
     this.stage.replaceChildren();
     this.drawings = [];
     this.sentences = [];
-    for (const story of stories) this.addFigure(story);
+    for (const story of this.stories) this.addFigure(story);
     this.slider.max = String(this.rows.length - 1);
     byId("facts", HTMLElement).replaceChildren();
     const told = byId("difference", HTMLElement);
@@ -131,9 +133,9 @@ class Player {
     byId("to-difference", HTMLButtonElement).hidden = !difference;
     byId("parting-text", HTMLElement).textContent = parting
       ? `Their results part in search ${parting.round + 1}: ${parting.what}.` : "";
-    byId("manner", HTMLElement).textContent = [...new Set(stories.map(mannerSentence))].join(" ");
+    byId("manner", HTMLElement).textContent = [...new Set(this.stories.map(mannerSentence))].join(" ");
     byId("to-parting", HTMLButtonElement).hidden = !parting || this.partingRow === this.differenceRow;
-    showLegend(stories[0], this.drawings.some(Boolean));
+    showLegend(this.stories[0], this.drawings.some(Boolean));
     this.showTimeline();
     this.go(0);
   }
@@ -270,7 +272,19 @@ class Player {
     byId("step", HTMLButtonElement).disabled = this.place === this.rows.length - 1;
     byId("last", HTMLButtonElement).disabled = this.place === this.rows.length - 1;
     this.showFacts(row);
+    this.showReduced(row[0]);
     this.showPlots();
+  }
+
+  /**
+   * The table of reduced costs beside a small matching: what proves its cost, at the end.
+   * @param {Frame} frame
+   */
+  showReduced(frame) {
+    const [story] = this.stories;
+    const table = this.stories.length > 1 ? null : reducedTable(story, viewOf(story, frame));
+    byId("reduced", HTMLElement).hidden = !table;
+    byId("reduced-table", HTMLElement).replaceChildren(...(table ? [table] : []));
   }
 
   /** @param {Frame[]} row */
@@ -335,6 +349,7 @@ const DIFFERENCES = {
   says_done: "one says that it is done, the other goes on",
   bottleneck: "they give a path different bottlenecks",
   augmentation: "they give a path different capacities",
+  price: "they move the prices differently",
   end: "one has ended, the other goes on",
   verdict: "the judge decides differently",
 };
@@ -346,7 +361,9 @@ function describedGraph(story) {
     return `${counted(story.summary.nodes, "node")}, ${counted(story.summary.arcs / 2, "arc pair")}.`;
   }
   if (kind === "flow") {
-    return `A network of ${counted(nodes.length, "node")} and ${counted(arcs.length / 2, "arc pair")}.`;
+    const own = arcs.filter((_, arc) => arc % 2 === 0 && isOwnPair(story.graph, arc / 2)).length;
+    return `A network of ${counted(nodes.filter(({ role }) => !isHolder(role)).length, "node")} and ` +
+      `${counted(own, "arc pair")}.`;
   }
   const left = nodes.filter((node) => node.role === "left").length;
   const right = nodes.filter((node) => node.role === "right").length;
@@ -396,23 +413,83 @@ function chancesOf(story, rows, number) {
   });
 }
 
+/** @param {Story} story @param {Frame} frame @returns {string} what has been found costs so much */
+function costAt(story, frame) {
+  const { cost } = story.solution;
+  if (frame.kind === "end") {
+    return cost === undefined ? "–" : cost.toLocaleString("en", { maximumSignificantDigits: 15 });
+  }
+  return story.summary ? "–" : amount(story.graph, costOf(story, viewOf(story, frame).residual));
+}
+
+/**
+ * A row for each left node and a column for each right one, with their prices; an entry is what
+ * the edge costs beyond their difference: 0 where it is usable.
+ * @param {Story} story @param {View} view @returns {HTMLElement|null} null where it does not fit
+ */
+function reducedTable(story, view) {
+  const { graph } = story, { price, reduced } = view;
+  if (story.summary || graph.kind !== "matching" || !price || !reduced) return null;
+  const side = (/** @type {string} */ role) => graph.nodes.flatMap((node, number) =>
+    (node.role === role ? [number] : []));
+  const left = side("left"), right = side("right");
+  if (left.length > MOST_ROWS || right.length > MOST_COLUMNS) return null;
+  const pairs = new Map(graph.arcs.flatMap(([sender, receiver], arc) =>
+    (arc % 2 ? [] : [[`${sender},${receiver}`, arc / 2]])));
+  const moved = new Set(view.moved);
+  const priceElement = (/** @type {number} */ node) =>
+    htmlElement("td", priceText(graph, price[node]), moved.has(node) ? "price moved" : "price");
+  const named = (/** @type {number} */ node, /** @type {string} */ scope) => {
+    const element = htmlElement("th", nameOf(story, node));
+    element.setAttribute("scope", scope);
+    return element;
+  };
+  const table = htmlElement("table", undefined, "reduced");
+  const head = htmlElement("tr"), prices = htmlElement("tr");
+  head.append(htmlElement("td"), htmlElement("td"), ...right.map((node) => named(node, "col")));
+  prices.append(htmlElement("td"), htmlElement("td", "price", "price"), ...right.map(priceElement));
+  table.append(head, prices);
+  for (const node of left) {
+    const line = htmlElement("tr");
+    line.append(named(node, "row"), priceElement(node));
+    for (const other of right) {
+      const pair = pairs.get(`${node},${other}`);
+      if (pair === undefined) {
+        line.append(htmlElement("td", "", "none"));
+        continue;
+      }
+      const isMatched = carried(graph, pair, view.residual) > 0;
+      const name = isMatched ? "matched" : reduced[2 * pair] === 0 ? "tight" : "";
+      const cell = htmlElement("td", amount(graph, reduced[2 * pair]), name);
+      cell.title = `${arcName(story, 2 * pair)}: cost ${amount(graph, graph.costs?.[2 * pair] || 0)}`;
+      line.append(cell);
+    }
+    table.append(line);
+  }
+  return table;
+}
+
 /** @param {Story} story @param {Frame} frame @returns {[string, string, string?][]} */
 function factsOf(story, frame) {
   const round = story.rounds[frame.round];
   const steps = Math.max(round.steps.length - 1, 0);
-  const step = frame.kind === "step" ? `${frame.step} of ${steps}` : String(steps);
+  const taken = frame.kind === "step" ? `${frame.step} of ${steps}` : String(steps);
   const path = frame.kind === "path" || frame.kind === "augment" ? round.paths[frame.path] : null;
   const limit = path?.belief ? ` (${percent(Math.max(...path.belief))} sure)` : "";
   const judge = judgeOf(round, frame, path);
+  const step = isStuck(round) && (frame.kind === "price" || story.summary) ? round.step : undefined;
+  const moved = step?.proposed.length ? amount(story.graph, step.proposed[0]) : "–";
   return [
     ["Round", isFruitful(round)
       ? `${roundName(story, frame.round).slice(6)} of ${story.rounds.filter(isFruitful).length}`
       : roundName(story, frame.round).toLowerCase()],
-    [frame.kind === "step" ? "Step" : "Steps", step],
+    [frame.kind === "step" ? "Step" : "Steps", taken],
     ["Searched by", round.by],
     ["Bottleneck", path ? `${path.proposed}${limit}` : "–"],
+    .../** @type {[string, string][]} */ (hasCosts(story.graph) ? [["Step of the prices", moved]] : []),
     ["Judge", judge[0], judge[1]],
     [sizeName(story), String(valueAt(story, frame))],
+    .../** @type {[string, string][]} */ (hasCosts(story.graph) ? [["Cost", costAt(story, frame)]] : []),
   ];
 }
 
@@ -424,6 +501,10 @@ function judgeOf(round, frame, path) {
   if (path) {
     const agrees = path.verdict === "applied";
     return [agrees ? "agrees" : path.verdict, agrees ? "good" : "bad"];
+  }
+  if (round.step && frame.kind === "price") {
+    const isRight = round.step.verdict === "goes on";
+    return [isRight ? "agrees" : round.step.verdict, isRight ? "good" : "bad"];
   }
   if (frame.kind === "answer" || frame.kind === "end") {
     const isRight = round.says_done ? !round.truth.reachable
@@ -474,13 +555,17 @@ function plot(svg, series, { last, most, place, half }) {
   svg.replaceChildren(...parts);
 }
 
+/** @type {Frame} */
+const END = { kind: "end", round: 0, step: 0, path: 0 };
+
 /** @param {Story} story @returns {HTMLElement} what is shown of a graph too large to draw */
 function summaryElement(story) {
   const box = htmlElement("div", undefined, "summary");
   const { solution } = story;
   const size = solution.size.toLocaleString("en");
   const what = story.graph.kind === "matching" ? "Matching" : "Flow";
-  box.append(htmlElement("h3", isReach(story) ? `${size} nodes reached` : `${what} of ${size}`));
+  const costs = solution.cost === undefined ? "" : `, cost ${costAt(story, END)}`;
+  box.append(htmlElement("h3", isReach(story) ? `${size} nodes reached` : `${what} of ${size}${costs}`));
   box.append(htmlElement("p", `${describedGraph(story)} This is more than a drawing can show ` +
     `(up to ${DRAWABLE} nodes on a side), so here are its rounds and the plots.`));
   const scroll = htmlElement("div", undefined, "scroll");
@@ -513,10 +598,14 @@ function showLegend(story, isDrawn) {
   legend.hidden = !isDrawn;
   const shape = story.graph.kind === "flow" && sidesOf(story.graph) ? "sides" : story.graph.kind;
   const kind = isReach(story) ? "reach" : shape;
-  for (const item of legend.querySelectorAll("[data-for]")) {
-    const kinds = String(item.getAttribute("data-for")).split(" ");
-    /** @type {HTMLElement} */ (item).hidden = !kinds.includes(kind);
+  const costs = hasCosts(story.graph) ? "with" : "without";
+  for (const item of legend.querySelectorAll("[data-for], [data-costs]")) {
+    const kinds = item.getAttribute("data-for")?.split(" ") || [kind];
+    /** @type {HTMLElement} */ (item).hidden = !kinds.includes(kind) ||
+      (item.getAttribute("data-costs") || costs) !== costs;
   }
+  const labels = byId("labels", HTMLSelectElement);
+  if (labels.selectedOptions[0]?.hidden) labels.value = "auto";
 }
 
 /** Follow the system's theme until the button is pressed. */

@@ -3,10 +3,14 @@
  * A story (format "augury-story", see augury/watch.py) becomes frames, and each frame becomes what
  * is drawn and a sentence. Nothing here touches the document. A frame is one thing to look at: the
  * start of a round, a step of the search, a step of the separate reachability search, the answer to
- * "is it done?", a path, its augmentation, the end.
+ * "is it done?", a path, its augmentation, the end. With costs, arcs are usable where their reduced
+ * cost is 0, and where a search stops the prices move: a frame of its own.
  */
 
-/** @typedef {{label: string|number, role: "source"|"left"|"right"|"node"|"sink"}} StoryNode */
+/**
+ * @typedef {{label: string|number,
+ *   role: "source"|"left"|"right"|"node"|"sink"|"excess"|"shortage"}} StoryNode
+ */
 /** @typedef {[number, number, number]} StoryArc sender, receiver, capacity */
 /**
  * @typedef {{state: (number|null)[], parent: number[], belief: (number|null)[]|null,
@@ -18,36 +22,54 @@
  *   before: number[], kept: number[]|null, verdict: string}} Path
  */
 /**
+ * How the prices move where the search of a round has stopped: `arcs` lead out of the nodes reached.
+ * @typedef {{reached: number[], arcs: number[], proposed: number[], least: number[], price: number[],
+ *   reduced: number[], verdict: string, count?: number}} PriceStep
+ */
+/**
  * @typedef {{number: number, by: string, state: "reached"|"distance", weights: number[],
  *   residual: number[], steps: Step[], reach: Reach[]|null, says_done: boolean, truth: {reachable: boolean}, paths: Path[],
- *   after: number[], value: number, verdict: string}} Round
+ *   after: number[], value: number, verdict: string, price?: number[], reduced?: number[],
+ *   ends?: [number, number], step?: PriceStep}} Round
  */
 /**
  * @typedef {{legal: boolean, maximum: boolean, size: number, shortfall: number|null,
+ *   optimal?: boolean, prices?: object, fault?: string,
+ *   shortage?: {nodes: (string|number)[], need: number, limit: number},
+ *   saving?: {around: (string|number)[], saves: number},
  *   cover?: {left: (string|number)[], right: (string|number)[]},
  *   cut?: {source_side: (string|number)[], capacity: number},
  *   closed?: {source: string|number, nodes: number, farthest: number}}} Certificate
  */
 /**
- * @typedef {{algorithm: string, graph: {kind: "matching"|"flow", nodes: StoryNode[], arcs: StoryArc[]},
+ * With costs, those of each arc are in units, of which one is worth the fraction `unit`.
+ * @typedef {{kind: "matching"|"flow", nodes: StoryNode[], arcs: StoryArc[], costs?: number[],
+ *   unit?: [number, number], sense?: "least"|"greatest", lower?: number[]}} StoryGraph
+ */
+/**
+ * @typedef {{algorithm: string, graph: StoryGraph,
  *   model: {name: string, kind: string, state: "reached"|"distance", termination: string|number,
  *     neural_bottleneck: boolean, neural_augmentation: boolean, many_paths: boolean,
  *     seed: number, infinity: number|null},
  *   rounds: Round[],
- *   solution: {size: number, is_maximum: boolean, certificate: Certificate},
+ *   solution: {size: number, is_maximum: boolean, cost?: number, is_optimal?: boolean,
+ *     certificate: Certificate},
  *   summary?: {nodes: number, arcs: number}}} Story
  */
 /**
  * @typedef {{round: number, step: number|null, what: string, nodes?: number[],
  *   arcs?: number[]}} Difference
  */
-/** @typedef {"start"|"step"|"reach"|"answer"|"path"|"augment"|"end"} FrameKind */
+/** @typedef {"start"|"step"|"reach"|"answer"|"price"|"path"|"augment"|"end"} FrameKind */
 /** @typedef {{kind: FrameKind, round: number, step: number, path: number}} Frame */
 /**
- * What a drawing shows of a frame. `parent` is the tree, `path` the arcs of the current path.
+ * What a drawing shows of a frame. `parent` is the tree, `path` the arcs of the current path; `price`
+ * and `reduced` are null without costs. `step` is there while the prices move, and `moved` are the
+ * nodes whose prices do.
  * @typedef {{state: (number|null)[], parent: number[], belief: (number|null)[]|null,
  *   residual: number[], weights: number[], path: Path|null, fresh: number[],
- *   isDistance: boolean, isEnd: boolean}} View
+ *   price: number[]|null, reduced: number[]|null, before: number[]|null, step: PriceStep|null,
+ *   moved: number[], isDistance: boolean, isEnd: boolean}} View
  */
 
 /** @param {number} count @param {string} noun @returns {string} */
@@ -74,6 +96,62 @@ function listed(parts, most = 3) {
 /** @param {Story} story @returns {boolean} whether it is a search alone, without paths */
 function isReach(story) {
   return story.algorithm === "reachability";
+}
+
+/** @param {StoryGraph} graph @returns {boolean} */
+function hasCosts(graph) {
+  return graph.costs !== undefined;
+}
+
+/**
+ * @param {StoryGraph} graph @param {number} units @returns {number} in the numbers that were given
+ */
+function worth(graph, units) {
+  const [numerator, denominator] = graph.unit || [1, 1];
+  return Number(((units * numerator) / denominator).toPrecision(15));
+}
+
+/** @param {StoryGraph} graph @param {number} units @returns {string} */
+function amount(graph, units) {
+  return worth(graph, units).toLocaleString("en", { maximumSignificantDigits: 15 });
+}
+
+/** @param {StoryGraph} graph @param {number} price @returns {string} a node's, in the user's sense */
+function priceText(graph, price) {
+  return amount(graph, graph.sense === "greatest" ? 0 - price : price);
+}
+
+/**
+ * @param {StoryGraph} graph @param {number} pair @param {number[]} residual
+ * @returns {number} what an arc with a cost carries: its reverse arc can take that back
+ */
+function carried(graph, pair, residual) {
+  return (graph.lower?.[2 * pair] || 0) + residual[2 * pair + 1];
+}
+
+/** @param {Story} story @param {number[]} residual @returns {number} what that costs, in units */
+function costOf(story, residual) {
+  const { graph } = story;
+  return (graph.costs || []).reduce((sum, cost, arc) =>
+    arc % 2 ? sum : sum + cost * carried(graph, arc / 2, residual), 0);
+}
+
+/**
+ * A story to be shown: one whose run had nothing to do gets a round in which nothing happens.
+ * @param {Story} story @returns {Story}
+ */
+function toldInFull(story) {
+  if (story.rounds.length) return story;
+  const { nodes, arcs, costs } = story.graph;
+  const none = nodes.map(() => 0), capacity = arcs.map(([, , amount]) => amount);
+  /** @type {Round} */
+  const idle = {
+    number: 0, by: story.model.name, state: "reached", weights: arcs.map(() => 0),
+    residual: capacity, after: capacity, reach: null, says_done: true, truth: { reachable: false },
+    steps: [{ state: none, parent: nodes.map(() => -1), belief: null, goes_on: null, reached: 0 }],
+    paths: [], value: 0, verdict: "done", ...(costs ? { price: none, reduced: costs } : {}),
+  };
+  return { ...story, rounds: [idle] };
 }
 
 /** @param {Story} story @returns {string} what is counted */
@@ -116,7 +194,8 @@ function framesOf(story) {
     add("start");
     for (let step = 1; step < round.steps.length; step++) add("step", step);
     for (let step = 1; step < (round.reach || []).length; step++) add("reach", step);
-    if (round.says_done || !round.paths.length) add("answer");
+    if (isStuck(round)) add("price");
+    else if (round.says_done || !round.paths.length) add("answer");
     round.paths.forEach((path, place) => {
       add("path", 0, place);
       if (path.verdict === "applied") add("augment", 0, place);
@@ -126,7 +205,12 @@ function framesOf(story) {
   return frames;
 }
 
-const PARTS = ["start", "step", "reach", "answer", "path", "end"];
+/** @param {Round} round @returns {boolean} whether prices move, or should, after its search */
+function isStuck(round) {
+  return round.step !== undefined && round.step.verdict !== "done";
+}
+
+const PARTS = ["start", "step", "reach", "answer", "price", "path", "end"];
 
 /**
  * Put the frames of stories side by side: round with round, step with step. Where one is ahead, its
@@ -175,7 +259,7 @@ function rowOfDifference(rows, difference) {
     const exact = first(({ kind, step: own }) => own === step && (kind === "step" || kind === "start"));
     if (exact >= 0) return exact;
   }
-  const decided = first(({ kind }) => ["answer", "path", "end"].includes(kind));
+  const decided = first(({ kind }) => ["answer", "price", "path", "end"].includes(kind));
   return Math.max(decided, 0);
 }
 
@@ -244,6 +328,11 @@ function viewOf(story, frame) {
     weights: round.weights,
     path: null,
     fresh: before ? changes(before.state, step.state) : [],
+    price: round.price || null,
+    reduced: round.reduced || null,
+    before: null,
+    step: null,
+    moved: [],
     isDistance: round.state === "distance",
     isEnd: frame.kind === "end" && !isReach(story),
   };
@@ -259,6 +348,15 @@ function viewOf(story, frame) {
     // Of several paths those before this one have been applied already.
     const applied = frame.kind === "augment" ? frame.path + 1 : frame.path;
     view.residual = residualAfter(round, applied);
+  }
+  if (frame.kind === "price" && round.step) {
+    view.step = round.step;
+    view.before = view.reduced;
+    view.moved = changes(round.price || [], round.step.price);
+    view.price = round.step.price;
+    view.reduced = round.step.reduced;
+    view.residual = round.after;
+    view.parent = [];
   }
   if (frame.kind === "end") {
     view.residual = round.after;
@@ -301,7 +399,7 @@ function proofOf(story) {
   for (const role of /** @type {("left"|"right")[]} */ (["left", "right"])) {
     for (const label of certificate.cover?.[role] || []) cover.add(numbers.get(key(role, label)));
   }
-  for (const label of certificate.cut?.source_side || []) {
+  for (const label of certificate.cut?.source_side || certificate.shortage?.nodes || []) {
     for (const role of ["source", "node", "left", "right", "sink"]) {
       const node = numbers.get(key(role, label));
       if (node !== undefined) side.add(node);
@@ -322,6 +420,9 @@ function isFruitful(round) {
 function roundName(story, number) {
   if (isReach(story)) return "Search";
   const round = story.rounds[number];
+  if (isStuck(round)) {
+    return `Stuck search ${story.rounds.slice(0, number + 1).filter(isStuck).length}`;
+  }
   if (!isFruitful(round)) return round.says_done ? "Last search" : "Failed search";
   return `Round ${story.rounds.slice(0, number + 1).filter(isFruitful).length}`;
 }
@@ -329,7 +430,9 @@ function roundName(story, number) {
 /** @param {Story} story @returns {string} how many paths a round takes, and how solve does it */
 function mannerSentence(story) {
   if (isReach(story)) return "One search from the source, along every arc.";
-  const rounds = counted(story.rounds.filter(isFruitful).length, "round");
+  const moves = counted(story.rounds.filter(isStuck).length, "step");
+  const rounds = counted(story.rounds.filter(isFruitful).length, "round") +
+    (hasCosts(story.graph) ? ` and ${moves} of the prices` : "");
   return story.model.many_paths
     ? `${rounds}: each takes all shortest paths of its search that share no node, as augury solve does.`
     : `${rounds}: each takes one path, as in the paper. Many paths a round, as augury solve takes ` +
@@ -345,13 +448,15 @@ function sentenceOf(story, frame) {
   if (story.summary && frame.kind === "answer") return summarySentence(story, frame);
   switch (frame.kind) {
     case "start":
-      return `${where}: ${who}weights are drawn, and the search starts at the source.`;
+      return `${where}: ${who}${startSentence(story, frame.round)}`;
     case "step":
       return `${where}, step ${frame.step}: ${stepSentence(story, frame)}`;
     case "reach":
       return `${where}, is the sink reachable? Step ${frame.step}: ${reachSentence(story, frame)}`;
     case "answer":
       return `${where}: ${answerSentence(story, round)}`;
+    case "price":
+      return `${where}: ${priceSentence(story, round)}`;
     case "path":
       return `${where}: ${pathSentence(story, round.paths[frame.path])}`;
     case "augment":
@@ -359,6 +464,67 @@ function sentenceOf(story, frame) {
     default:
       return endSentence(story);
   }
+}
+
+/** @param {Story} story @param {number} number @returns {string} */
+function startSentence(story, number) {
+  if (!hasCosts(story.graph)) return "weights are drawn, and the search starts at the source.";
+  const { ends } = story.rounds[number], before = story.rounds[number - 1]?.ends;
+  const [from] = (ends || [0]).map((node) => nameOf(story, node));
+  const along = `the search starts at ${/^[a-z]+$/.test(from) ? `the ${from}` : from} and follows ` +
+    "usable arcs only";
+  if (before && ends && before[0] !== ends[0]) {
+    return `now as much as possible goes from source to sink; ${along}.`;
+  }
+  if (number) return `weights are drawn; ${along}.`;
+  if (story.graph.kind !== "matching") {
+    const sign = story.graph.sense === "greatest" ? -1 : 1;
+    const full = story.graph.costs?.some((cost, arc) => arc % 2 === 0 && sign * cost < 0)
+      ? `, and those that ${sign < 0 ? "bring" : "cost less than"} ${sign < 0 ? "something" : "nothing"} start full` : "";
+    return `every price starts at 0, so arcs that cost nothing are usable${full}; ${along}.`;
+  }
+  const [best, more] = story.graph.sense === "greatest" ? ["best", "brings less"]
+    : ["cheapest", "costs more"];
+  return `each node on the right starts with the price of its ${best} edge; what ${more} is not ` +
+    `usable yet. ${along[0].toUpperCase()}${along.slice(1)}.`;
+}
+
+/** @param {Story} story @param {number} arc @returns {string} "Ann – cook", or "a → b" of a flow */
+function arcName(story, arc) {
+  const isMatching = story.graph.kind === "matching";
+  const [sender, receiver] = story.graph.arcs[isMatching ? arc : arc & ~1];
+  const names = `${nameOf(story, sender)} ${isMatching ? "–" : "→"} ${nameOf(story, receiver)}`;
+  return arc % 2 && !isMatching ? `${names} backwards` : names;
+}
+
+/** @param {Story} story @param {Round} round @returns {string} why the prices move, and by how much */
+function priceSentence(story, round) {
+  const { reached, count, proposed, least, verdict } = /** @type {PriceStep} */ (round.step);
+  const { graph } = story;
+  const stops = `the search stops at these ${counted(count ?? reached.length, "node")}.`;
+  if (verdict === "wrong search") return `${stops} That is wrong: more can be reached. The judge ends the run.`;
+  const [way, out, rises] = graph.sense === "greatest"
+    ? ["best way out brings", "less than the prices ask", "falls"]
+    : ["cheapest way out costs", "more than the prices allow", "rises"];
+  const by = amount(graph, least[0]);
+  if (verdict === "wrong bottleneck") {
+    return `${stops} The network says that the ${way} ${amount(graph, proposed[0])} ${out}, but that ` +
+      `is ${by}: the judge ends the run.`;
+  }
+  const told = `${stops} The ${way} ${by} ${out}, so every node outside ${rises} by ${by}`;
+  if (verdict !== "goes on") return `${told}. What it proposes for the arcs is wrong: the judge ends the run.`;
+  const opened = openedBy(round);
+  // Arcs of source and sink say least.
+  const inner = opened.filter((arc) => graph.arcs[arc].every((node, place) => place > 1 ||
+    graph.nodes[node].role === "left" || graph.nodes[node].role === "right" || graph.kind === "flow"));
+  const names = [...new Set([...inner, ...opened].map((arc) => arcName(story, arc)))];
+  if (!names.length) return `${told}.`;
+  return `${told}: ${listed(names)} ${names.length === 1 ? "becomes" : "become"} usable.`;
+}
+
+/** @param {Round} round @returns {number[]} the arcs that a step of the prices makes usable */
+function openedBy({ step, reduced }) {
+  return (step?.arcs || []).filter((arc) => step?.reduced[arc] === 0 && reduced?.[arc] !== 0);
 }
 
 /** @param {Story} story @param {Frame} frame @returns {string} */
@@ -416,6 +582,11 @@ function answerSentence(story, round) {
   if (isReach(story)) {
     return `nothing more is reached. ${round.truth.reachable ? "The judge disagrees." : "The judge agrees."}`;
   }
+  if (round.says_done && round.step) {
+    const nodes = counted(round.step.count ?? round.step.reached.length, "node");
+    return `nothing that has room leads out of these ${nodes}, usable or not. The judge agrees: no ` +
+      `${story.graph.kind} is larger.`;
+  }
   if (round.says_done) {
     return round.truth.reachable
       ? "it says that no augmenting path is left. That is wrong: there still is one."
@@ -449,7 +620,10 @@ function augmentSentence(story, round, place) {
     .reduce((sum, other) => sum + other.bottleneck, 0);
   const value = round.value - later;
   if (!isMatching) {
-    return `${counted(path.bottleneck, "unit")} more along this path; the flow grows to ${value}.`;
+    const told = `${counted(path.bottleneck, "unit")} more along this path; the flow grows to ${value}`;
+    const after = residualAfter(round, place + 1);
+    if (!hasCosts(story.graph)) return `${told}.`;
+    return `${told} and ${costVerb(story)} ${amount(story.graph, costOf(story, after))}.`;
   }
   /** @type {string[]} */
   const gained = [], lost = [];
@@ -461,7 +635,15 @@ function augmentSentence(story, round, place) {
   }
   const told = `${listed(gained)} ${gained.length === 1 ? "is" : "are"} matched`;
   const freed = lost.length ? `, ${listed(lost)} no longer` : "";
-  return `${told}${freed}. The matching has ${counted(value, "pair")}.`;
+  const after = residualAfter(round, place + 1);
+  const cost = hasCosts(story.graph) && after.length
+    ? ` and ${costVerb(story)} ${amount(story.graph, costOf(story, after))}` : "";
+  return `${told}${freed}. The matching has ${counted(value, "pair")}${cost}.`;
+}
+
+/** @param {Story} story @returns {string} */
+function costVerb(story) {
+  return story.graph.sense === "greatest" ? "brings" : "costs";
 }
 
 /** @param {Story} story @returns {string} how it ended, and the proof */
@@ -474,20 +656,49 @@ function endSentence(story) {
       : ` of ${nodes}.`);
   }
   const isMatching = story.graph.kind === "matching";
-  const what = isMatching ? `a matching of ${counted(size, "pair")}` : `a flow of ${size}`;
+  if (certificate.shortage && !certificate.legal) {
+    const { need, limit } = certificate.shortage;
+    return `The end: no flow meets the supplies. The marked nodes have to get rid of ${need}, and ` +
+      `${limit} can leave them.`;
+  }
+  const { cost } = story.solution;
+  const what = (isMatching ? `a matching of ${counted(size, "pair")}` : `a flow of ${size}`) +
+    (cost === undefined ? "" : ` that ${costVerb(story)} ${cost.toLocaleString("en", { maximumSignificantDigits: 15 })}`);
   const verdict = story.rounds.length ? story.rounds[story.rounds.length - 1].verdict : "done";
   const how = verdict === "done" ? "" : ` (it ended early: ${verdict})`;
   if (!isMaximum) {
     return `The end: ${what}${how}. This is not the maximum; it is ${certificate.shortfall} short.`;
   }
+  if (cost !== undefined) return `The end: ${what}${how}. ${costProof(story)}`;
   if (certificate.cut) {
     return `The end: ${what}${how}. It is maximum: the marked cut lets no more than ` +
       `${certificate.cut.capacity.toLocaleString("en")} through.`;
   }
-  const cover = certificate.cover || { left: [], right: [] };
-  const nodes = counted(cover.left.length + cover.right.length, "marked node");
-  return `The end: ${what}${how}. It is maximum: the ${nodes} touch every edge, and no matching ` +
-    "can use one of them twice.";
+  return `The end: ${what}${how}. It is maximum: ${coverSentence(story)}, and no matching can use one ` +
+    "of them twice.";
+}
+
+/** @param {Story} story @returns {string} */
+function coverSentence(story) {
+  const { left, right } = story.solution.certificate.cover || { left: [], right: [] };
+  const count = left.length + right.length;
+  return `the ${counted(count, "marked node")} ${count === 1 ? "touches" : "touch"} every edge`;
+}
+
+/** @param {Story} story @returns {string} why nothing is larger, and nothing of its size better */
+function costProof(story) {
+  const { certificate, is_optimal: isOptimal } = story.solution;
+  const isMatching = story.graph.kind === "matching", isLeast = story.graph.sense !== "greatest";
+  const { cover, cut } = certificate;
+  const largest = cut ? `It is maximum: the marked cut lets no more than ${cut.capacity.toLocaleString("en")} through. `
+    : cover ? `It is maximum: ${coverSentence(story)}. ` : "";
+  if (!isOptimal) return `${largest}But it is not the ${isLeast ? "cheapest" : "best"}.`;
+  const none = isLeast ? "None costs less" : "None brings more";
+  return isMatching
+    ? `${largest}${none}: right price − left price ${isLeast ? "≤" : "≥"} cost on every edge, and = ` +
+      "on matched ones."
+    : `${largest}${none}: head price − tail price ${isLeast ? "≤" : "≥"} cost where more could flow, ` +
+      `${isLeast ? "≥" : "≤"} where less could.`;
 }
 
 /** @param {Story} story @param {Frame} frame @returns {string} for graphs too large to draw */
@@ -498,7 +709,8 @@ function summarySentence(story, frame) {
   const reached = lastStep(round).reached;
   const seen = reached === undefined ? "" : ` ${counted(reached, "node")} reached,`;
   const steps = counted(Math.max(round.steps.length - 1, 0), "step");
-  const told = round.says_done ? answerSentence(story, round)
+  const told = isStuck(round) ? priceSentence(story, round)
+    : round.says_done ? answerSentence(story, round)
     : `${steps},${seen} ${counted(paths, "path")} applied; the ${what} is ${round.value}.`;
   return `${roundName(story, frame.round)}: ${told}`;
 }

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from augury.algorithms.executor import Executor, FloatArray, beliefs
+from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import Paths, Tree, WeightArray
-from augury.classical.graph import BoolArray, WideArray
 from augury.errors import InputError
 from augury.neural.isolation import inference
 from augury.neural.layers import from_bits

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from augury.classical.arrays import WideArray
 from augury.classical.ford_fulkerson import MAX_WEIGHT
-from augury.classical.graph import WideArray
 from augury.neural.wiring import Wiring
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor

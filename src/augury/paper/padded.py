@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import torch
 
-from augury.classical.graph import WideArray
+from augury.classical.arrays import WideArray
 from augury.neural.batch import (
     NetworkLinks,
     ReachBatch,

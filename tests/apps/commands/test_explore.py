@@ -13,9 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from augury.apps.commands.explore import EXPOSED, WARMING
+from augury.apps.commands.explore import EXPOSED, WARMING, _example
 from augury.apps.explore import workers
 from augury.apps.explore.workers import Workers
+from augury.errors import InputError
 from command import Augury, runner
 from serving import STAND_IN
 
@@ -60,6 +61,17 @@ main()
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does
             _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, f"{WARMING}\n")
+
+
+def test_a_graph_with_costs_is_served_with_them(tmp_path: Path) -> None:
+    graph = tmp_path / "hours.csv"
+    graph.write_text("ann,cook,3\nann,sing,2\n")
+    with pytest.raises(InputError, match="--cost"):
+        _example(str(graph), False, False, None)
+    told = _example(str(graph), True, False, True)
+    assert told["name"] == "hours.csv"
+    assert (told["graph"]["costs"], told["graph"]["sense"]) == ([3, 2], "greatest")
+    assert "costs" not in _example(str(graph), False, True, None)["graph"]
 
 
 def test_who_listens_to_everybody_is_warned(

@@ -55,7 +55,7 @@ def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> Non
     hints = get_type_hints(command.generate, include_extras=True)
     options = set(inspect.signature(command.generate).parameters)
     keywords = {p.name for family in FAMILIES.values() for p in family.parameters}
-    assert options - {"family", "output", "seed", "count"} == keywords
+    assert options - {"family", "output", "seed", "count", "costs"} == keywords
     for family in FAMILIES.values():
         for parameter in family.parameters:
             told = get_args(get_args(hints[parameter.name])[0])
@@ -65,3 +65,24 @@ def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> Non
 def test_the_help_of_generate_names_every_family() -> None:
     out = CliRunner().invoke(cli.app, ["generate", "--help"], env={"COLUMNS": "400"}).output
     assert all(family in out for family in FAMILIES)
+
+
+def test_costs_are_drawn_for_matchings_and_flows(augury: Augury) -> None:
+    augury("generate", "uniform", "--n", "8", "--output", "plain.csv")
+    augury("generate", "uniform", "--n", "8", "--costs", "3:9", "--output", "priced.csv")
+    rows = [line.split(",") for line in Path("priced.csv").read_text().splitlines()]
+    assert rows[0] == ["left", "right", "cost"]
+    assert {int(row[2]) for row in rows[1:]} <= set(range(3, 10))
+    plain = Path("plain.csv").read_text().splitlines()
+    assert [",".join(row[:2]) for row in rows] == plain  # the same edges
+    flow = "generate", "flow", "--nodes", "5", "--arcs", "9", "--costs=-5:5", "--output", "net.min"
+    assert "arcs with costs" in augury(*flow).out
+    assert Path("net.min").read_text().startswith("p min 5 9\nn 1 s\nn 5 t\na ")
+    assert "least cost" in augury("solve", "net.min").out
+
+
+@pytest.mark.parametrize("costs", ["9", "a:b", "9:3", ":"])
+def test_costs_that_are_no_range_are_refused(augury: Augury, costs: str) -> None:
+    done = augury("generate", "path", "--n", "3", "--costs", costs, "--output", "graph.csv")
+    assert done.code == 2
+    assert not Path("graph.csv").exists()

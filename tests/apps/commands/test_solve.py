@@ -209,8 +209,24 @@ def test_solve_refuses_what_does_not_go_together(augury: Augury) -> None:
         ("jobs.csv", "pipes.max", "--output", "nowhere/at"): "nowhere: there is no such folder",
         ("jobs.csv", "pipes.max", "--output", "jobs.csv"): "jobs.csv: this is a file, and the answ",
         ("jobs.csv", "jobs.csv", "--output", "empty"): "both answers would be empty/jobs.csv.json",
-        ("empty",): "empty: no file in this folder ends in .csv, ",
-        ("-", "-"): "only one graph can come from standard input",
+        ("empty",): "empty: no file in this folder ends in .asn, .csv, ",
+        ("jobs.csv", "--cost", "--ignore-costs"): "--ignore-costs and --cost ask for two things",
+        ("jobs.csv", "--maximise"): "jobs.csv: there are no costs to maximise",
+        ("jobs.csv", "--cost", "--algorithm", "ford-fulkerson"): "which would ignore costs: give",
+        ("jobs.csv", "--cost"): "jobs.csv, line 1: there is no column of costs",
+        ("pipes.max", "--supply", "jobs.csv"): "jobs.csv, line 1: the supply is 'job', not a",
+        ("pipes.max", "--supply", "no.csv"): "no.csv: there is no such file",
+        ("pipes.max", "--perfect"): "a perfect matching is one of a bipartite graph",
+        ("jobs.csv", "--algorithm", "assignment"): "there is no column of costs",
+        ("-", "--supply", "-"): "only one file can come from standard input",
+        (
+            "jobs.csv",
+            "--supply",
+            "s.csv",
+            "--output",
+            "s.csv",
+        ): "--output names s.csv, which is read",
+        ("-", "-"): "only one file can come from standard input",
     }.items():
         code, out, err = augury("solve", *arguments)
         assert (code, out) == (2, "")
@@ -230,3 +246,97 @@ def test_a_missing_output_folder_is_refused_before_the_work(augury: Augury) -> N
     done = augury("solve", "there-is-no-graph-either.csv", "--output", "no/answer.json")
     assert done.code == 2
     assert done.err == "augury: no: there is no such folder\n"
+
+
+HOURS = "person,job,hours\nann,cook,4\nann,sing,1\nbob,cook,2.5\nbob,sing,1\n"
+
+
+def test_an_assignment_is_printed_with_its_cost_and_its_proof(augury: Augury) -> None:
+    Path("hours.csv").write_text(HOURS)
+    code, out, err = augury("solve", "hours.csv")
+    assert (code, err) == (0, "")
+    first, _, proof, *rest = out.splitlines()
+    assert (
+        first
+        == "matching of 2, cost 3.5, in a bipartite graph of 2 + 2 nodes and 4 edges with costs"
+    )
+    assert proof.startswith("certified maximum of least cost: 2 nodes cover every edge: ")
+    assert proof.endswith("; the prices of the nodes prove the least cost")
+    assert rest == ["", "left  right  cost", "ann   sing   1.0", "bob   cook   2.5"]
+    for option in ("--maximise", "--maximize"):
+        assert augury("solve", "hours.csv", option).out.startswith("matching of 2, cost 5.0, in")
+    least = augury("solve", "hours.csv", "--minimize", "--json")
+    answer = json.loads(least.out)
+    assert (answer["cost"], answer["is_optimal"], answer["gap"]) == (3.5, True, 0)
+    assert set(answer["certificate"]["prices"]) == {"left", "right", "source", "sink"}
+    plain = augury("solve", "hours.csv", "--ignore-costs").out
+    assert "cost" not in plain
+    refused = augury("solve", "hours.csv", "--algorithm", "ford-fulkerson")
+    assert (refused.code, "--ignore-costs" in refused.err) == (2, True)
+
+
+def test_numbers_without_a_name_are_what_the_options_say(augury: Augury) -> None:
+    Path("three.csv").write_text("s,t,3\na,t,2\n")
+    refused = augury("solve", "three.csv")
+    assert refused.code == 2
+    assert all(way in refused.err for way in ("--cost", "--capacity", "--ignore-costs"))
+    for option in (("--cost",), ("--algorithm", "assignment")):
+        assert augury("solve", "three.csv", *option).out.startswith("matching of 1, cost 2, in")
+    for option in ("--capacity", "--flow"):
+        assert augury("solve", "three.csv", option).out.startswith("flow of 3 in")
+    Path("four.csv").write_text("s,t,3,5\n")
+    out = augury("solve", "four.csv", "--algorithm", "min-cost-flow").out
+    assert out.startswith("flow of 3, cost 15, in a network")
+
+
+def test_what_has_no_answer_is_said_with_its_proof_and_exit_code_1(augury: Augury) -> None:
+    Path("hall.csv").write_text(
+        "person,job,hours\nann,cook,4\nbob,cook,2\nbob,sing,1\neve,cook,3\n"
+    )
+    code, out, err = augury("solve", "hall.csv")
+    assert code == 0
+    Path("hall.csv").write_text(Path("hall.csv").read_text() + "bob,bake,3\n")
+    code, out, err = augury("solve", "hall.csv", "--perfect")
+    assert (code, err) == (1, "")
+    assert "there is no answer: no matching is perfect: 2 left nodes have only 1 neigh" in out
+    assert "ann, eve" in out and "left  right" not in out
+    code, out, _ = augury("solve", "hall.csv", "--perfect", "--json")
+    answer = json.loads(out)
+    assert (code, answer["matching"], answer["certificate"]["shortage"]["need"]) == (1, [], 2)
+    code, out, _ = augury("solve", "hall.csv", "jobs.csv", "--perfect")
+    assert code == 1 and "1 of 2 answers certified" in out
+
+
+def test_supplies_come_from_a_file(augury: Augury) -> None:
+    Path("arcs.csv").write_text("tail,head,capacity,cost\na,b,3,1\nb,c,2,0\na,c,1,5\n")
+    Path("supply.csv").write_text("node,supply\na,3\nc,-3\n")
+    code, out, err = augury("solve", "arcs.csv", "--supply", "supply.csv")
+    assert (code, err) == (0, "")
+    assert out.startswith("flow of 3, cost 7, in a network of 3 nodes and 3 arcs with costs\n")
+    assert "\ncertified of least cost: the prices of the nodes prove the least cost\n" in out
+    Path("supply.csv").write_text("node,supply\na,4\nc,-4\n")
+    code, out, err = augury("solve", "arcs.csv", "--supply", "supply.csv")
+    assert (code, "no flow meets the supplies: 2 nodes have to get rid of 4" in out) == (1, True)
+    wrong = augury("solve", "arcs.csv", "--supply", "supply.csv", "--source", "a")
+    assert (wrong.code, "so nothing is asked of a source" in wrong.err) == (2, True)
+    assert (
+        "--supply is for a list of arcs"
+        in augury("solve", "pipes.max", "--supply", "supply.csv").err
+    )
+
+
+def test_a_folder_may_hold_graphs_with_and_without_costs(augury: Augury) -> None:
+    Path("hours.csv").write_text(HOURS)
+    Path("ships.min").write_text("p min 2 1\nn 1 4\nn 2 -4\na 1 2 1 4 9\n")
+    code, out, err = augury("solve", ".")
+    assert (code, err) == (0, "")
+    table = [line.split() for line in out.splitlines()]
+    assert table[0] == ["file", "answer", "size", "cost", "rounds", "proof"]
+    assert [row[:3] for row in table[1:5]] == [
+        ["hours.csv", "matching", "2"],
+        ["jobs.csv", "matching", "2"],
+        ["pipes.max", "flow", "5"],
+        ["ships.min", "flow", "4"],
+    ]
+    assert (table[1][3], table[4][3]) == ("3.5", "36")
+    assert out.endswith("4 of 4 answers certified the best\n")

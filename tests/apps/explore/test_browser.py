@@ -26,6 +26,7 @@ from augury.watch import watch
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ROOT = Path(__file__).parents[3]
 PATIENCE_MS = 60_000
+HOURS = [line.split(",") for line in (ROOT / "examples" / "hours.csv").read_text().splitlines()[1:]]
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium here (the Debian package is called chromium)"
@@ -321,6 +322,159 @@ def _box(locator: Any) -> Any:
     return locator.bounding_box()
 
 
+def open_example(page: Page, name: str) -> None:
+    page.click("#tab-examples")
+    page.select_option("#example", label=name)
+    expect(page.locator("#message")).to_be_hidden(timeout=PATIENCE_MS)
+    page.focus("#stage svg.drawing")
+
+
+def prices(page: Page) -> dict[str, str]:
+    """What stands in the nodes, by their labels."""
+    return {
+        node.locator(".label").text_content() or "": node.locator(".value").text_content() or ""
+        for node in page.locator("#stage .node").all()
+    }
+
+
+def test_where_the_search_stops_a_frame_tells_how_the_prices_move(bench: Watched) -> None:
+    page = bench.page
+    open_example(page, "Seven people, five jobs, with hours")
+    expect(page.locator("#sense-field")).to_be_visible()
+    page.keyboard.press("Home")
+    assert prices(page)["cook"] == "4"  # its cheapest edge
+    usable = page.locator("#stage .line.tight:not(.outer)")
+    assert (usable.count(), page.locator("#stage .line.slack:not(.outer)").count()) == (7, 7)
+    assert page.locator("#stage .arc-texts .cost").count() == 14
+    told = [text for [text] in all_frames(page)]
+    assert len(set(told)) == len(told)
+    stops = [number for number, text in enumerate(told) if "the search stops at" in text]
+    assert len(stops) == 3
+    assert told[stops[0]] == (
+        "Stuck search 1: the search stops at these 10 nodes. The cheapest way out costs 1 more "
+        "than the prices allow, so every node outside rises by 1: Dana – paint, drive – sink and "
+        "sing – sink become usable."
+    )
+    page.locator("#slider").fill(str(stops[0] - 1))
+    before = prices(page)
+    page.locator("#slider").fill(str(stops[0]))
+    after = prices(page)
+    risen = {label for label in before if before[label] != after[label]}
+    assert risen == {"Ann", "cook", "paint", "sink"}
+    assert all(int(after[label]) == int(before[label]) + 1 for label in risen)
+    assert page.locator("#stage .node.moved").count() == len(risen)
+    assert page.locator("#stage .node.reached").count() == 10
+    over = page.locator("#stage .arc-texts .over").all_text_contents()
+    assert sorted(over) == ["+1", "+1", "+1", "+4", "+4"]
+    assert page.locator("#stage .leaving.opened").count() == 3
+    assert "agrees" in page.locator("#facts tr", has_text="Judge").inner_text()
+    assert page.locator("#facts tr", has_text="Step of the prices").inner_text().endswith("1")
+
+
+def test_prices_prove_the_cost_at_the_end(bench: Watched) -> None:
+    page = bench.page
+    open_example(page, "Seven people, five jobs, with hours")
+    page.keyboard.press("End")
+    assert "a matching of 5 pairs that costs 15" in sentence(page)
+    assert "right price − left price ≤ cost on every edge" in sentence(page)
+    assert page.locator("#facts tr", has_text="Cost").inner_text().endswith("15")
+    own = prices(page)
+    table = page.locator("#reduced-table tr").all()
+    jobs = table[0].locator("th").all_text_contents()
+    costs = {tuple(row[:2]): int(row[2]) for row in HOURS}
+    for line in table[2:]:
+        person = line.locator("th").inner_text()
+        price, *cells = line.locator("td").all_text_contents()
+        assert price == own[person]
+        for job, cell in zip(jobs, cells, strict=True):
+            allowed = int(own[job]) - int(own[person])
+            assert cell == (str(costs[person, job] - allowed) if (person, job) in costs else "")
+    matched = page.locator("#reduced-table td.matched").all_text_contents()
+    assert matched == ["0"] * 5
+    assert page.locator("#stage .line.carries:not(.outer)").count() == 5
+    # The other way round.
+    page.select_option("#sense", "greatest")
+    expect(page.locator("#message")).to_be_hidden(timeout=PATIENCE_MS)
+    page.focus("#stage svg.drawing")
+    page.keyboard.press("End")
+    expect(page.locator(".sentence")).to_contain_text("that brings 28", timeout=PATIENCE_MS)
+
+
+def test_pointing_and_keys_tell_what_an_arc_costs(bench: Watched) -> None:
+    page = bench.page
+    open_example(page, "Seven people, five jobs, with hours")
+    page.select_option("#labels", "none")
+    assert page.locator("#stage .arc-texts .cost").count() == 0
+    page.locator("#stage .hit[data-pair='9']").dispatch_event("pointerenter")
+    assert page.locator("#stage .arc-texts .cost").all_text_contents() == ["8"]
+    expect(page.locator("#detail")).to_contain_text("Ben – cook: cost 8")
+    expect(page.locator("#detail")).to_contain_text("4 more than the difference of the prices")
+    page.locator("#stage .hit[data-pair='9']").dispatch_event("pointerleave")
+    assert page.locator("#stage .arc-texts .cost").count() == 0
+    page.focus("#stage svg.drawing")
+    for _ in range(8):
+        page.keyboard.press(".")
+    expect(page.locator("#detail")).to_contain_text("Ann – cook: cost 4")
+    expect(page.locator("#detail")).to_contain_text("usable")
+    page.keyboard.press(",")
+    expect(page.locator("#detail")).to_contain_text("source – Gita")
+    page.locator("#stage .node.right").first.dispatch_event("pointerenter")
+    expect(page.locator("#detail")).to_contain_text("price 4")
+    page.select_option("#labels", "auto")
+
+
+def drag(page: Page, left: str, right: str) -> None:
+    start = _box(page.locator(f"#editor [aria-label='{left}'] .body"))
+    end = _box(page.locator(f"#editor [aria-label='{right}'] .body"))
+    page.mouse.move(start["x"] + 12, start["y"] + 12)
+    page.mouse.down()
+    page.mouse.move(end["x"] + 5, end["y"] + 5, steps=4)
+    page.mouse.move(end["x"] + 12, end["y"] + 12)
+    page.mouse.up()
+
+
+def test_the_cost_of_an_edge_is_edited(bench: Watched) -> None:
+    page = bench.page
+    open_example(page, "Seven people, five jobs, with hours")
+    page.click("#tab-draw")
+    assert page.locator("#draw-kind").input_value() == "assignment"
+    assert page.locator("#editor .arc-texts text").count() == 14
+    page.fill("#new-cost", "1")
+    for person, job in (("Ben", "cook"), ("Cem", "sing")):  # one is dear, the other is new
+        drag(page, f"left node {person}", f"right node {job}")
+    assert page.locator("#editor .arc-texts text").count() == 15
+    page.click("#draw-run")
+    expect(page.locator("#stage svg.drawing")).to_have_attribute(
+        "aria-label", re.compile("15 edges"), timeout=PATIENCE_MS
+    )
+    settled(page)
+    page.focus("#stage svg.drawing")
+    page.keyboard.press("End")
+    assert "a matching of 5 pairs that costs" in sentence(page)
+    graph = page.evaluate("() => desk.editor.graph")
+    assert graph["costs"][graph["edges"].index(["Ben", "cook"])] == 1
+    page.locator("#editor .hit").first.dispatch_event("pointerup")
+    page.click("#editor [aria-label='right node sing'] .body")
+    page.click("#delete-node")
+    graph = page.evaluate("() => desk.editor.graph")
+    costs = {(person, job): int(cost) for person, job, cost in HOURS} | {("Ben", "cook"): 1}
+    assert graph["costs"] == [costs[tuple(edge)] for edge in graph["edges"]]
+    assert len(graph["edges"]) == 10
+
+
+def test_a_flow_with_costs_shows_what_it_carries_and_its_cut(bench: Watched) -> None:
+    page = bench.page
+    open_example(page, "Water for a town, at a price")
+    page.keyboard.press("End")
+    assert "a flow of 23 that costs 214" in sentence(page)
+    assert page.locator("#stage .node").count() == 6  # nothing was left over, and nothing holds it
+    assert page.locator("#stage .line.cut").count() == 3
+    assert page.locator("#stage .arc-texts", has_text="12/12 at 3").count() == 1
+    page.click("#tab-draw")
+    assert page.locator("#draw-kind").input_value() == "min-cost-flow"
+    assert page.locator("#editor .arc-texts", has_text="16 at 2").count() == 1
+
+
 def test_an_edge_is_drawn_and_the_graph_run_again(page: Page) -> None:
     page.click("#tab-draw")
     page.click("#draw-clear")
@@ -479,16 +633,26 @@ def test_a_broken_file_is_explained_and_a_good_one_shown(bench: Watched, tmp_pat
     page.fill("#paste", "s,a,3\na,t,2\n")
     page.click("#open-paste")
     expect(page.locator("#message")).to_contain_text(
-        "tick the checkbox “a flow network” to read the third as capacity", timeout=PATIENCE_MS
+        "the checkbox “numbers are costs” reads them as costs, “a flow network” as capacities, "
+        "“ignore costs” leaves them out",
+        timeout=PATIENCE_MS,
     )
-    page.fill("#paste", "worker,job,cost\nann,cook,3\nbob,sing,2\n")
+    page.fill("#paste", "worker,job,profit\nann,cook,3\nann,sing,2\n")
     page.click("#open-paste")
     expect(page.locator("#message")).to_contain_text(
-        "the checkbox “ignore costs” reads the edges alone", timeout=PATIENCE_MS
+        "what is better: look for the least sum or the greatest", timeout=PATIENCE_MS
     )
+    page.select_option("#open-sense", "greatest")
+    page.click("#open-paste")
+    expect(page.locator("#stage .node")).to_have_count(5, timeout=PATIENCE_MS)
+    settled(page)
+    assert page.locator("#sense").input_value() == "greatest"
+    page.keyboard.press("End")
+    assert "a matching of 1 pair that brings 3" in sentence(page)
+    page.select_option("#open-sense", "")
     page.check("#ignore-costs")
     page.click("#open-paste")
-    expect(page.locator("#stage .node")).to_have_count(6, timeout=PATIENCE_MS)
+    expect(page.locator("#sense-field")).to_be_hidden(timeout=PATIENCE_MS)
     settled(page)
     page.uncheck("#ignore-costs")
     page.fill("#paste", "s,a,3\na,t,2\n")

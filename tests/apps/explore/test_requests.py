@@ -20,6 +20,9 @@ POISON: dict[str, Any] = {
     "left": {"graph": {"edges": [], "left": [[]] * MANY}},
     "right": {"graph": {"edges": [], "right": [None] * MANY}},
     "nodes": {"graph": {"arcs": [], "nodes": [{}] * MANY}},
+    "costs": {"graph": {"edges": [["a", "b"]], "costs": ["dear"] * MANY}},
+    "lower": {"graph": {"arcs": [], "lower": [0.5] * MANY}},
+    "supply": {"graph": {"arcs": [], "supply": [["a", None]] * MANY}},
     "a long pair": {"graph": {"edges": [[[]] * MANY]}},
     "unknown fields": {"graph": {"text": "a,b"}} | {f"k{i}": 0 for i in range(MANY)},
     "of the graph": {"graph": {f"k{i}": 0 for i in range(MANY)}},
@@ -58,5 +61,6 @@ def test_what_is_wrong_is_told_in_a_line(body: Any) -> None:
 def test_a_request_becomes_a_task() -> None:
     body = {"graph": {"text": "1,2,3", "flow": True, "source": 1, "sink": 2}, "seed": 7}
     task = read(SolveRequest, json.dumps(body).encode())
-    graph = {"text": "1,2,3", "flow": True, "ignore_costs": False, "source": "1", "sink": "2"}
-    assert task == {"graph": graph, "model": "discrete", "exact": True, "seed": 7}
+    graph = {"text": "1,2,3", "flow": True, "source": "1", "sink": "2"}
+    graph |= {"cost": False, "ignore_costs": False}
+    assert task == {"graph": graph, "model": "discrete", "exact": True, "seed": 7, "maximise": None}

@@ -72,10 +72,63 @@ def test_a_graph_is_solved_whatever_form_it_comes_in(client: httpx.Client, name:
         assert len(proof["cover"]["left"]) + len(proof["cover"]["right"]) == 2
 
 
+COSTS = [4, 1, 2, 9]
+PRICED: dict[str, dict[str, Any]] = {
+    "edges": {"edges": EDGES, "costs": COSTS},
+    "json text": {"text": json.dumps({"edges": EDGES, "costs": COSTS})},
+    "a named column": {
+        "text": "person,job,cost\n"
+        + "".join(f"{a},{b},{c}\n" for (a, b), c in zip(EDGES, COSTS, strict=True))
+    },
+    "a column that is called cost": {
+        "text": "".join(f"{a},{b},{c}\n" for (a, b), c in zip(EDGES, COSTS, strict=True)),
+        "cost": True,
+    },
+}
+
+
+@pytest.mark.parametrize("name", PRICED)
+def test_a_graph_with_costs_is_solved_and_told(client: httpx.Client, name: str) -> None:
+    for maximise, cost in ((None, 6), (False, 6), (True, 11)):
+        body = {"graph": PRICED[name], "maximise": maximise}
+        solution = client.post("/api/v1/solve", json=body).json()
+        assert (solution["size"], solution["cost"]) == (2, cost)
+        assert solution["is_optimal"]
+        assert set(solution["certificate"]["prices"]) == {"left", "right", "source", "sink"}
+    [story] = client.post("/api/v1/story", json=body).json()["stories"]
+    assert story["algorithm"] == "assignment"
+    assert story["graph"]["sense"] == "greatest"
+    assert story["solution"]["cost"] == 11
+
+
+def test_flows_of_least_cost_are_solved_with_ends_or_supplies(client: httpx.Client) -> None:
+    arcs, costs = [["s", "a", 3], ["a", "t", 2], ["s", "t", 1]], [1, 1, 9]
+    ends = {"arcs": arcs, "costs": costs, "source": "s", "sink": "t"}
+    supply = {"arcs": arcs, "costs": costs, "supply": [["s", 2], ["t", -2]], "lower": [0, 0, 1]}
+    for graph, size, cost in ((ends, 3, 13), (supply, 2, 11)):
+        solution = client.post("/api/v1/solve", json={"graph": graph}).json()
+        assert (solution["size"], solution["cost"]) == (size, cost)
+        [story] = client.post("/api/v1/story", json={"graph": graph}).json()["stories"]
+        assert story["solution"]["cost"] == cost
+    assert story["graph"]["lower"][4] == 1
+
+
+def test_a_sum_of_nothing_cannot_be_chosen(client: httpx.Client) -> None:
+    for body, told in (
+        ({"graph": {"edges": EDGES}, "maximise": True}, "there are no costs to maximise"),
+        ({"graph": {"edges": EDGES, "costs": [1]}}, '"costs" must be a list of 4 numbers'),
+        ({"graph": {"text": "ann,cook,3"}}, "may hold costs or capacities"),
+        ({"graph": PRICED["edges"], "model": "paper-mpnn"}, "executes ford-fulkerson"),
+    ):
+        answer = client.post("/api/v1/story", json=body)
+        assert answer.status_code == 422
+        assert told in answer.json()["error"]
+
+
 def test_an_npz_file_is_read_from_memory(client: httpx.Client) -> None:
     graph = generate("uniform", np.random.default_rng(1), n=5, p=0.5)
     assert isinstance(graph, BipartiteGraph)
-    from augury.classical.formats.matrix import write_npz
+    from augury.classical.formats.own_arrays import write_npz
 
     file = io.BytesIO()
     write_npz(graph, file)

@@ -1,6 +1,7 @@
 """Graphs and files for the tests of formats."""
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import scipy.sparse
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from augury.classical.cost_network import CostNetwork
+from augury.classical.costs import Costs
 from augury.classical.formats import ReadOptions, read_graph, write_graph
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
@@ -54,6 +57,8 @@ def refusal(path, options=AS_FOUND):
 def counts_of(graph):
     if isinstance(graph, FlowNetwork):
         return graph.num_nodes, graph.num_arcs // 2
+    if isinstance(graph, CostNetwork):
+        return graph.num_nodes, len(graph.tail)
     return graph.num_left, graph.num_right, graph.num_edges
 
 
@@ -80,6 +85,32 @@ def networks(draw, labels=names):
     tail, head, amount = ([arc[i] for arc in arcs] for i in range(3))
     ends = {"source": 0, "sink": len(nodes) - 1}
     return FlowNetwork.from_arcs(len(nodes), tail, head, amount, **ends, labels=nodes)
+
+
+amounts = st.one_of(st.integers(-(2**40), 2**40), st.sampled_from([0.5, -1.25, 3.0, 0.001]))
+
+
+@st.composite
+def priced_graphs(draw, labels=names):
+    graph = draw(bipartite_graphs(labels))
+    costs = draw(st.lists(amounts, min_size=graph.num_edges, max_size=graph.num_edges))
+    return replace(graph, costs=Costs.of(costs, graph.num_left + graph.num_right + 2))
+
+
+@st.composite
+def priced_networks(draw, labels=names):
+    nodes = draw(labels.filter(lambda x: len(x) >= 2))
+    node = st.integers(0, len(nodes) - 1)
+    capacity = st.integers(0, 2**40)
+    arcs = draw(st.lists(st.tuples(node, node, capacity, amounts)))
+    columns = [[arc[i] for arc in arcs] for i in range(4)]
+    own: dict[str, Any] = {"source": 0, "sink": len(nodes) - 1}
+    if draw(st.booleans()):
+        supply = draw(st.integers(-9, 9))
+        lower = [draw(st.integers(0, arc[2])) for arc in arcs]
+        own = {"supply": [supply, *[0] * (len(nodes) - 2), -supply]}
+        own["lower"] = np.array(lower) if any(lower) else None
+    return CostNetwork(len(nodes), *columns, **own, labels=nodes)  # type: ignore[arg-type]
 
 
 def there_and_back(graph, path, options=AS_FOUND) -> Any:

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,19 +12,27 @@ from samples import (
     file_with,
     fuzz,
     networks,
+    priced_graphs,
     read_text,
     refusal,
     there_and_back,
 )
 
-from augury.classical.formats import ReadOptions, read_graph
+from augury.classical.cost_network import CostNetwork
+from augury.classical.formats import ReadOptions, read_graph, write_graph
+from augury.errors import InputError
 
 PATTERN = ReadOptions(ignore_costs=True)
+REFUSED = ReadOptions(costs=False)
+PRICED = ReadOptions(costs=True)
+BOTH = ReadOptions(flow=True, costs=True)
+HOURS = "person,job,hours\n"
+ARCS = "tail,head,capacity,cost\n"
 
 BAD = [
     # name, content, options, what the message must say
     ("one.csv", "ann\nbob\n", AS_FOUND, "line 1: an edge needs two columns"),
-    ("three.csv", "a,b,3\n", AS_FOUND, "line 1: there are 3 columns without a header; use --flow"),
+    ("three.csv", "a,b,3\n", AS_FOUND, "line 1: there are 3 columns without a header, and"),
     ("words.csv", "ann,cook,monday\nbob,bake,friday\n", AS_FOUND, "line 1: there are 3 columns"),
     ("ragged.csv", "a,b\nc,d\n\ne\n", AS_FOUND, "line 4: 1 columns where the first row has 2"),
     ("wide.csv", "a,b\nc,d,e\n", AS_FOUND, "line 2: 3 columns where the first row has 2"),
@@ -62,20 +73,49 @@ BAD = [
         FLOW,
         "line 1: the capacity is 1e-999999999...9999999999999, not a whole number",
     ),
-    ("four.csv", "s,t,1,2\n", FLOW, "line 1: there are 4 columns"),
+    ("four.csv", "s,t,1,2\n", FLOW, "there are 4 columns without a header: --cost"),
     ("sum.csv", f"s,t,{2**62}\ns,t,{2**62}\n", FLOW, "parallel arcs add up"),
     ("ends.csv", "a,b,1\n", FLOW, "name them with --source, --sink"),
     ("sink.csv", "s,b,1\n", FLOW, "name them with --source, --sink"),
     ("far.csv", "a,b,1\n", ReadOptions(True, None, "x", "b"), "the source 'x' is not a node"),
     ("same.csv", "a,b,1\n", ReadOptions(True, None, "a", "a"), "source and sink are the same"),
-    ("cost.csv", "worker,job,cost\nann,cook,3\n", AS_FOUND, "line 1: the column 'cost' would be"),
-    ("cardinal.csv", "worker,job,cost\nann,cook,3\n", AS_FOUND, "of greatest cardinality"),
-    ("case.csv", "Worker,Job,Unit Price\nann,cook,3\n", AS_FOUND, "the column 'Unit Price'"),
-    ("under.csv", "u,v,total_cost\nann,cook,3\n", AS_FOUND, "the column 'total_cost'"),
-    ("unknown.csv", "wer,was,weight\nann,cook,3\n", AS_FOUND, "the column 'weight'"),
-    ("front.csv", "weight,from,to\n3,a,b\n", AS_FOUND, "the column 'weight'"),
-    ("min.csv", "tail,head,capacity,cost\ns,t,3,1\n", AS_FOUND, "the column 'cost'"),
-    ("triple.csv", "a,b,3\n", AS_FOUND, "or --ignore-costs to leave it out"),
+    ("cost.csv", "worker,job,cost\nann,cook,3\n", REFUSED, "line 1: the column 'cost' would be"),
+    ("case.csv", "Worker,Job,Unit Price\nann,cook,3\n", REFUSED, "the column 'Unit Price'"),
+    ("under.csv", "u,v,total_cost\nann,cook,3\n", REFUSED, "the column 'total_cost'"),
+    ("unknown.csv", "wer,was,weight\nann,cook,3\n", REFUSED, "the column 'weight'"),
+    ("front.csv", "weight,from,to\n3,a,b\n", REFUSED, "the column 'weight'"),
+    ("min.csv", "tail,head,capacity,cost\ns,t,3,1\n", REFUSED, "the column 'cost'"),
+    (
+        "ways.csv",
+        "a,b,3\n",
+        AS_FOUND,
+        "costs, --capacity (flow=True) as capacities, --ignore-costs",
+    ),
+    ("quads.csv", "a,b,3,1\n", PRICED, "there are 4 columns without a header; left, right and cos"),
+    ("five.csv", "s,t,3,1,2\n", BOTH, "header; tail, head, capacity and cost are four"),
+    ("pairs.csv", "a,b\n", PRICED, "line 1: there is no column of costs"),
+    ("nan.csv", HOURS + "ann,cook,nan\n", AS_FOUND, "line 2: the cost in the column 'hours' is 'n"),
+    ("word.csv", HOURS + "ann,cook,2h\n", AS_FOUND, "line 2: the cost in the column 'hours' is '2"),
+    ("large.csv", HOURS + "ann,cook,1e999\n", AS_FOUND, "is '1e999', not a number"),
+    ("under.csv", HOURS + "ann,cook,1_0\n", AS_FOUND, "is '1_0', not a number"),
+    ("blank.csv", HOURS + "ann,cook,\n", AS_FOUND, "line 2: the cost in the column 'hours' is ''"),
+    ("good.csv", HOURS + "ann,cook,-inf\n", AS_FOUND, "line 2: the cost is -inf, which is infinit"),
+    ("wide.csv", HOURS + f"ann,cook,{2**60}\n", AS_FOUND, f"a cost of {2**60} is too large"),
+    ("twice.csv", HOURS + "a,b,3\na,b,3\na,b,4\n", AS_FOUND, "line 4: this edge has two costs, 3"),
+    ("both.csv", "u,v,cost,price\na,b,1,2\n", AS_FOUND, "columns 'cost' and 'price' may both be"),
+    ("open.csv", "u,v,profit\na,b,1\n", AS_FOUND, "line 1: the column 'profit' leaves open wh"),
+    ("nocap.csv", "u,v,cost\ns,t,1\n", BOTH, "line 1: an arc of a flow of least cost needs a cap"),
+    ("inf.csv", ARCS + "s,t,1,inf\n", AS_FOUND, "line 2: the cost is infinite: leave the arc out"),
+    ("sum.csv", ARCS + "s,t,1,2\n", ReadOptions(supply={"s": 1}), "the supplies add up to 1, not"),
+    ("who.csv", ARCS + "s,t,1,2\n", ReadOptions(supply={"x": 0}), "'x' has a supply, but is not a"),
+    (
+        "ends.csv",
+        ARCS + "s,t,1,2\n",
+        ReadOptions(supply={}, sink="t"),
+        "nothing is asked of a sink",
+    ),
+    ("low.csv", "u,v,lower,cap\ns,t,1,2\n", AS_FOUND, "lower bounds need supplies"),
+    ("over.csv", "u,v,lower,cap\ns,t,3,2\n", ReadOptions(supply={}), "from 's' to 't' is 3, above"),
 ]
 
 
@@ -197,3 +237,62 @@ def test_edge_lists_hold_the_arcs_of_networks(tmp_path, graph):
     back = there_and_back(graph, tmp_path / "graph.csv", options)
     assert sorted(back.arcs()) == sorted(graph.arcs())
     assert back.num_nodes == len(touched) and back.num_arcs == graph.num_arcs
+
+
+PRICED_LISTS = [
+    # content, options, the edges or arcs with their costs
+    (HOURS + "ann,cook,3\nbob,cook,2.5\n", AS_FOUND, [("ann", "cook", 3), ("bob", "cook", 2.5)]),
+    ("weight,from,to\n3,a,b\n-4,a,c\n", AS_FOUND, [("a", "b", 3), ("a", "c", -4)]),
+    ("a,b,3\na,c,1e3\n", PRICED, [("a", "b", 3), ("a", "c", 1000)]),
+    ("x,y,z\na,b,3\n", PRICED, [("a", "b", 3)]),
+    ("wer,was,wann,kostet\na,b,3,4\n", ReadOptions(header=True, costs=True), [("a", "b", 3)]),
+    (HOURS + "a,b,3\na,b,3\na,c,inf\n", AS_FOUND, [("a", "b", 3)]),
+    ("u,v,profit\na,b,3\na,c,-inf\n", ReadOptions(maximise=True), [("a", "b", 3)]),
+    ("u,v,profit\na,b,3\n", ReadOptions(maximise=False), [("a", "b", 3)]),
+    (ARCS + "s,t,3,1\ns,t,2,0\n", AS_FOUND, [("s", "t", 3, 1), ("s", "t", 2, 0)]),
+    ("s,t,3,1.5\n", BOTH, [("s", "t", 3, 1.5)]),
+    ("u,v,cost,what\ns,t,3,1\n", BOTH, [("s", "t", 1, 3)]),
+    (ARCS + "s,t,3,1\n", ReadOptions(supply={"s": 2, "t": -2}), [("s", "t", 3, 1)]),
+    ("u,v,cap\ns,t,3\n", ReadOptions(supply={"s": 2, "t": -2}), [("s", "t", 3, 0)]),
+]
+
+
+@pytest.mark.parametrize(("content", "options", "rows"), PRICED_LISTS)
+def test_costs_are_read(tmp_path, content, options, rows):
+    graph = read_text(tmp_path, content, options)
+    if isinstance(graph, CostNetwork):
+        assert list(graph.arcs()) == rows
+        assert (graph.supply is None) == (options.supply is None)
+    else:
+        costs = map(graph.costs.worth, graph.costs.amount.tolist())
+        assert [(*edge, cost) for edge, cost in zip(graph.edges(), costs, strict=True)] == rows
+        assert graph.costs.maximise == bool(options.maximise)
+
+
+def test_lower_bounds_and_supplies_are_read(tmp_path):
+    content = "tail,head,lower,capacity,cost\na,b,1,3,2\n"
+    network = read_text(tmp_path, content, ReadOptions(supply={"a": 2, "b": -2}))
+    assert (network.lower.tolist(), network.supply.tolist()) == ([1], [2, -2])
+
+
+@given(graph=priced_graphs(), maximise=st.booleans())
+@fuzz
+def test_an_edge_list_holds_costs(tmp_path, graph, maximise):
+    costs = replace(graph.costs, maximise=maximise)
+    written = replace(graph, left_labels=None, right_labels=None, costs=costs)
+    path = tmp_path / "graph.csv"
+    write_graph(written, path)
+    header = "left,right,profit" if maximise else "left,right,cost"
+    assert path.read_text().splitlines()[0] == header
+    read: Any = read_graph(path, ReadOptions(maximise=maximise or None))
+    assert list(read.edges()) == list(written.edges())
+    both = [[own.worth(x) for x in own.amount.tolist()] for own in (read.costs, costs)]
+    assert both[0] == both[1]
+
+
+def test_an_edge_list_holds_no_supplies(tmp_path):
+    network = read_text(tmp_path, ARCS + "s,t,3,1\n")
+    assert there_and_back(network, tmp_path / "back.tsv") == network
+    network = read_text(tmp_path, ARCS + "s,t,3,1\n", ReadOptions(supply={"s": 2, "t": -2}))
+    with pytest.raises(InputError, match=r"cannot hold supplies: use .min, .json or .npz"):
+        write_graph(network, tmp_path / "graph.csv")

@@ -6,8 +6,11 @@ import subprocess
 import sys
 import threading
 import zlib
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,8 +30,8 @@ from samples import (
     there_and_back,
 )
 
-from augury import files
-from augury.classical.formats import ReadOptions, read_graph, write_graph
+from augury import files, solve
+from augury.classical.formats import ReadOptions, read_graph, read_supplies, write_graph
 from augury.classical.formats.text import LONGEST_LINE
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
@@ -94,8 +97,8 @@ EDGE = BipartiteGraph.from_edges([("ann", "cook")])
 @pytest.mark.parametrize(
     ("graph", "name", "fragment"),
     [
-        (EDGE, "graph.max", "a bipartite graph cannot be written as .max"),
-        (EDGE, "graph.xyz", "the ending must be one of .csv"),
+        (EDGE, "graph.max", "holds no bipartite graph without costs: use .mtx"),
+        (EDGE, "graph.xyz", "the ending must be one of .asn, .csv"),
         (EDGE, "graph", "the ending must be one of"),
         (EDGE, "no/graph.csv", "there is no such file or folder"),
         (BipartiteGraph.from_edges([(1, 2), ("1", 2)]), "graph.csv", "same text"),
@@ -118,6 +121,9 @@ def test_what_a_format_cannot_hold_is_refused_and_leaves_no_file(tmp_path, graph
 def test_the_examples_of_the_page_on_formats_are_read(tmp_path):
     page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
     examples = dict(re.findall(r"^```\w+ ([\w.]+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    supply = read_supplies(file_with(tmp_path / "supply.csv", examples.pop("supply.csv")))
+    arcs = read_text(tmp_path, examples.pop("arcs.csv"), ReadOptions(supply=supply))
+    assert (arcs.supply.tolist(), arcs.lower.tolist()) == ([3, 0, -3], [0, 1, 0])
     found = {name: counts_of(read_text(tmp_path, x, name=name)) for name, x in examples.items()}
     assert found == {
         "people.csv": (2, 2, 3),
@@ -127,7 +133,28 @@ def test_the_examples_of_the_page_on_formats_are_read(tmp_path):
         "network.max": (3, 2),
         "people.json": (3, 2, 2),
         "pipes.json": (3, 2),
+        "hours.csv": (2, 2, 4),
+        "hours.json": (1, 2, 2),
+        "jobs.asn": (2, 2, 3),
+        "trucks.json": (2, 1),
     }
+
+
+def test_the_examples_with_costs_have_one_best_answer():
+    examples = Path(__file__).parents[3] / "examples"
+    hours: Any = read_graph(examples / "hours.csv")
+    costs = dict(zip(hours.pairs(), hours.costs.amount.tolist(), strict=True))
+    sums = sorted(
+        sum(costs[who, job] for job, who in enumerate(people))
+        for people in permutations(range(7), 5)
+        if all((who, job) in costs for job, who in enumerate(people))
+    )
+    assert sums[0] < sums[1]
+    assert solve(hours).cost == sums[0] == 15
+    trucks: Any = read_graph(examples / "trucks.min")
+    assert solve(trucks).cost == 68
+    free = replace(trucks, lower=None)
+    assert solve(free).cost == 67  # so the contract matters
 
 
 DEVICE = "this is a device"

@@ -2,14 +2,20 @@ import pytest
 from samples import AS_FOUND, counts_of, file_with, read_text, refusal
 
 from augury.classical.formats import ReadOptions, read_graph
+from augury.classical.graph import BipartiteGraph
 
 FLOW = ReadOptions(flow=True)
 PATTERN = ReadOptions(ignore_costs=True)
+PRICED = ReadOptions(costs=True)
 
 BAD = [
     # name, content, options, what the message must say
     ("costs.csv", ",a,b\nx,3,5\n", AS_FOUND, "line 2: the entries of the matrix differ (3 and 5)"),
-    ("cardinality.csv", ",a,b\nx,1,0\ny,0,2\n", AS_FOUND, "greatest cardinality"),
+    ("ways.csv", ",a,b\nx,1,0\ny,0,2\n", AS_FOUND, "may be costs: --cost, in Python algorithm='as"),
+    ("word-cost.csv", ",a,b\nx,1,x\n", PRICED, "line 2: column 3 holds 'x', which is not a number"),
+    ("nan-cost.csv", ",a,b\nx,1,nan\n", PRICED, "line 2: column 3 holds 'nan', which is not a num"),
+    ("good.csv", ",a,b\nx,1,-inf\n", PRICED, "line 2: the cost is -inf, which is infinitely good"),
+    ("both.csv", ",a,b\nx,1,2\n", ReadOptions(flow=True, costs=True), "or costs, not both"),
     ("falling.csv", ",a,b\nx,5,3\n", AS_FOUND, "differ (5 and 3)"),
     ("halves.csv", ",a,b\nx,0.5,1\n", AS_FOUND, "differ (0.5 and 1)"),
     ("fine.csv", f",a,b\nx,{2**53},{2**53 + 1}\n", AS_FOUND, "differ"),
@@ -90,3 +96,12 @@ def test_integer_labels_keep_the_order_of_the_table(tmp_path):
 def test_a_matrix_of_capacities_joins_rows_and_columns_by_label(tmp_path):
     network = read_text(tmp_path, ",t,a\ns,1,3\na,2,0\n", FLOW)
     assert set(network.arcs()) == {("s", "t", 1), ("s", "a", 3), ("a", "t", 2)}
+
+
+def test_entries_are_costs_if_the_options_say_so(tmp_path):
+    table = ",a,b\nx,1,0\ny,inf,2.5\nz,,\n"
+    labels, costs = (("x", "y", "z"), ("a", "b")), [1, 0, 2.5]
+    expected = BipartiteGraph(3, 2, [0, 0, 1], [0, 1, 1], *labels, costs=costs)  # type: ignore[arg-type]
+    assert read_text(tmp_path, table, PRICED) == expected
+    greatest = ReadOptions(costs=True, maximise=True)
+    assert read_text(tmp_path, table.replace("inf", "-inf"), greatest).num_edges == 3

@@ -2,6 +2,7 @@ import gzip
 import io
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,11 +26,14 @@ from samples import (
     there_and_back,
 )
 
-from augury.classical.formats import ReadOptions, read_graph
+from augury.classical.cost_network import CostNetwork
+from augury.classical.formats import ReadOptions, read_graph, write_graph
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
 
 PATTERN = ReadOptions(ignore_costs=True)
+PRICED = ReadOptions(costs=True)
 
 
 def with_wrong_index():
@@ -56,7 +60,7 @@ def csr_npz(**changes):
 
 
 DENSE = MATRIX.replace("coordinate", "array")
-COSTS = "cardinality"
+COSTS = "may be costs"
 
 BAD = [
     # name, content, options, what the message must say
@@ -129,7 +133,12 @@ BAD = [
     ("costs-dense.mtx", DENSE + "2 1\n4\n7\n", AS_FOUND, COSTS),
     ("costs.npz", npz(a=np.array([[1.5, 0], [0, 2]])), AS_FOUND, COSTS),
     ("costs-csr.npz", sparse_npz(scipy.sparse.csr_array([[3, 1]])), AS_FOUND, COSTS),
-    ("costs.npy", npy(np.array([[1, 2]])), AS_FOUND, "differ (1 and 2): costs would be ignored"),
+    (
+        "costs.npy",
+        npy(np.array([[1, 2]])),
+        AS_FOUND,
+        "differ (1 and 2) and may be costs: --cost, in",
+    ),
     ("text.npy", npy(np.array([["a", "b"]])), AS_FOUND, "a matrix holds numbers, not <U1"),
     ("objects.npy", npy(np.array([[{}]])), AS_FOUND, "pickled objects, which are never loaded"),
     ("time.npy", npy(np.zeros((1, 1), "M8[s]")), AS_FOUND, "not numbers or text"),
@@ -295,3 +304,56 @@ def test_a_dense_array_is_read_in_its_own_order(tmp_path, order):
     values = np.array([[0, 1, 1], [0, 0, 1]], order=order)
     graph = read_graph(file_with(tmp_path / "graph.npy", npy(values)))
     assert isinstance(graph, BipartiteGraph) and (graph.to_dense() == (values != 0)).all()
+
+
+def test_entries_are_costs_if_the_options_say_so(tmp_path):
+    expected = BipartiteGraph(2, 2, [0, 0, 1], [0, 1, 0], costs=[1, 0, 2.5])  # type: ignore[arg-type]
+    real = MATRIX.replace("integer", "real") + "2 2 4\n1 1 1\n1 2 0\n2 1 2\n2 1 0.5\n"
+    dense = np.array([[1, 0], [2.5, np.inf]])
+    stored = scipy.sparse.csr_array(([1, 0, 2.5], ([0, 0, 1], [0, 1, 0])), shape=(2, 2))
+    for name, content in {
+        "real.mtx": real,
+        "dense.npy": npy(dense),
+        "dense.npz": npz(a=dense),
+        "sparse.npz": sparse_npz(stored),
+    }.items():
+        assert read_graph(file_with(tmp_path / name, content), PRICED) == expected, name
+    array = file_with(tmp_path / "array.mtx", DENSE + "2 1\n0\n-7\n")
+    assert read_graph(array, PRICED) == BipartiteGraph(2, 1, [0, 1], [0, 0], costs=[0, -7])  # type: ignore[arg-type]
+    assert there_and_back(expected, tmp_path / "back.mtx", PRICED) == expected
+
+
+NO_COSTS = [
+    (
+        "pattern.mtx",
+        MATRIX.replace("integer", "pattern") + "1 1 1\n1 1\n",
+        "a pattern holds no num",
+    ),
+    ("complex.npy", npy(np.array([[1j]])), "costs are real numbers, not complex ones"),
+    ("nan.npy", npy(np.array([[1, np.nan]])), "the cost at 0, 1 is not a number (NaN)"),
+    ("good.npy", npy(np.array([[1, -np.inf]])), "the cost at 0, 1 is -inf"),
+    ("large.npy", npy(np.array([[2**60]])), "a cost of 1152921504606846976 is too large"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "fragment"), NO_COSTS, ids=[x[0] for x in NO_COSTS])
+def test_what_is_no_matrix_of_costs_is_refused(tmp_path, name, content, fragment):
+    assert fragment in refusal(file_with(tmp_path / name, content), PRICED)
+
+
+def test_a_matrix_holds_capacities_or_costs(tmp_path):
+    path = file_with(tmp_path / "both.npy", npy(np.eye(2)))
+    assert "capacities or costs, not both" in refusal(path, replace(ENDS, costs=True))
+    network = CostNetwork.from_labelled_arcs([("s", "t", 1, 1)], source="s", sink="t")
+    with pytest.raises(InputError, match=r"not both: use .min, .json or .npz"):
+        write_graph(network, tmp_path / "graph.mtx")
+
+
+def test_costs_in_an_archive_are_refused_or_ignored_on_request(tmp_path):
+    graph = BipartiteGraph.from_edges([("a", "b")], costs=[3])
+    path = tmp_path / "graph.npz"
+    write_graph(graph, path)
+    assert "the array 'costs' would be ignored" in refusal(path, ReadOptions(costs=False))
+    assert there_and_back(graph, path, PATTERN) == replace(graph, costs=None)
+    write_graph(CostNetwork.from_labelled_arcs([("s", "t", 1, 1)], source="s", sink="t"), path)
+    assert "cannot be left out: write it as a maximum flow" in refusal(path, PATTERN)

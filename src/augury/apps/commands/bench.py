@@ -37,10 +37,21 @@ GROWTH = {
     "edges": "{edges:,}", "one graph": "{name}", "CPU ms": "{ms:.2f}",
     "times SciPy": "{ratio:.3g}", "MB for it": "{MB:.1f}", "MB in all": "{peak_MB:.0f}",
 }  # fmt: skip
+DENSE = {
+    "assignments": "{what}", "costs": "{family}", "ms each": "{ms:.4f}",
+    "times SciPy": "{ratio:.2f}", "certified": "{certified:.2f}",
+}  # fmt: skip
+SINGLE = {
+    "graph": "{what}", "costs": "{family}", "ms": "{ms:,.1f}", "peer": "{peer}",
+    "times faster": "{ratio:.2f}",
+}  # fmt: skip
 """The columns of the tables, and how each is made of a record."""
 
 
 def bench(  # noqa: PLR0913  # one parameter for each option
+    what: Annotated[
+        str, typer.Argument(metavar="[matchings|costs]", help="What is solved.")
+    ] = "matchings",
     sizes: Annotated[str, typer.Option(help="Nodes a side.")] = "8,16,32,64,256,1024",
     batch: Annotated[int, typer.Option(min=2, help="Graphs of each size and density.")] = 256,
     edges: Annotated[
@@ -67,6 +78,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     Graphs a second end to end, by CPU time, all answers checked; ratios are to SciPy's one
     block-diagonal call. "table" is the compiled network, "lookup" reads its table, "plain"
     evaluates it. Then what two threads save, and how time and memory grow with one graph.
+    "costs": assignments in batches beside SciPy, large sparse ones and flows beside OR-Tools.
     """
     from augury.errors import InputError
     from augury.experiments.bench import machine, measure_batches, measure_ceilings, measure_threads
@@ -75,6 +87,11 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     from augury.files import write_text
 
     refuse_missing_folders([out, plot])
+    if what == "costs":
+        _bench_costs(out, quick, json)
+        return
+    if what != "matchings":
+        raise InputError(f"{what!r} is not one of matchings, costs")
     refuse_overwriting([], {"--out": [out], "--plot": [plot]})
     if plot is not None and plot.suffix not in PLOT_ENDINGS:
         raise InputError(f"{plot}: the ending must be one of {', '.join(PLOT_ENDINGS)}")
@@ -105,6 +122,24 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         record |= {"ms": 1e3 * record["seconds"], "MB": record["bytes"] / 1e6}
         record |= {"peak_MB": record["peak_bytes"] / 1e6}
     _print(GROWTH, growth)
+
+
+def _bench_costs(out: Path | None, quick: bool, as_json: bool) -> None:
+    from augury.experiments.bench import machine
+    from augury.experiments.bench_costs import measure_dense, measure_flows, measure_sparse
+    from augury.files import write_text
+
+    sizes, large = ((8, 64), 10_000) if quick else ((8, 16, 32, 64, 128, 300, 500), 100_000)
+    parts = ("dense", DENSE, measure_dense(sizes)), ("sparse", SINGLE, measure_sparse(large))
+    told: dict[str, Any] = {"machine": machine()}
+    for name, columns, records in (*parts, ("flows", SINGLE, measure_flows(large))):
+        told[name] = list(records)
+        if not as_json:
+            _print(columns, told[name])
+    if out is not None:
+        write_text(out, json_text.dumps(told, indent=1) + "\n")
+    if as_json:
+        print(json_text.dumps(told))
 
 
 def _print(columns: dict[str, str], records: list[dict[str, Any]]) -> None:

@@ -52,8 +52,15 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
         ),
     ] = "",
     algorithm: Annotated[
-        str, typer.Option(help="What is executed: ford-fulkerson or reachability.")
+        str,
+        typer.Option(
+            help="What is executed: ford-fulkerson, assignment, min-cost-flow or reachability."
+        ),
     ] = "ford-fulkerson",
+    costs: Annotated[
+        str,
+        typer.Option(help="The largest costs of assignment and min-cost-flow; a list."),
+    ] = "10,1000000",
     seed: Annotated[int, typer.Option(min=0, help="Seed of test graphs and weights.")] = 0,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: cuda if there is one.")] = "cpu",
     out: Annotated[
@@ -82,7 +89,8 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     from augury.experiments.conditions import Extent
 
     conditions = [
-        replace(condition, algorithm=algorithm)
+        replace(condition, algorithm=algorithm, costs=largest)
+        for largest in _largest_costs(algorithm, costs)
         for condition in chosen_conditions(scales, p, termination, classical)
     ]
     extent = Extent(graphs, runs, seed)
@@ -130,6 +138,18 @@ def chosen_conditions(scales: str, p: str, termination: str, classical: str) -> 
     if not conditions:
         raise InputError("--scales, --p and --termination each need at least one entry")
     return list(dict.fromkeys(conditions))
+
+
+def _largest_costs(algorithm: str, costs: str) -> list[int]:
+    from augury.algorithms import ALGORITHMS
+    from augury.errors import InputError
+
+    if not ALGORITHMS[algorithm].minds_costs:
+        return [0]
+    entries = _entries(costs)
+    if not entries or not all(entry.isascii() and entry.isdigit() for entry in entries):
+        raise InputError(f"--costs is {costs!r}, not a list of numbers such as 10,1000000")
+    return [int(entry) for entry in entries]
 
 
 def _entries(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augury.apps.commands.terminal import IgnoreCosts, forget
+from augury.apps.commands.terminal import Cost, IgnoreCosts, Maximise, forget
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -26,7 +26,7 @@ EXPOSED = (
 WARMING = "augury: getting the networks ready; the first time they have to be compiled"
 
 
-def explore(
+def explore(  # noqa: PLR0913  # one parameter for each option
     file: Annotated[
         str | None,
         typer.Argument(help="A graph to start with, as for augury solve.", show_default=False),
@@ -37,7 +37,9 @@ def explore(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")
     ] = 8000,
+    cost: Cost = False,
     ignore_costs: IgnoreCosts = False,
+    maximise: Maximise = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
@@ -54,7 +56,8 @@ def explore(
         raise InputError(
             f"the page needs the package {error.name}: pip install 'augury[web]'"
         ) from None
-    start = _example(file, ignore_costs) if file is not None else None
+    said = cost, ignore_costs, maximise
+    start = _example(file, *said) if file is not None else None
     app = make_app(host=host, start=start)
     with _listening(host, port) as listener:
         if not ip_address(listener.getsockname()[0]).is_loopback:
@@ -89,14 +92,15 @@ async def _serve(app: FastAPI, config: Config, listener: socket.socket, browser:
         await ready.close()
 
 
-def _example(file: str, ignore_costs: bool) -> dict[str, Any]:
+def _example(file: str, cost: bool, ignore_costs: bool, maximise: bool | None) -> dict[str, Any]:
     """Return the file's graph as the first example of the page."""
+    from augury.apps.commands.terminal import read, read_options
     from augury.apps.explore.limits import Limits
     from augury.apps.explore.worker import refuse_large, written
-    from augury.classical.formats import ReadOptions, read_graph
     from augury.files import named
 
-    graph = read_graph(file, ReadOptions(ignore_costs=ignore_costs))
+    options = read_options(False, None, None, None, ignore_costs, cost, maximise, None)
+    graph = read(file, options)
     limits = Limits()
     with named(file):
         refuse_large(graph, limits.nodes, limits.edges, " for the page")

@@ -14,7 +14,8 @@ from augury.apps.commands.terminal import Seed, say
 EXAMPLES = (
     "Examples:  augury generate uniform --n 8 --p 1/4 --output graph.csv  ·  "
     "augury generate flow --nodes 20 --arcs 60 --high 255 --output net.max.gz  ·  "
-    "augury generate sparse --n 64 --count 50 --output graphs/{}.mtx"
+    "augury generate sparse --n 64 --count 50 --output graphs/{}.mtx  ·  "
+    "augury generate complete --n 8 --costs 1:20 --output hours.csv"
 )
 
 
@@ -51,6 +52,12 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     arcs: Annotated[int | None, typer.Option(help="Arcs of a flow network.")] = None,
     low: Annotated[int | None, typer.Option(help="Smallest capacity.")] = None,
     high: Annotated[int | None, typer.Option(help="Largest capacity.")] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW:HIGH", help="Draw a cost for each edge or arc, as in 1:20 or =-5:5."
+        ),
+    ] = None,
 ) -> None:
     """Write graphs of a family to files."""
     import numpy as np
@@ -73,7 +80,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     rng = np.random.default_rng(seed)
     for number in range(count):
         name = output.replace("{}", str(number))
-        graph = make(family, rng, **given)
+        graph = make(family, rng, _range(costs), **given)
         with _folder_of(name):
             write_graph(graph, name)
         say(f"{name}: {graph.words}")
@@ -107,4 +114,16 @@ def _fraction(name: str, text: str | None) -> float | None:
     except (ValueError, ZeroDivisionError):
         raise typer.BadParameter(
             f"{text!r} is not a number such as 0.25 or 1/4", param_hint=f"--{name}"
+        ) from None
+
+
+def _range(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    low, _, high = text.partition(":")
+    try:
+        return int(low), int(high)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is not LOW:HIGH, such as 1:20", param_hint="--costs"
         ) from None

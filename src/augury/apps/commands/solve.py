@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
@@ -14,10 +15,23 @@ import typer
 
 from augury import __version__
 from augury.apps.commands import terminal
-from augury.apps.commands.terminal import Flow, Header, IgnoreCosts, Json, Seed, Sink, Source, say
+from augury.apps.commands.terminal import (
+    Cost,
+    Flow,
+    Header,
+    IgnoreCosts,
+    Json,
+    Maximise,
+    Seed,
+    Sink,
+    Source,
+    Supply,
+    say,
+)
 
 if TYPE_CHECKING:
     from augury.classical.answer import How, Progress
+    from augury.classical.formats import ReadOptions
     from augury.classical.network import Graph
     from augury.solution import Solution
     from augury.solver import Runner
@@ -33,7 +47,8 @@ EXAMPLES = (
     "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
     "augury solve graphs/ --output answers/  ·  augury solve people.csv --story run.json  ·  "
     "augury solve large.mtx --engine table  ·  zcat graph.mtx.gz | augury solve -  ·  "
-    "augury solve roads.csv --algorithm reachability --source home"
+    "augury solve roads.csv --algorithm reachability --source home  ·  "
+    "augury solve hours.csv --perfect  ·  augury solve costs.mtx --algorithm assignment"
 )
 
 
@@ -54,18 +69,19 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Matrix Market, DIMACS max-flow, CSV or TSV edge list, .npz or JSON, also .gz; "
+            help="Matrix Market, DIMACS, CSV or TSV edge list, .npz or JSON, also .gz; "
             "- is standard input. Several files, or the files of a folder, are one batch.",
             show_default=False,
         ),
     ],
     algorithm: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="ford-fulkerson: a maximum matching or flow; reachability: the nodes that "
-            "--source reaches."
+            help="ford-fulkerson: a maximum matching or flow; assignment, min-cost-flow: one of "
+            "least cost; reachability: the nodes that --source reaches.",
+            show_default="by whether there are costs",
         ),
-    ] = "ford-fulkerson",
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -115,23 +131,29 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     header: Header = None,
     source: Source = None,
     sink: Sink = None,
+    cost: Cost = False,
+    maximise: Maximise = None,
+    perfect: Annotated[
+        bool,
+        typer.Option("--perfect", help="Match all of the smaller side, or prove that none can."),
+    ] = False,
+    supply: Supply = None,
     ignore_costs: IgnoreCosts = False,
 ) -> None:
-    """Find a maximum matching or flow, or who is reached, and prove that it is right."""
-    from augury.algorithms import ALGORITHMS
-    from augury.classical.answer import How
-    from augury.classical.formats import ReadOptions
-    from augury.classical.graph import BipartiteGraph
-    from augury.errors import InputError
-    from augury.solver import Runner, runner_of
+    """Find a maximum matching or flow, of least cost or not, or who is reached, and prove it.
 
-    row = ALGORITHMS[algorithm]
+    Exit code 0 if there is an answer; 1 if it is proven that there is none, such as no perfect
+    matching, or no flow that meets the supplies.
+    """
+    from augury.classical.answer import How
+    from augury.errors import InputError
+
     model, story = _renamed(executor, model, trace, story)
-    if device is not None and model in row.classical:
-        raise InputError(f"--device is for a network, and {model} is none")
+    if device is not None:
+        _refuse_classical(model)
     if json and output is None and format not in (None, AnswerFormat.JSON):
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
-    names = _files_in(files)
+    names = _files_in(files, supply)
     several = len(names) > 1 or os.path.isdir(files[0])
     told = {"--story": story, "--html": html}
     for option in (name for name, path in told.items() if several and path is not None):
@@ -140,14 +162,13 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     terminal.refuse_missing_folders([output, *told.values()])
     networks = [model] if model is not None and os.path.isfile(model) else []
     written = {"--output": outputs, "--story": [story], "--html": [html]}
-    terminal.refuse_overwriting([*names, *networks], written)
-    is_flow = flow or BipartiteGraph not in row.takes
-    options = ReadOptions(is_flow, header, source, sink, ignore_costs, "sink" in row.ends)
+    terminal.refuse_overwriting([*names, *networks, *([supply] if supply else [])], written)
+    said = flow, header, source, sink, ignore_costs, cost, maximise, supply
+    options = terminal.read_options(*said)
+    options = options if algorithm is None else _options_for(algorithm, options)
     graphs = [terminal.read(name, options) for name in names]
-    shows_progress = sum(graph.num_arcs for graph in graphs) >= LARGE and sys.stderr.isatty()
-    runner = runner_of(model, device and terminal.chosen_device(device), engine, algorithm)
-    solved = _solved_with_progress if shows_progress else Runner.solutions
-    solutions = solved(runner, graphs, How(exact, seed))
+    choices = {"model": model, "device": device, "engine": engine, "perfect": perfect}
+    solutions = _solved(graphs, How(exact, seed), algorithm, **choices)
     terminal.raise_lost()  # before anything is written
     answers = (
         solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
@@ -164,6 +185,54 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _print_solutions(solutions, names, output)
     else:
         _print_solution(graphs[0], solutions[0], [path for path in (output, story, html) if path])
+    if any(solution.certificate.fault for solution in solutions):
+        raise typer.Exit(1)
+
+
+def _refuse_classical(model: str | None) -> None:
+    from augury.errors import InputError
+    from augury.solution import is_classical
+
+    if is_classical(str(model)):
+        raise InputError(f"--device is for a network, and {model} is none")
+
+
+def _options_for(algorithm: str, options: ReadOptions) -> ReadOptions:
+    """Read files as an algorithm takes them."""
+    from augury.algorithms import ALGORITHMS
+    from augury.classical.graph import BipartiteGraph
+    from augury.errors import InputError
+
+    row = ALGORITHMS[algorithm]
+    if options.costs and not row.minds_costs:
+        raise InputError(f"--cost and --algorithm {row.name}, which would ignore costs: give one")
+    return replace(
+        options,
+        flow=options.flow or BipartiteGraph not in row.takes,
+        needs_sink="sink" in row.ends,
+        costs=row.minds_costs,
+    )
+
+
+def _solved(graphs: list[Graph], how: How, algorithm: str | None, **choices: Any) -> list[Solution]:
+    """Solve graphs side by side, by the algorithm named or else each by what suits it."""
+    from augury.algorithms import suited
+    from augury.solver import Runner, in_full, runner_for
+
+    device = choices["device"] and terminal.chosen_device(choices["device"])
+    model, engine = choices["model"], choices["engine"]
+    rows = [algorithm or suited(graph) for graph in graphs]
+    shows_progress = sys.stderr.isatty() and sum(graph.num_arcs for graph in graphs) >= LARGE
+    solved = _solved_with_progress if shows_progress else Runner.solutions
+    found: dict[int, Solution] = {}
+    for row in dict.fromkeys(rows):
+        own = [number for number, name in enumerate(rows) if name == row]
+        some = [graphs[number] for number in own]
+        solutions = solved(runner_for(some, model, device, engine, row), some, how)
+        found |= zip(own, solutions, strict=True)
+    if choices["perfect"]:
+        return [in_full(graph, found[number]) for number, graph in enumerate(graphs)]
+    return [found[number] for number in range(len(graphs))]
 
 
 def _renamed(
@@ -182,7 +251,7 @@ def _renamed(
     return model, story or trace
 
 
-def _files_in(files: list[str]) -> list[str]:
+def _files_in(files: list[str], supply: str | None) -> list[str]:
     """Put in place of a folder the files in it that look like graphs, by name."""
     from augury.classical.formats import WRITERS, ending_of
     from augury.errors import InputError, visible
@@ -201,8 +270,8 @@ def _files_in(files: list[str]) -> list[str]:
         if not inside:
             raise InputError(f"{file}: no file in this folder ends in {', '.join(WRITERS)}")
         names += map(str, inside)
-    if names.count("-") > 1:
-        raise InputError("only one graph can come from standard input")
+    if [*names, supply].count("-") > 1:
+        raise InputError("only one file can come from standard input")
     return names
 
 
@@ -292,14 +361,17 @@ def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) ->
 
 def _print_solutions(solutions: Sequence[Solution], names: list[str], output: Path | None) -> None:
     rows: list[list[str]] = []
+    has_costs = any(solution.cost is not None for solution in solutions)
     for name, solution in zip(names, solutions, strict=True):
-        short = solution.certificate.shortfall
-        proof = "certified maximum" if solution.is_maximum else f"{short:,} short of the maximum"
-        sizes = [f"{solution.size:,}", f"{solution.rounds:,}"]
+        costs = ["" if solution.cost is None else str(solution.cost)] * has_costs
+        sizes = [f"{solution.size:,}", *costs, f"{solution.rounds:,}"]
+        proof = terminal.verdict(solution.certificate)
         rows.append([name, solution.noun, *sizes, proof])
-    terminal.print_table(["file", "answer", "size", "rounds", "proof"], rows)
-    proven = sum(solution.is_maximum for solution in solutions)
-    say((f"{proven:,} of {terminal.counted(len(solutions), 'answer')} certified maximum", "bold"))
+    head = ["file", "answer", "size", *["cost"] * has_costs, "rounds", "proof"]
+    terminal.print_table(head, rows)
+    proven = sum(solution.is_optimal for solution in solutions)
+    best = "certified the best" if has_costs else "certified maximum"
+    say((f"{proven:,} of {terminal.counted(len(solutions), 'answer')} {best}", "bold"))
     if output is not None:
         say(f"written to {output}")
 
@@ -312,6 +384,8 @@ def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> No
     found = f"{noun} of {size:,}"
     if noun == "reached":
         found = f"{terminal.counted(size, 'node')} reached"
+    if solution.cost is not None:
+        found += f", cost {solution.cost:,},"
     say((found, "bold"), f" in {graph.words}")
     rounds = terminal.counted(rounds, "round")
     if solution.classical_rounds and not is_classical(solution.executor):
@@ -323,12 +397,23 @@ def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> No
         say(f"written to {path}")
     if written:
         return
-    rows = getattr(solution, noun)
+    rows, head = getattr(solution, noun), COLUMNS[noun]
+    if solution.certificate.fault:
+        return
+    if noun == "matching" and solution.cost is not None:
+        rows, head = _with_costs(graph, rows), (*head, "cost")
     print()
     shown = [["" if x is None else str(x) for x in row] for row in rows[:MAX_ROWS_SHOWN]]
-    terminal.print_table(COLUMNS[noun], shown)
+    terminal.print_table(head, shown)
     if len(rows) > MAX_ROWS_SHOWN:
         print(f"… and {len(rows) - MAX_ROWS_SHOWN:,} more: --format csv or --output FILE gives all")
+
+
+def _with_costs(graph: Any, rows: list[Any]) -> list[Any]:
+    """Add to each pair of a matching what it costs."""
+    worth = map(graph.costs.worth, graph.costs.amount.tolist())
+    costs = dict(zip(graph.edges(), worth, strict=True))
+    return [(*row, costs[row]) for row in rows]
 
 
 def _format_of(path: Path) -> AnswerFormat:

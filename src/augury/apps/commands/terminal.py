@@ -31,11 +31,39 @@ if TYPE_CHECKING:
 
     from augury.classical.certificate import Certificate
     from augury.classical.formats import ReadOptions
-    from augury.classical.graph import BipartiteGraph
-    from augury.classical.network import FlowNetwork
+    from augury.classical.network import Graph
 
 Flow = Annotated[
-    bool, typer.Option("--flow", help="Read a flow network where the file could be either.")
+    bool,
+    typer.Option(
+        "--flow",
+        "--capacity",
+        help="Read a flow network where the file could be either; numbers without a name are "
+        "capacities.",
+    ),
+]
+Cost = Annotated[
+    bool,
+    typer.Option(
+        "--cost",
+        help="Numbers without a name are costs: a third column, or the entries of a matrix.",
+    ),
+]
+Maximise = Annotated[
+    bool | None,
+    typer.Option(
+        "--maximise/--minimise",
+        "--maximize/--minimize",
+        help="Look for the greatest or the least sum of costs.",
+        show_default="the least",
+    ),
+]
+Supply = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="What each node has to get rid of, as CSV: node,amount, negative for a demand.",
+    ),
 ]
 Header = Annotated[
     bool | None,
@@ -52,7 +80,7 @@ IgnoreCosts = Annotated[
     bool,
     typer.Option(
         "--ignore-costs",
-        help="Read edges and ignore costs or weights: the matching is of greatest cardinality.",
+        help="Read the edges and leave out costs or weights.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -65,13 +93,48 @@ _pressed: list[int] = []
 """The interrupts that have not taken effect, as far as is known."""
 
 
-def read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
+def read_options(  # noqa: PLR0913  # one parameter for each option
+    flow: bool,
+    header: bool | None,
+    source: str | None,
+    sink: str | None,
+    ignore_costs: bool,
+    cost: bool,
+    maximise: bool | None,
+    supply: str | None,
+) -> ReadOptions:
+    """Return what the options of a command say about its files."""
+    from augury.classical.formats import ReadOptions, read_supplies
+    from augury.errors import InputError
+
+    if ignore_costs and (cost or maximise is not None):
+        other = "--cost" if cost else "--maximise" if maximise else "--minimise"
+        raise InputError(f"--ignore-costs and {other} ask for two things; give one")
+    return ReadOptions(
+        flow or supply is not None,
+        header,
+        source,
+        sink,
+        ignore_costs,
+        costs=cost or None,
+        maximise=maximise,
+        supply=None if supply is None else read_supplies(supply),
+    )
+
+
+def read(file: str, options: ReadOptions) -> Graph:
     """Read a graph; refuse options that do not fit it."""
+    from augury.classical.cost_network import CostNetwork
     from augury.classical.formats import read_graph
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError
 
     graph = read_graph(file, options)
+    if options.supply is not None and not isinstance(graph, CostNetwork):
+        raise InputError(f"{file}: --supply is for a list of arcs, and this is none")
+    if options.maximise is not None and getattr(graph, "costs", None) is None:
+        sense = "maximise" if options.maximise else "minimise"
+        raise InputError(f"{file}: there are no costs to {sense}")
     for option, label in {"--source": options.source, "--sink": options.sink}.items():
         if label is not None and isinstance(graph, BipartiteGraph):
             raise InputError(
@@ -83,10 +146,33 @@ def read(file: str, options: ReadOptions) -> BipartiteGraph | FlowNetwork:
 
 def say_proof(certificate: Certificate) -> None:
     """Say that an answer is certified and why, or how far it falls short."""
-    if certificate.is_maximum and certificate.proof is not None:
-        say(("certified maximum", "green"), f": {certificate.proof.words}")
+    told, proof = verdict(certificate), certificate.proof
+    if certificate.is_infeasible:
+        say((told, "yellow"), f": {certificate.fault}")
+    elif certificate.is_maximum and proof is not None:
+        say((told, "green" if certificate.is_optimal else "yellow"), f": {proof.words}")
     else:
-        say((f"legal, but {certificate.shortfall:,} short of the maximum", "yellow"))
+        say((f"legal, but {told}", "yellow"))
+    if certificate.remark:
+        say(certificate.remark)
+
+
+def verdict(certificate: Certificate) -> str:
+    """Say in a few words what a certificate proves."""
+    if certificate.is_infeasible:
+        return "there is no answer"
+    if not certificate.is_maximum:
+        return f"{certificate.shortfall:,} short of the maximum"
+    if certificate.cost is None:
+        return "certified maximum"
+    if certificate.gap is None:
+        return "maximum, but not of the best cost"
+    # A flow that meets its supplies has no other size.
+    size = "certified maximum" if getattr(certificate.proof, "largest", None) else "certified"
+    sense = getattr(certificate.proof, "sense", "least")
+    if certificate.gap:
+        return f"{size}, at most {certificate.gap} from the {sense} cost"
+    return f"{size} of {sense} cost"
 
 
 def counted(number: int, noun: str) -> str:

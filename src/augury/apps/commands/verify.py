@@ -28,7 +28,10 @@ def verify(
         typer.Argument(help="A checkpoint of the discrete network; `discrete` is the shipped one."),
     ] = "discrete",
     algorithm: Annotated[
-        str, typer.Option(help="What it is to execute: ford-fulkerson or reachability.")
+        str,
+        typer.Option(
+            help="What it is to execute: ford-fulkerson, assignment, min-cost-flow, reachability."
+        ),
     ] = "ford-fulkerson",
     export: Annotated[
         Path | None,

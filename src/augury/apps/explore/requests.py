@@ -55,6 +55,7 @@ Model = Annotated[str, *one_of(MODELS)]
 Label = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 Labels = Annotated[list[Label], Field(fail_fast=True)]
 Capacity = Annotated[int, Field(strict=True)]
+Cost = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 
 class Body(BaseModel):
@@ -80,6 +81,7 @@ class Graph(Body):
     name: str | None = Field(None, max_length=200, description="File name; its ending is a hint.")
     flow: bool = Field(False, description="Read a flow network where it could be either.")
     header: bool | None = Field(None, description="Whether an edge list starts with a header.")
+    cost: bool = Field(False, description="Read numbers without a name as costs.")
     ignore_costs: bool = Field(False, description="Read edges and ignore costs or weights.")
     left: int | Labels | None = Field(None, description="Left nodes, listed or counted.")
     right: int | Labels | None = Field(None, description="Right nodes, listed or counted.")
@@ -92,6 +94,18 @@ class Graph(Body):
     )
     source: Label | None = Field(None, description="Label of the source of a flow network.")
     sink: Label | None = Field(None, description="Label of the sink of a flow network.")
+    costs: Annotated[list[Cost], Field(fail_fast=True)] | None = Field(
+        None, description="A cost for each edge or arc."
+    )
+    sense: Literal["least", "greatest"] | None = Field(
+        None, description="Whether the least sum of costs is looked for, or the greatest."
+    )
+    lower: Annotated[list[Capacity], Field(fail_fast=True)] | None = Field(
+        None, description="The least that each arc carries; needs supplies."
+    )
+    supply: Annotated[list[tuple[Label, Capacity]], Field(fail_fast=True)] | None = Field(
+        None, description="(node, amount) in place of source and sink; negative for a demand."
+    )
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> Self:
@@ -118,6 +132,10 @@ class SolveRequest(Body):
     model: Model = Field("discrete", description="Who runs the subroutines.")
     exact: bool = Field(True, description="Finish by classical search a run that ended early.")
     seed: int = Field(0, ge=0, le=MAX_SEED, description="Of the random weights.")
+    maximise: bool | None = Field(
+        None,
+        description="Look for the greatest sum of costs, or the least; null: as the graph says.",
+    )
 
     def to_task(self) -> dict[str, Any]:
         """Return it for a worker."""

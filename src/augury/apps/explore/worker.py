@@ -35,6 +35,7 @@ from augury.apps.explore.requests import (
     read,
     shortened,
 )
+from augury.classical.cost_network import CostNetwork
 from augury.classical.formats import ReadOptions, parse_graph
 from augury.classical.formats.json_graph import write_json
 from augury.classical.generate import generate
@@ -71,7 +72,7 @@ def solve(body: bytes, limits: Limits) -> dict[str, Any]:
     from augury.solver import solve as solve_graph
 
     task = read(SolveRequest, body)
-    graph = graph_of(task["graph"], limits)
+    graph = graph_of(task["graph"], limits, task["maximise"])
     refuse_large(graph, limits.nodes, limits.edges, "")
     return solve_graph(graph, model=task["model"], exact=task["exact"], seed=task["seed"]).to_dict()
 
@@ -81,7 +82,8 @@ def story(body: bytes, limits: Limits) -> dict[str, Any]:
     from augury.watch import watch
 
     task = read(StoryRequest, body)
-    graph, model, other = graph_of(task.pop("graph"), limits), task.pop("model"), task.pop("other")
+    graph = graph_of(task.pop("graph"), limits, task.pop("maximise"))
+    model, other = task.pop("model"), task.pop("other")
     refuse_large(graph, limits.story_nodes, limits.story_edges, " to tell")
     models = [model, other] if other else [model]
     return shown([watch(graph, model=model, **task) for model in models])
@@ -133,20 +135,38 @@ def written(graph: Graph) -> dict[str, Any]:
     return json.loads(file.getvalue())
 
 
-def graph_of(given: dict[str, Any], limits: Limits) -> Graph:
-    """Read a graph from the text, the bytes or the object of a request."""
+OBJECT = (
+    "left", "right", "edges", "nodes", "arcs", "source", "sink", "costs", "sense", "lower",
+    "supply",
+)  # fmt: skip
+"""What the JSON format has of a graph."""
+
+
+def graph_of(given: dict[str, Any], limits: Limits, maximise: bool | None = None) -> Graph:
+    """Read a graph from the text, the bytes or the object of a request.
+
+    `maximise` says that the greatest sum of its costs is looked for, or the least.
+    """
     own = ("flow", "header", "source", "sink", "ignore_costs")
-    options = ReadOptions(**{key: given[key] for key in own if key in given})
+    options = ReadOptions(
+        **{key: given[key] for key in own if key in given},
+        costs=given.get("cost") or None,
+        maximise=maximise,
+    )
     if given.get("text") is not None:
         data = given["text"].encode(errors="surrogatepass")
     elif given.get("data") is not None:
         data = _unpacked(_decoded(given["data"]), limits)
     else:
-        own = ("left", "right", "edges", "nodes", "arcs", "source", "sink")
-        told = {key: given[key] for key in own if given.get(key) is not None}
-        data, options = json.dumps(told).encode(), ReadOptions()
+        told = {key: given[key] for key in OBJECT if given.get(key) is not None}
+        ignores = given.get("ignore_costs", False)
+        options = ReadOptions(ignore_costs=ignores, maximise=maximise)
+        data = json.dumps(told).encode()
     name = given.get("name") or "graph"
-    return parse_graph(io.BytesIO(data), name, options)
+    graph = parse_graph(io.BytesIO(data), name, options)
+    if maximise is not None and getattr(graph, "costs", None) is None:
+        raise InputError(f"there are no costs to {'maximise' if maximise else 'minimise'}")
+    return graph
 
 
 def _decoded(text: str) -> bytes:
@@ -191,10 +211,11 @@ def _refuse_bytes(size: int, limits: Limits) -> None:
 
 def refuse_large(graph: Graph, max_nodes: int, max_edges: int, purpose: str) -> None:
     """Raise TooLarge if a graph is beyond these limits; `purpose` is such as " to tell"."""
-    is_matching = isinstance(graph, BipartiteGraph)
-    nodes = graph.num_left + graph.num_right if is_matching else graph.num_nodes
-    edges = graph.num_edges if is_matching else graph.num_arcs // 2
-    noun = "edges" if is_matching else "arcs"
+    if isinstance(graph, BipartiteGraph):
+        nodes, edges, noun = graph.num_left + graph.num_right, graph.num_edges, "edges"
+    else:
+        arcs = len(graph.tail) if isinstance(graph, CostNetwork) else graph.num_arcs // 2
+        nodes, edges, noun = graph.num_nodes, arcs, "arcs"
     for size, most, what in ((nodes, max_nodes, "nodes"), (edges, max_edges, noun)):
         if size > most:
             raise TooLarge(f"a graph of {size:,} {what} is too large{purpose}: at most {most:,}")
@@ -267,12 +288,13 @@ def _next(file: IO[bytes]) -> bytes:
 
 def warm(limits: Limits) -> None:
     """Run everything once, so that no request pays for imports, loading and compiling."""
-    graph = {"text": "ann,cook\nbob,cook\nbob,sing"}
+    graphs = {"text": "ann,cook\nbob,cook\nbob,sing"}, {"text": "person,job,cost\nann,cook,1"}
     # The discrete network comes last: once a paper network has loaded numba, it is compiled too.
     for model in sorted(MODELS, key=DEFAULT_MODEL.__eq__):
-        body = json.dumps({"graph": graph, "model": model}).encode()
-        solve(body, limits)
-        story(body, limits)
+        for graph in graphs[: 1 + (model == DEFAULT_MODEL)]:
+            body = json.dumps({"graph": graph, "model": model}).encode()
+            solve(body, limits)
+            story(body, limits)
 
 
 class Interruptible:

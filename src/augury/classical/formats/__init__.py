@@ -1,9 +1,9 @@
-"""A file becomes a `BipartiteGraph` or a `FlowNetwork`, and either becomes a file again.
+"""A file becomes a `BipartiteGraph`, `FlowNetwork` or `CostNetwork`, which become files again.
 
 The format is detected from the content, then from the name, even if gzip-compressed or piped in:
 
     Matrix Market  .mtx            no labels, no source and sink: nodes are numbered from 0
-    DIMACS         .max .dimacs    flow networks only; nodes are called 1, 2, 3, …
+    DIMACS         .max .min .asn  flow networks, and graphs with costs; nodes are called 1, 2, 3, …
     edge list      .csv .tsv …     no isolated nodes, no source and sink; text labels are numbered
                                    as they appear, labels that all look like integers ascend
     matrix         .csv .tsv …     with the labels of rows and columns; only read
@@ -12,8 +12,8 @@ The format is detected from the content, then from the name, even if gzip-compre
 
 Arc pairs come back as `FlowNetwork.from_arcs` orders them. Whatever is wrong with a file, including
 an unsupported format, is one `InputError` of one sentence that starts with the file and, where
-there are lines, the line. Costs, which would be ignored, are refused. Memory grows with what a file
-holds, not with what it claims. See also docs/formats.md.
+there are lines, the line. What is called a cost is one; what may be one or not is refused. Memory
+grows with what a file holds, not with what it claims. See also docs/formats.md.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from pathlib import Path
 from typing import IO, cast
 
 from augury.classical.formats import matrix
-from augury.classical.formats.answers import answer_text, read_answer
+from augury.classical.formats.answers import answer_text, read_answer, read_prices
+from augury.classical.formats.costs import read_supplies
 from augury.classical.formats.dimacs import read_dimacs, write_dimacs
 from augury.classical.formats.edge_list import read_edge_list, write_edge_list
 from augury.classical.formats.foreign import BINARY, TEXT
 from augury.classical.formats.json_graph import read_json, write_json
+from augury.classical.formats.own_arrays import write_npz
 from augury.classical.formats.text import LONGEST_LINE, ReadOptions
 from augury.classical.network import Graph
 from augury.errors import InputError
@@ -44,6 +46,8 @@ __all__ = [
     "parse_graph",
     "read_answer",
     "read_graph",
+    "read_prices",
+    "read_supplies",
     "write_graph",
 ]
 
@@ -64,16 +68,20 @@ READERS_BY_ENDING: dict[str, Reader] = {
     ".mtx": matrix.read_matrix_market,
     ".json": read_json,
     ".max": read_dimacs,
+    ".min": read_dimacs,
+    ".asn": read_dimacs,
     ".dimacs": read_dimacs,
     ".tsv": partial(read_edge_list, separators="\t,;"),
 }
 WRITERS: dict[str, Writer] = {
+    ".asn": write_dimacs,
     ".csv": partial(write_edge_list, delimiter=","),
     ".dimacs": write_dimacs,
     ".json": write_json,
     ".max": write_dimacs,
+    ".min": write_dimacs,
     ".mtx": matrix.write_matrix_market,
-    ".npz": matrix.write_npz,
+    ".npz": write_npz,
     ".tsv": partial(write_edge_list, delimiter="\t"),
 }
 AS_FOUND = ReadOptions()

@@ -15,10 +15,12 @@ from typing import IO, Any, Literal, cast
 
 import numpy as np
 
+from augury.classical.arrays import WideArray, capacity_fault
+from augury.classical.cost_network import CostNetwork
 from augury.classical.formats.edge_list import csv_cell
 from augury.classical.formats.text import LabelFinder, Lines, amount_of, parse_json, rows
-from augury.classical.graph import BipartiteGraph, WideArray
-from augury.classical.network import FlowNetwork, Graph, capacity_fault
+from augury.classical.graph import BipartiteGraph
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError, visible
 from augury.files import BYTE_ORDER_MARK, LineError, named, open_input
 
@@ -41,12 +43,13 @@ def read_answer(path: str | Path, graph: Graph) -> WideArray:
     Returns:
         For a bipartite graph the pairs of node numbers, (k, 2), including pairs that are no edges.
         For a flow network what each arc carries, for `certify_amounts`: amounts on the same arc add
-        up, and v → u is another arc than u → v.
+        up, and v → u is another arc than u → v. For one with costs, whose arcs may be parallel,
+        rows of tail, head and amount.
 
     Raises:
         InputError: the file cannot be parsed, or names a node or an arc that does not exist.
     """
-    key = "flow" if isinstance(graph, FlowNetwork) else "matching"
+    key = "matching" if isinstance(graph, BipartiteGraph) else "flow"
 
     def entry_fault(position: int, text: str) -> InputError:
         return InputError(f"{key} entry {position}: {text}")
@@ -59,7 +62,7 @@ def read_answer(path: str | Path, graph: Graph) -> WideArray:
             entries, fault = _json_entries(parse_json(file), key, entry_fault), entry_fault
         else:
             entries, fault = _csv_entries(file, key), LineError
-        read = _flow if isinstance(graph, FlowNetwork) else _pairs
+        read = _pairs if isinstance(graph, BipartiteGraph) else _flow
         return read(entries, cast("Any", graph), fault)
 
 
@@ -102,7 +105,24 @@ def _pairs(entries: Entries, graph: BipartiteGraph, fault: Fault) -> WideArray:
     return np.asarray(numbers).reshape(-1, 2)
 
 
-def _flow(entries: Entries, network: FlowNetwork, fault: Fault) -> WideArray:
+def read_prices(path: str | Path) -> dict[str, Any]:
+    """Read prices from JSON: an object that has them, or an answer of ours with its certificate.
+
+    Raises:
+        InputError: there are none.
+    """
+    with named(path), open_input(path) as file:
+        data: Any = parse_json(file)
+        for key in ("certificate", "prices"):
+            data = cast("dict[str, Any]", data).get(key, data) if isinstance(data, dict) else data
+        if isinstance(data, dict):
+            found = cast("dict[str, Any]", data)
+            if not found.keys().isdisjoint(("left", "u", "nodes")):
+                return found
+        raise InputError('there are no prices: "left" and "right", "u" and "v", or "nodes"')
+
+
+def _flow(entries: Entries, network: FlowNetwork | CostNetwork, fault: Fault) -> WideArray:
     finder = LabelFinder(network.labels or range(network.num_nodes))
     positions, ends, amounts = array("q"), array("q"), array("q")
     for position, entry in entries:
@@ -119,6 +139,8 @@ def _flow(entries: Entries, network: FlowNetwork, fault: Fault) -> WideArray:
         amounts.append(int(entry[2]))
         positions.append(position)
     tail, head = np.asarray(ends).reshape(-1, 2).T
+    if isinstance(network, CostNetwork):
+        return np.stack([tail, head, np.asarray(amounts)], axis=1)
     arcs = network.arc_index(tail, head)
     if (arcs < 0).any():
         first = int((arcs < 0).argmax())

@@ -1,26 +1,39 @@
-"""A DIMACS maximum-flow file becomes a `FlowNetwork`, and back; nodes are called 1, 2, 3, ….
+"""A DIMACS file becomes a flow network or a `BipartiteGraph`; nodes are called 1, 2, 3, ….
 
     c any comment
-    p max NODES ARCS
-    n ID s
-    n ID t
-    a TAIL HEAD CAPACITY
 
-An assignment problem (`p asn`) becomes a `BipartiteGraph` if the options say to ignore costs:
-`n ID` names a left node, `a LEFT RIGHT COST` is an edge. Minimum-cost flows are refused.
+    p max NODES ARCS            p min NODES ARCS                    p asn NODES ARCS
+    n ID s                      n ID SUPPLY                         n ID
+    n ID t
+    a TAIL HEAD CAPACITY        a TAIL HEAD LOWER CAPACITY COST     a LEFT RIGHT COST
+
+A maximum flow becomes a `FlowNetwork`, a flow of least cost a `CostNetwork`, and an assignment a
+`BipartiteGraph` with costs, its left nodes in `n` lines. DIMACS has no word for a *maximum* flow of
+least cost: a `p min` whose `n` lines name `s` and `t`, as in `p max`, is one here.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import reprlib
 from array import array
 from collections.abc import Callable
-from typing import IO
+from typing import IO, Any, cast
 
 import numpy as np
 
+from augury.classical.cost_network import CostNetwork
+from augury.classical.costs import Costs
 from augury.classical.formats import text
+from augury.classical.formats.costs import (
+    NO_COSTS_TO_IGNORE,
+    arc_lines,
+    cost_network,
+    cost_of,
+    edge_costs,
+    ignored_costs,
+)
 from augury.classical.formats.edge_list import arcs_of, written_arcs
 from augury.classical.formats.text import Lines, ReadOptions
 from augury.classical.graph import BipartiteGraph
@@ -35,7 +48,7 @@ LACKING = {
 
 
 def read_dimacs(file: IO[bytes], options: ReadOptions) -> Graph:
-    """Read a flow network; `options` may override its source and sink."""
+    """Read a file; `options` may override the source and sink of a flow network."""
     dimacs, lines = _Dimacs(options), Lines(file, "")
     for line in lines:
         dimacs.read(lines.number, line.split())
@@ -43,13 +56,39 @@ def read_dimacs(file: IO[bytes], options: ReadOptions) -> Graph:
 
 
 def write_dimacs(graph: Graph, file: IO[bytes]) -> None:
-    """Write a flow network; its labels are lost."""
+    """Write a flow network, or a bipartite graph with costs; the labels are lost."""
+    costs = getattr(graph, "costs", None)
+    if costs is not None and costs.maximise:
+        raise InputError("a DIMACS file asks for the least cost, not the greatest: use .json")
+    if isinstance(graph, CostNetwork):
+        return _write_min(graph, file)
     if isinstance(graph, BipartiteGraph):
-        raise InputError("a bipartite graph cannot be written as .max or .dimacs, use .mtx")
+        return _write_assignment(graph, file)
     num_arcs = len(arcs_of(graph)[0])
     start = f"p max {graph.num_nodes} {num_arcs}\nn {graph.source + 1} s\nn {graph.sink + 1} t\n"
     file.write(start.encode())
     file.writelines(f"a {u + 1} {v + 1} {c}\n".encode() for u, v, c in written_arcs(graph))
+
+
+def _write_min(network: CostNetwork, file: IO[bytes]) -> None:
+    file.write(f"p min {network.num_nodes} {len(network.tail)}\n".encode())
+    if network.supply is None:
+        nodes = [(network.source, "s"), (network.sink, "t")]
+    else:
+        nodes = [(node, due) for node, due in enumerate(network.supply.tolist()) if due]
+    file.writelines(f"n {node + 1} {due}\n".encode() for node, due in cast("Any", nodes))
+    for u, v, low, capacity, cost in arc_lines(network):
+        file.write(f"a {u + 1} {v + 1} {low} {capacity} {cost}\n".encode())
+
+
+def _write_assignment(graph: BipartiteGraph, file: IO[bytes]) -> None:
+    if graph.costs is None:
+        raise InputError("a DIMACS file holds no bipartite graph without costs: use .mtx")
+    num_left = graph.num_left
+    file.write(f"p asn {num_left + graph.num_right} {graph.num_edges}\n".encode())
+    file.writelines(f"n {node + 1}\n".encode() for node in range(num_left))
+    for (u, v), cost in zip(graph.pairs(), edge_costs(graph.costs), strict=True):
+        file.write(f"a {u + 1} {num_left + v + 1} {cost}\n".encode())
 
 
 class _Dimacs:
@@ -61,7 +100,10 @@ class _Dimacs:
         self.size: tuple[int, int] | None = None
         self.left: set[int] = set()
         self.ends: dict[str, int] = {}
+        self.supply: dict[int, int] = {}
         self.tail, self.head, self.capacity = array("i"), array("i"), array("q")
+        self.lower = array("q")
+        self.cost: list[int | float] = []
 
     def read(self, line: int, words: list[str]) -> None:
         """Take in one line."""
@@ -86,16 +128,15 @@ class _Dimacs:
             raise LineError(line, f"{self.size[0]} nodes are more than fit in 32 bits")
 
     def _take_kind(self, line: int, kind: str) -> None:
-        if kind == "min":
-            raise LineError(
-                line,
-                "the costs of a minimum-cost flow (p min) would be ignored, for flows are of "
-                "greatest value here, and matchings of greatest cardinality; write it as p max",
-            )
         if kind not in KINDS:
-            raise LineError(line, f"the problem is {reprlib.repr(kind)}, only 'max' is read")
-        if kind == "asn" and not self.options.ignore_costs:
-            raise text.ignored_costs("the costs of an assignment problem (p asn)", line)
+            known = "'max', 'min' and 'asn' are read"
+            raise LineError(line, f"the problem is {reprlib.repr(kind)}, only {known}")
+        if kind == "min" and self.options.ignore_costs:
+            raise LineError(line, NO_COSTS_TO_IGNORE)
+        if kind != "max" and self.options.costs is False and not self.options.ignore_costs:
+            raise ignored_costs(f"the costs of this problem (p {kind})", line)
+        if kind == "max" and self.options.costs and not self.options.ignore_costs:
+            raise LineError(line, "a maximum flow (p max) has no costs: write it as p min")
         self.kinds = KINDS[kind]
 
     def node(self, line: int, words: list[str]) -> None:
@@ -113,17 +154,43 @@ class _Dimacs:
         self.head.append(self._number(line, words[2]))
         self.capacity.append(text.amount_of(words[3], line))
 
+    def supply_node(self, line: int, words: list[str]) -> None:
+        """Take in an `n` line of a flow of least cost."""
+        if words[2] in ("s", "t"):
+            self.node(line, words)
+        else:
+            number = self._number(line, words[1])
+            if number in self.supply:
+                raise LineError(line, f"node {words[1]} has two supplies")
+            self.supply[number] = text.amount_of(words[2], line, "supply", is_signed=True)
+        if self.ends and self.supply:
+            raise LineError(line, "there are supplies, or a source and a sink, not both")
+
+    def cost_arc(self, line: int, words: list[str]) -> None:
+        """Take in an `a` line of a flow of least cost."""
+        self.arc(line, [*words[:3], words[4]])
+        self.lower.append(text.amount_of(words[3], line, "lower bound"))
+        self._cost(line, words[5])
+
+    def _cost(self, line: int, word: str) -> None:
+        cost = cost_of(word, line)
+        if not math.isfinite(cost):
+            raise LineError(line, f"the cost is {word}: leave the arc out")
+        self.cost.append(cost)
+
     def left_node(self, line: int, words: list[str]) -> None:
         """Take in an `n` line of an assignment problem."""
         self.left.add(self._number(line, words[1]))
 
     def edge(self, line: int, words: list[str]) -> None:
-        """Take in an `a` line of an assignment problem; the cost is ignored."""
+        """Take in an `a` line of an assignment problem."""
         ends = self._number(line, words[1]), self._number(line, words[2])
         if [end in self.left for end in ends] != [True, False]:
             raise LineError(line, "an arc leads from a node of an n line to one of no n line")
         self.tail.append(ends[0])
         self.head.append(ends[1])
+        if not self.options.ignore_costs:
+            self._cost(line, words[3])
 
     def _number(self, line: int, word: str) -> int:
         if self.size is None:
@@ -143,8 +210,19 @@ class _Dimacs:
         if num_arcs != len(self.tail):
             raise InputError(f"the p line announces {num_arcs} arcs, but {len(self.tail)} follow")
         text.refuse_claim(num_nodes, num_arcs, "nodes")
+        if self.kinds is KINDS["min"]:
+            return self._cost_network(num_nodes)
         is_graph = self.kinds is KINDS["asn"]
         return self._graph(num_nodes) if is_graph else self._network(num_nodes)
+
+    def _cost_network(self, num_nodes: int) -> CostNetwork:
+        labels, options = range(1, num_nodes + 1), self.options
+        arcs = np.asarray(self.tail), np.asarray(self.head), np.asarray(self.capacity)
+        lower = np.asarray(self.lower) if any(self.lower) else None
+        has_ends = bool(self.ends) or (not self.supply and options.source is not None)
+        ends = text.ends_of(labels, self.ends, options, LACKING) if has_ends else None
+        supply = None if has_ends else self.supply
+        return cost_network(labels, arcs, self.cost, options, lower=lower, supply=supply, ends=ends)
 
     def _network(self, num_nodes: int) -> FlowNetwork:
         labels = range(1, num_nodes + 1)
@@ -158,7 +236,11 @@ class _Dimacs:
         sides = np.flatnonzero(is_left), np.flatnonzero(~is_left)
         ends = np.searchsorted(sides[0], self.tail), np.searchsorted(sides[1], self.head)
         labels = [(side + 1).tolist() for side in sides]
-        return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels)
+        maximise = bool(self.options.maximise)
+        costs = None
+        if not self.options.ignore_costs:
+            costs = Costs.of(self.cost, num_nodes + 2, maximise)
+        return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels, costs=costs)
 
 
 Kinds = dict[str, tuple[Callable[[_Dimacs, int, list[str]], None], int, str]]
@@ -167,6 +249,11 @@ KINDS: dict[str, Kinds] = {
         "p": (_Dimacs.problem, 4, "p max NODES ARCS"),
         "n": (_Dimacs.node, 3, "n ID s|t"),
         "a": (_Dimacs.arc, 4, "a TAIL HEAD CAPACITY"),
+    },
+    "min": {
+        "p": (_Dimacs.problem, 4, "p min NODES ARCS"),
+        "n": (_Dimacs.supply_node, 3, "n ID SUPPLY"),
+        "a": (_Dimacs.cost_arc, 6, "a TAIL HEAD LOWER CAPACITY COST"),
     },
     "asn": {
         "p": (_Dimacs.problem, 4, "p asn NODES ARCS"),

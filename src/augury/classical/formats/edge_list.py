@@ -3,48 +3,46 @@
 Nodes are numbered as they first appear, unless the labels of a side all look like integers: then
 they become integers in ascending order. A flow network is read if a column is called capacity, or
 if the options say so. A header is recognised by its words, or by standing above integers only,
-which takes a look at the other rows. Costs are refused unless the options say to ignore them.
+which takes a look at the other rows. A column that is called a cost is one, and makes a flow
+network a `CostNetwork`.
 """
 
 from __future__ import annotations
 
-import re
+import math
 import reprlib
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import IO, cast
 
 import numpy as np
 
+from augury.classical.arrays import (
+    IntArray,
+    Label,
+    WideArray,
+)
+from augury.classical.cost_network import CostNetwork
+from augury.classical.costs import Costs, of_edges
 from augury.classical.formats import text
-from augury.classical.formats.labelled_matrix import look_at, read_labelled_matrix
+from augury.classical.formats.columns import Columns, columns_of, is_matrix, refuse_width
+from augury.classical.formats.costs import (
+    arc_lines,
+    cost_network,
+    cost_of,
+    edge_costs,
+    refuse_infinite,
+)
+from augury.classical.formats.labelled_matrix import read_labelled_matrix
 from augury.classical.formats.text import INTEGER, Lines, ReadOptions
-from augury.classical.graph import BipartiteGraph, IntArray, Label, WideArray
+from augury.classical.graph import (
+    BipartiteGraph,
+)
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError
-
-CAPACITY_WORDS = frozenset({"capacity", "capacities", "cap"})
-_COSTS = """
-    cost costs weight weights price prices value values score scores rank ranks rating ratings
-    preference preferences distance distances dist profit profits utility utilities penalty
-    penalties fee fees wage wages salary expense expenses reward rewards benefit benefits
-    similarity affinity
-"""
-COST_WORDS = frozenset(_COSTS.split())
-"""Words in column names whose values a matching of greatest cardinality would ignore."""
-_HEADERS = """
-    left right source sources target targets from to tail head u v x y row rows col column columns
-    i j src dst dest destination origin sender receiver start end parent child node node1 node2 id
-    worker workers job jobs person people task tasks applicant applicants position positions
-    student students project projects school schools user users item items agent agents resource
-    resources name names employee machine skill shift teacher course class room candidate seat
-    patient donor hospital driver rider buyer seller flow weight
-"""
-HEADER_WORDS = CAPACITY_WORDS | frozenset(_HEADERS.split())
 
 
 def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t;") -> Graph:
@@ -59,7 +57,7 @@ def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t
         raise InputError("there is neither an edge nor a header line")
     first_line = lines.number
     columns = columns_of(first, options, first_line)
-    edges = _Edges(columns)
+    edges = _Edges(columns, options.maximise)
     edges.read(table if columns.has_header else chain([first], table), lines)
     has_header = columns.has_header
     if has_header is None:
@@ -70,124 +68,21 @@ def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t
             refuse_width(columns.width, columns.is_flow, options, first_line)
     if columns.is_flow:
         return _network(edges, options)
-    return _graph(edges, has_header and [w.casefold() for w in first[:2]] == ["left", "right"])
-
-
-def is_cost(name: str) -> bool:
-    """Tell whether a column's name suggests costs.
-
-    >>> is_cost("Unit cost"), is_cost("day")
-    (True, False)
-    """
-    return not COST_WORDS.isdisjoint(re.split(r"[\W_]+", name.casefold()))
-
-
-def is_matrix(first: list[str], table: Iterator[list[str]], options: ReadOptions) -> bool:
-    """Tell a labelled matrix from a list of edges, by its first row and the others.
-
-    Raises:
-        InputError: it could be either, with different answers.
-    """
-    if len(first) > 1 and not first[0]:
-        return options.header is not False
-    words = [word.casefold() for word in first]
-    speaks_of_edges = any(len(w) > 1 and (w in HEADER_WORDS or is_cost(w)) for w in words[1:])
-    if len(first) < 3 or options.header is not None or speaks_of_edges:
-        return False
-    if any(map(_is_number, words)):
-        return False
-    look = look_at(table, len(first))
-    if look.is_matrix and look.is_edges and (look.has_numbers or words[0] in HEADER_WORDS):
-        raise InputError(
-            "this may be a matrix with labels or edges below a header: leave the first cell empty "
-            "for a matrix, or use --header for edges"
-        )
-    return look.is_matrix
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What each column of an edge list holds."""
-
-    width: int
-    ends: tuple[int, int]
-    capacity: int | None
-    is_flow: bool
-    has_header: bool | None
-    """None: only the other rows can tell."""
-    has_word: bool
-    """Whether the first row holds a word that is usual in a header."""
-
-
-def columns_of(first: list[str], options: ReadOptions, line: int) -> Columns:
-    """Work out from the first row, which may be a header, what the columns of an edge list hold.
-
-    Raises:
-        LineError: there are too few columns, too many, or a column of costs.
-    """
-    words = [cell.casefold() for cell in first]
-    costs = [len(words) > 2 and is_cost(word) for word in words]
-    known = [word in HEADER_WORDS or cost for word, cost in zip(words, costs, strict=True)]
-    # A single letter may well be a node; a pair such as u, v is a header.
-    has_word = all(known[:2]) or any(k and len(w) > 1 for k, w in zip(known, words, strict=True))
-    has_header = _has_header(words, has_word, options)
-    capacity = next((i for i, word in enumerate(words) if word in CAPACITY_WORDS), None)
-    capacity = capacity if has_header else None
-    if options.flow and capacity is None and len(words) > 2:
-        capacity = costs.index(True) if has_header and True in costs else 2
-    is_flow = options.flow or capacity is not None
-    others = [i for i in range(len(words)) if i != capacity]
-    if has_header:
-        others.sort(key=costs.__getitem__)  # an end is no cost, whichever column comes first
-    if len(others) < 2:
-        raise LineError(line, "an edge needs two columns" + (" and a capacity" if is_flow else ""))
-    cost = next((first[i] for i in others[2:] if costs[i] and has_header), None)
-    if cost is not None and not options.ignore_costs:
-        raise text.ignored_costs(f"the column {reprlib.repr(cost)}", line)
-    if has_header is False:
-        refuse_width(len(words), is_flow, options, line)
-    return Columns(len(words), (others[0], others[1]), capacity, is_flow, has_header, has_word)
-
-
-def _has_header(words: list[str], has_word: bool, options: ReadOptions) -> bool | None:
-    if options.header is not None:
-        return options.header
-    if any(_is_number(word) for word in words):
-        return False
-    if words[:2] == ["left", "right"] or CAPACITY_WORDS & set(words):
-        return True
-    if len(words) > 2 and (has_word or options.flow):
-        return has_word
-    return None
-
-
-def refuse_width(width: int, is_flow: bool, options: ReadOptions, line: int) -> None:
-    """Raise LineError for unexplained columns, unless `ignore_costs` drops them."""
-    if width <= (3 if is_flow else 2) or options.ignore_costs:
-        return
-    remedy = "tail, head and capacity are three"
-    if not is_flow:
-        remedy = (
-            "use --flow to read the third as capacity, or --ignore-costs to leave it out, "
-            "for a matching of greatest cardinality has no costs"
-        )
-    raise LineError(line, f"there are {width} columns without a header; {remedy}")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    is_declared = has_header and [w.casefold() for w in first[:2]] == ["left", "right"]
+    return _graph(edges, is_declared, options)
 
 
 class _Edges:
     """The rows of an edge list as numbers."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, maximise: bool | None) -> None:
         self.columns = columns
+        self.maximise = maximise
         self.tail, self.head, self.capacity = array("i"), array("i"), array("q")
+        self.lower = array("q")
+        self.cost: list[int | float] = []
+        self.lines = array("q")
+        """Where each edge with a cost stands."""
         # Nodes are numbered as they first appear.
         self.left = defaultdict[Label, int](count().__next__)
         self.right = self.left if columns.is_flow else defaultdict[Label, int](count().__next__)
@@ -197,6 +92,7 @@ class _Edges:
         """Read all rows; the loop that a million edges go through."""
         width, capacity = self.columns.width, self.columns.capacity
         tail, head = self.columns.ends
+        has_more = self.columns.cost is not None or self.columns.lower is not None
         for row in table:
             if len(row) != width:
                 raise LineError(lines.number, f"{len(row)} columns where the first row has {width}")
@@ -206,6 +102,21 @@ class _Edges:
             self.head.append(self.right[row[head]])
             if capacity is not None:
                 self.capacity.append(text.amount_of(row[capacity], lines.number))
+            if has_more:
+                self._read_more(row, lines.number)
+
+    def _read_more(self, row: list[str], line: int) -> None:
+        """Read the cost and the lower bound of an edge."""
+        cost, lower = self.columns.cost, self.columns.lower
+        if cost is not None:
+            amount = cost_of(row[cost], line, self.columns.cost_name)
+            refuse_infinite(amount, line, self.maximise)
+            if self.columns.is_flow and math.isinf(amount):
+                raise LineError(line, "the cost is infinite: leave the arc out")
+            self.cost.append(amount)
+            self.lines.append(line)
+        if lower is not None:
+            self.lower.append(text.amount_of(row[lower], line, "lower bound"))
 
     def starts_with_header(self) -> bool:
         """Tell whether the first row, read as an edge, was a header; see `ReadOptions.header`."""
@@ -250,7 +161,7 @@ def _is_integer(label: Label) -> bool:
     return INTEGER.fullmatch(cast("str", label)) is not None
 
 
-def _graph(edges: _Edges, is_declared: bool) -> BipartiteGraph:
+def _graph(edges: _Edges, is_declared: bool, options: ReadOptions) -> BipartiteGraph:
     left, right = edges.ends()
     left_labels, right_labels = edges.labels(edges.left), edges.labels(edges.right)
     if not is_declared:
@@ -260,28 +171,78 @@ def _graph(edges: _Edges, is_declared: bool) -> BipartiteGraph:
     left_labels, (left,) = text.ascending(left_labels, left)
     right_labels, (right,) = text.ascending(right_labels, right)
     sizes = len(left_labels), len(right_labels)
-    return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
+    if edges.columns.cost is None:
+        return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
+    exists, costs = of_edges(edges.cost, sum(sizes) + 2, bool(options.maximise))
+    if exists is not None:
+        left, right = left[exists], right[exists]
+    try:
+        return BipartiteGraph(*sizes, left, right, left_labels, right_labels, costs=costs)
+    except InputError:
+        _refuse_two_costs(edges)  # which knows the line
+        raise
 
 
-def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork:
+def _refuse_two_costs(edges: _Edges) -> None:
+    """Raise LineError where an edge is given again with another cost."""
+    seen: dict[tuple[int, int], int | float] = {}
+    for u, v, cost, line in zip(edges.tail, edges.head, edges.cost, edges.lines, strict=True):
+        if seen.setdefault((u, v), cost) != cost:
+            told = f"{seen[u, v]} before and {cost} here"
+            raise LineError(line, f"this edge has two costs, {told}")
+
+
+def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork | CostNetwork:
     labels, (tail, head) = text.ascending(edges.labels(edges.left), *edges.ends())
-    has_capacity = edges.columns.capacity is not None
+    columns = edges.columns
+    has_capacity = columns.capacity is not None
     capacity = np.asarray(edges.capacity) if has_capacity else np.ones(len(tail), np.int64)
+    costs = edges.cost if columns.cost is not None else None
+    lower = np.asarray(edges.lower) if columns.lower is not None else None
+    if costs is not None or lower is not None or options.supply is not None:
+        return cost_network(labels, (tail, head, capacity), costs, options, lower=lower)
     ends = text.ends_by_label(labels, options)
     return FlowNetwork.from_arcs(len(labels), tail, head, capacity, **ends, labels=labels)
 
 
 def write_edge_list(graph: Graph, file: IO[bytes], delimiter: str) -> None:
     """Write a row for each edge or arc, below a header that lets the file be read back."""
-    if isinstance(graph, FlowNetwork):
-        cells = _cells(graph.labels or range(graph.num_nodes), delimiter)
-        header = ("tail", "head", "capacity")
-        table = ((cells[u], cells[v], str(c)) for u, v, c in written_arcs(graph))
+    if isinstance(graph, BipartiteGraph):
+        header, table = _edge_rows(graph, delimiter)
     else:
-        left = _cells(graph.left_labels or range(graph.num_left), delimiter)
-        right = _cells(graph.right_labels or range(graph.num_right), delimiter)
-        header, table = ("left", "right"), ((left[u], right[v]) for u, v in graph.pairs())
+        header, table = _arc_rows(graph, delimiter)
     file.writelines((delimiter.join(row) + "\n").encode() for row in chain([header], table))
+
+
+Table = tuple[list[str], Iterable[Iterable[str]]]
+"""A header and its rows."""
+
+
+def _edge_rows(graph: BipartiteGraph, delimiter: str) -> Table:
+    left = _cells(graph.left_labels or range(graph.num_left), delimiter)
+    right = _cells(graph.right_labels or range(graph.num_right), delimiter)
+    pairs = ((left[u], right[v]) for u, v in graph.pairs())
+    if graph.costs is None:
+        return ["left", "right"], pairs
+    costs = edge_costs(graph.costs)
+    header = ["left", "right", _cost_name(graph.costs)]
+    return header, ((*pair, str(cost)) for pair, cost in zip(pairs, costs, strict=True))
+
+
+def _arc_rows(network: FlowNetwork | CostNetwork, delimiter: str) -> Table:
+    cells = _cells(network.labels or range(network.num_nodes), delimiter)
+    if isinstance(network, FlowNetwork):
+        table = ((cells[u], cells[v], str(c)) for u, v, c in written_arcs(network))
+        return ["tail", "head", "capacity"], table
+    if network.supply is not None:
+        raise InputError("an edge list cannot hold supplies: use .min, .json or .npz")
+    name = _cost_name(network.costs)
+    table = ((cells[u], cells[v], str(c), str(cost)) for u, v, _, c, cost in arc_lines(network))
+    return ["tail", "head", "capacity", name], table
+
+
+def _cost_name(costs: Costs) -> str:
+    return "profit" if costs.maximise else "cost"
 
 
 def written_arcs(network: FlowNetwork) -> Iterator[tuple[int, int, int]]:

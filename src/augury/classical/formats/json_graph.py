@@ -1,7 +1,11 @@
-"""A JSON object becomes a `BipartiteGraph` or a `FlowNetwork`, and back.
+"""A JSON object becomes a graph or a network, and back.
 
     {"left": ["ann", "bob"], "right": 2, "edges": [["ann", 0], ["bob", 1]]}
     {"source": "s", "sink": "t", "nodes": ["s", "a", "t"], "arcs": [["s", "a", 3], ["a", "t", 2]]}
+
+Either may have "costs", a number for each edge or arc, and their "sense", "least" or "greatest"; a
+network with costs may have "lower" bounds likewise, and in place of source and sink a "supply",
+[node, amount] for each node that has one.
 
 Nodes are listed or counted; by default they are those of the edges, integers in ascending order. A
 bare list holds the edges, or with `options.flow` the arcs. NetworkX's node-link data is read too.
@@ -15,17 +19,38 @@ import math
 import reprlib
 from array import array
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain
 from typing import IO, Any, cast
 
 import numpy as np
 
+from augury.classical.arrays import (
+    MAX_CAPACITY,
+    IntArray,
+    Label,
+    as_capacities,
+    capacity_fault,
+)
+from augury.classical.cost_network import CostNetwork
+from augury.classical.costs import of_edges
 from augury.classical.formats import text
+from augury.classical.formats.costs import (
+    NO_COSTS_TO_IGNORE,
+    cost_network,
+    edge_costs,
+    ignored_costs,
+    supplied,
+    two_readings,
+)
 from augury.classical.formats.edge_list import written_arcs
 from augury.classical.formats.foreign import foreign_parser
+from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import Numbering, ReadOptions
-from augury.classical.graph import BipartiteGraph, IntArray, Label
-from augury.classical.network import MAX_CAPACITY, FlowNetwork, Graph, capacity_fault
+from augury.classical.graph import (
+    BipartiteGraph,
+)
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
 LACKING = {end: f'the JSON object lacks "{end}"' for end in ("source", "sink")}
@@ -54,7 +79,7 @@ def read_json(file: IO[bytes], options: ReadOptions) -> Graph:
 
 
 def _graph(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph:
-    edges = _tuples(data, "edges", ("left", "right"), options)
+    edges, costs = _tuples(data, "edges", ("left", "right"), options)
     sides = [_nodes(data.get(key), f"{key} nodes", len(edges)) for key in ("left", "right")]
     ends = array("i"), array("i")
     for position, edge in enumerate(edges):
@@ -66,11 +91,22 @@ def _graph(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph:
     left_labels, (left,) = _ordered(sides[0], np.asarray(ends[0]))
     right_labels, (right,) = _ordered(sides[1], np.asarray(ends[1]))
     sizes = len(left_labels), len(right_labels)
-    return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
+    if costs is not None:
+        exists, costs = of_edges(costs, sum(sizes) + 2, bool(_sense(data, options)))
+        left, right = (left, right) if exists is None else (left[exists], right[exists])
+    return BipartiteGraph(*sizes, left, right, left_labels, right_labels, costs=costs)
 
 
-def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork:
-    arcs = _tuples(data, "arcs", ("tail", "head", "capacity"), options)
+def _sense(data: dict[str, Any], options: ReadOptions) -> bool | None:
+    """Tell whether the greatest sum is looked for: by the options, or else by the file."""
+    sense = data.get("sense")
+    if sense not in (None, "least", "greatest"):
+        raise InputError(f'"sense" is {reprlib.repr(sense)}, not "least" or "greatest"')
+    return options.maximise if options.maximise is not None or not sense else sense == "greatest"
+
+
+def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork | CostNetwork:
+    arcs, costs = _tuples(data, "arcs", ("tail", "head", "capacity"), options)
     index = _nodes(data.get("nodes"), "nodes", len(arcs))
     tail, head, capacity = array("i"), array("i"), array("q")
     for position, (u, v, amount) in enumerate(arcs):
@@ -83,13 +119,56 @@ def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork:
         capacity.append(int(amount))
     # An option must name an existing node; the file itself may declare one without arcs.
     unasked = [end for end in LACKING if getattr(options, end) is None and end in data]
+    supplies = _supply(data, index)
     own = {end: _number(data[end], index, end) for end in unasked}
     rows = (np.asarray(tail), np.asarray(head), np.array(list(own.values()), np.int32))
-    labels, (tails, heads, own_numbers) = _ordered(index, *rows)
+    supplied = np.array(list(supplies or ()), np.int32)
+    labels, (tails, heads, own_numbers, due) = _ordered(index, *rows, supplied)
     own = dict(zip(own, own_numbers.tolist(), strict=True))
-    ends = text.ends_of(labels, own, options, LACKING)
     amounts = np.asarray(capacity)
+    has_supplies = supplies is not None or options.supply is not None
+    ends = None if has_supplies else text.ends_of(labels, own, options, LACKING)
+    lower = _row(data, "lower", len(arcs))
+    if costs is not None or ends is None or lower is not None:
+        if options.ignore_costs:
+            raise InputError(NO_COSTS_TO_IGNORE)
+        if supplies is not None:
+            supplies = dict(zip(due.tolist(), supplies.values(), strict=True))
+        told = replace(options, maximise=_sense(data, options))
+        own_arcs = tails, heads, amounts
+        return cost_network(labels, own_arcs, costs, told, lower=lower, supply=supplies, ends=ends)
+    assert ends is not None
     return FlowNetwork.from_arcs(len(labels), tails, heads, amounts, **ends, labels=labels)
+
+
+def _supply(data: dict[str, Any], index: Numbering) -> dict[int, int] | None:
+    """Return what each node gets rid of, by its number, if the file says so."""
+    if "supply" not in data:
+        return None
+    if "source" in data or "sink" in data:
+        raise InputError('the JSON object has "supply", and so neither "source" nor "sink"')
+    supply: dict[int, int] = {}
+    if not isinstance(data["supply"], list):
+        raise InputError('"supply" must be a list')
+    for position, entry in enumerate(cast("list[list[Any]]", data["supply"])):
+        if not (type(entry) is list and len(entry) == 2 and type(entry[1]) is int):
+            told = reprlib.repr(entry)
+            raise InputError(f'"supply" entry {position} is {told}, not [node, whole number]')
+        node = _number(entry[0], index, f"supply {position}")
+        if node in supply:
+            raise InputError(f"the node {reprlib.repr(entry[0])} has two supplies")
+        supply[node] = entry[1]
+    return supply
+
+
+def _row(data: dict[str, Any], key: str, count: int) -> Any:
+    """Return a list of whole numbers, one for each arc, if the file has it."""
+    if key not in data:
+        return None
+    row = data[key]
+    if not isinstance(row, list) or len(cast("list[Any]", row)) != count:
+        raise InputError(f'"{key}" must be a list of {count} numbers')
+    return as_capacities(cast("list[Any]", row))
 
 
 def _ordered(index: Numbering, *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
@@ -100,21 +179,49 @@ def _ordered(index: Numbering, *numbers: IntArray) -> tuple[list[Label], list[In
 
 def _tuples(
     data: dict[str, Any], key: str, parts: tuple[str, ...], options: ReadOptions
-) -> list[list[Any]]:
-    entries = data[key]
-    if not isinstance(entries, list):
+) -> tuple[list[list[Any]], list[Any] | None]:
+    """Return the ends of the edges or arcs, with capacities, and their costs, if any."""
+    given = data[key]
+    if not isinstance(given, list):
         raise InputError(f'"{key}" must be a list')
+    entries = cast("list[list[Any]]", given)
+    costs = _named_costs(data, key, len(entries), options)
+    is_last = bool(options.costs) and costs is None and not options.ignore_costs
     num_parts = len(parts)
-    for position, entry in enumerate(cast("list[list[Any]]", entries)):
-        if type(entry) is list and len(entry) == num_parts:
+    wanted = f"[{', '.join(parts)}{', cost' * is_last}]"
+    for position, entry in enumerate(entries):
+        if type(entry) is list and len(entry) == num_parts + is_last:
             continue
-        told = f'"{key}" entry {position} is {reprlib.repr(entry)}, not [{", ".join(parts)}]'
-        if type(entry) is not list or len(entry) != num_parts + 1:
+        told = f'"{key}" entry {position} is {reprlib.repr(entry)}, not {wanted}'
+        if is_last or type(entry) is not list or len(entry) != num_parts + 1:
             raise InputError(told)
         if not options.ignore_costs:
-            raise text.ignored_costs(f"{told}: a cost")
+            raise two_readings(f"{told}, and may hold a cost")
         entries[position] = entry[:num_parts]
-    return cast("list[list[Any]]", entries)
+    if is_last:
+        costs = _checked_costs([entry[-1] for entry in entries])
+        entries = [entry[:-1] for entry in entries]
+    return entries, costs
+
+
+def _named_costs(
+    data: dict[str, Any], key: str, count: int, options: ReadOptions
+) -> list[Any] | None:
+    costs = data.get("costs")
+    if costs is None or options.ignore_costs:
+        return None
+    if not isinstance(costs, list) or len(cast("list[Any]", costs)) != count:
+        raise InputError(f'"costs" must be a list of {count} numbers, one for each of the {key}')
+    if options.costs is False:
+        raise ignored_costs('"costs"')
+    return _checked_costs(cast("list[Any]", costs))
+
+
+def _checked_costs(costs: list[Any]) -> list[Any]:
+    for position, cost in enumerate(costs):
+        if type(cost) not in (int, float) or cost != cost:
+            raise InputError(f"cost {position} is {reprlib.repr(cost)}, not a number")
+    return costs
 
 
 def _nodes(value: Any, place: str, num_edges: int) -> Numbering:
@@ -156,27 +263,25 @@ def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Graph:
             raise InputError('a node appears twice in "nodes"')
         if num_listed < len(graph):
             raise InputError(f'"{key}" names a node that "nodes" does not list')
-        if not options.ignore_costs:
-            _refuse_attributes(graph)
-        if not options.flow:
-            return BipartiteGraph.from_networkx(graph)
-        labels: list[Label] = list(graph)
-        ends = text.ends_by_label(labels, options)
-        return FlowNetwork.from_networkx(graph, labels[ends["source"]], labels[ends["sink"]])
-
-
-def _refuse_attributes(graph: Any) -> None:
-    """Raise InputError if weights or costs of the edges differ; by default they are 1."""
-    for name in ("weight", "cost"):
-        amounts = [amount for _, _, amount in graph.edges(data=name, default=1)]
-        if any(amount != amounts[0] for amount in amounts):
-            raise text.ignored_costs(f"the attribute {name!r} of the edges")
+        attribute = None if options.ignore_costs else cost_attribute(graph, options.costs)
+        if attribute is not None and options.costs is False:
+            raise ignored_costs(f"the attribute {attribute!r} of the edges")
+        both = None
+        has_demands = any(x is not None for _, x in graph.nodes(data="demand"))
+        if options.flow and not (has_demands and options.source is None):
+            labels: list[Label] = list(graph)
+            ends = text.ends_by_label(labels, options)
+            both = labels[ends["source"]], labels[ends["sink"]]
+        return from_networkx(graph, both, attribute, bool(options.maximise))
 
 
 def write_json(graph: Graph, file: IO[bytes]) -> None:
     """Write a graph with all its data, if its labels are text and numbers."""
     data: dict[str, Any]
-    if isinstance(graph, FlowNetwork):
+    costs = getattr(graph, "costs", None)
+    if isinstance(graph, CostNetwork):
+        data, labels = _network_data(graph), graph.labels or ()
+    elif isinstance(graph, FlowNetwork):
         data = {"source": graph.label(graph.source), "sink": graph.label(graph.sink)}
         data["nodes"] = graph.labels or graph.num_nodes
         arcs = written_arcs(graph)
@@ -186,6 +291,22 @@ def write_json(graph: Graph, file: IO[bytes]) -> None:
         data = {"left": graph.left_labels or graph.num_left}
         data |= {"right": graph.right_labels or graph.num_right, "edges": list(graph.edges())}
         labels = chain(graph.left_labels or (), graph.right_labels or ())
+    if costs is not None:
+        data |= {"costs": edge_costs(costs), "sense": costs.sense}
     for label in labels:
         _number(label, Numbering(), "JSON")
     file.write(json.dumps(data).encode())
+
+
+def _network_data(network: CostNetwork) -> dict[str, Any]:
+    data: dict[str, Any] = {"nodes": network.labels or network.num_nodes}
+    supply = supplied(network)
+    if supply is not None:
+        data["supply"] = supply
+    else:
+        for end in LACKING:
+            data[end] = network.label(getattr(network, end))
+    if network.lower is not None:
+        data["lower"] = network.lower.tolist()
+    data["arcs"] = [[tail, head, capacity] for tail, head, capacity, _ in network.arcs()]
+    return data

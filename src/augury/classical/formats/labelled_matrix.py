@@ -6,6 +6,7 @@
 
 This is how spreadsheets and ecologists write bipartite graphs. The first cell is empty, or names
 the rows if nothing suggests an edge list; an ambiguous table is refused with both readings named.
+If the options say that the entries are costs, each is an edge, also 0, but not inf or a blank.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from augury.classical.costs import of_edges
 from augury.classical.formats import text
+from augury.classical.formats.costs import refuse_infinite, two_readings
 from augury.classical.formats.text import INTEGER, Lines, Numbering, ReadOptions
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
+from augury.errors import InputError
 from augury.files import LineError
 
 
@@ -50,7 +54,8 @@ def look_at(table: Iterator[list[str]], width: int) -> Look:
 
 
 def _is_entry(cell: str) -> bool:
-    return not cell or _value(cell) is not None
+    value = 0 if not cell else _value(cell)
+    return value is not None and math.isfinite(value)
 
 
 def _value(cell: str) -> int | float | None:
@@ -61,11 +66,14 @@ def _value(cell: str) -> int | float | None:
         value = float(cell)
     except ValueError:
         return None
-    return value if math.isfinite(value) and "_" not in cell else None
+    is_number = math.isfinite(value) or cell.strip("+-").casefold() in ("inf", "infinity")
+    return value if is_number and "_" not in cell else None
 
 
 def read_labelled_matrix(file: IO[bytes], options: ReadOptions, separators: str) -> Graph:
     """Read a table whose first row holds the column labels, after one cell."""
+    if options.flow and options.costs:
+        raise InputError("a matrix holds capacities or costs, not both")
     lines = Lines(file, "#%")
     table = text.rows(lines, separators)
     entries = _Entries(next(table)[1:], options, lines.number)
@@ -81,6 +89,8 @@ class _Entries:
         self.options = options
         self.rows, self.columns = Numbering(), Numbering()
         self.row, self.column, self.capacity = array("i"), array("i"), array("q")
+        self.has_costs = bool(options.costs and not options.ignore_costs)
+        self.cost: list[int | float] = []
         self.first: int | float = 0
         for label in columns:
             _add(label, self.columns, line, "columns")
@@ -92,32 +102,39 @@ class _Entries:
             raise LineError(line, f"{len(row)} columns where the first row has {width}")
         number = _add(row[0], self.rows, line, "rows")
         for position, cell in enumerate(row[1:]):
-            if not cell or cell == "0":
+            if not cell or (cell == "0" and not self.has_costs):
                 continue
             value = _value(cell)
-            if value is None:
+            if value is None or (math.isinf(value) and not self.has_costs):
                 told = reprlib.repr(cell)
                 raise LineError(line, f"column {position + 2} holds {told}, which is not a number")
-            if value:
+            if value or self.has_costs:
                 self.row.append(number)
                 self.column.append(position)
                 self._keep(value, cell, line)
 
     def _keep(self, value: int | float, cell: str, line: int) -> None:
-        """Keep a capacity; in a bipartite graph, check that all entries are equal."""
-        if self.options.flow:
+        """Keep a cost or a capacity; without either, check that all entries are equal."""
+        if self.has_costs:
+            refuse_infinite(value, line, self.options.maximise)
+            self.cost.append(value)
+        elif self.options.flow:
             self.capacity.append(text.amount_of(cell, line))
         elif not self.options.ignore_costs:
             self.first = self.first or value
             if value != self.first:
-                told = f"the entries of the matrix differ ({self.first} and {value}): costs"
-                raise text.ignored_costs(told, line)
+                told = f"the entries of the matrix differ ({self.first} and {value})"
+                raise two_readings(f"{told} and may be costs", line)
 
     def graph(self) -> BipartiteGraph:
         """Return a graph with the rows as left nodes and the columns as right nodes."""
         labels = [text.as_integers(list(side)) for side in (self.rows, self.columns)]
-        ends = np.asarray(self.row), np.asarray(self.column)
-        return BipartiteGraph(len(labels[0]), len(labels[1]), *ends, *labels)
+        left, right, costs = np.asarray(self.row), np.asarray(self.column), None
+        sizes = len(labels[0]), len(labels[1])
+        if self.has_costs:
+            exists, costs = of_edges(self.cost, sum(sizes) + 2, bool(self.options.maximise))
+            left, right = (left, right) if exists is None else (left[exists], right[exists])
+        return BipartiteGraph(*sizes, left, right, *labels, costs=costs)
 
     def network(self) -> FlowNetwork:
         """Return a flow network in which a row and a column of the same label are one node."""

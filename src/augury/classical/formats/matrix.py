@@ -4,29 +4,38 @@ In a biadjacency matrix rows are left nodes, columns right nodes, non-zeros edge
 ask for a flow network, the matrix is square and holds the capacity of u → v at (u, v). A matrix has
 no labels and no ends: nodes are numbered from 0, and the options name source and sink. An `.npz`
 file holds such a matrix, dense or as `scipy.sparse.save_npz` writes it, or the arrays of a graph
-with all its data.
+with all its data. If the options say that the entries are costs, each is an edge: of a dense matrix
+all but the infinite ones, of a sparse one those that are stored.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import reprlib
 import zipfile
 from array import array
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.cost_network import CostNetwork
 from augury.classical.formats import text
-from augury.classical.formats.edge_list import arcs_of
+from augury.classical.formats.costs import (
+    edge_costs,
+    two_readings,
+)
 from augury.classical.formats.foreign import foreign_parser, refuse_archive
 from augury.classical.formats.npy import Archive, read_array
+from augury.classical.formats.own_arrays import (
+    cost_network_of_arrays,
+    graph_of_arrays,
+    integers,
+    network_of_arrays,
+)
 from augury.classical.formats.text import Lines, ReadOptions
-from augury.classical.graph import BipartiteGraph, Label
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import FREE_ARRAYS, LineError, refuse_bomb
@@ -51,6 +60,8 @@ def read_matrix_market(file: IO[bytes], options: ReadOptions) -> Graph:
             matrix = _dense_matrix_market(file, (num_rows, num_columns), field, symmetry)
         else:
             matrix = scipy.io.mmread(_guarded(file))
+    if field == "pattern" and options.costs and not options.ignore_costs:
+        raise InputError("a pattern holds no numbers, and so no costs")
     return _graph_of_matrix(matrix, options)
 
 
@@ -136,6 +147,10 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
         raise InputError(f"a matrix holds numbers, not {matrix.dtype}")
     if is_dense and not matrix.size:  # its bytes and edges do not bound its size
         text.refuse_claim(max(matrix.shape), 0, "rows or columns")
+    if options.costs and not options.ignore_costs:
+        if options.flow:
+            raise InputError("a matrix holds capacities or costs, not both")
+        return BipartiteGraph.from_costs(matrix, bool(options.maximise))
     if not options.flow:
         make = BipartiteGraph.from_dense if is_dense else BipartiteGraph.from_scipy
         graph = make(matrix)
@@ -150,22 +165,28 @@ def _graph_of_matrix(matrix: Any, options: ReadOptions) -> Graph:
 
 
 def _refuse_costs(matrix: Any) -> None:
-    """Raise InputError if the non-zero entries differ: then they are costs."""
+    """Raise InputError if the non-zero entries differ: then they may be costs."""
     # Before SciPy sums duplicates, which are one edge.
     entries: Any = matrix.tocoo().data if hasattr(matrix, "tocoo") else matrix
     values = entries[entries != 0]
     if values.size and (values != values[0]).any():
         other = values[values != values[0]][0]
         told = f"the entries of the matrix differ ({values[0]} and {other})"
-        raise text.ignored_costs(f"{told}: costs")
+        raise two_readings(f"{told} and may be costs")
 
 
 def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
-    """Write a sparse matrix: a pattern for a bipartite graph, integers for a flow network."""
+    """Write a sparse matrix: a pattern, or the costs or capacities of the edges."""
     import scipy.io
 
+    if isinstance(graph, CostNetwork):
+        raise InputError("a matrix holds capacities or costs, not both: use .min, .json or .npz")
+    matrix: Any = graph.to_scipy().tocoo()
     field = "integer" if isinstance(graph, FlowNetwork) else "pattern"
-    scipy.io.mmwrite(file, graph.to_scipy().tocoo(), field=field, symmetry="general")
+    if isinstance(graph, BipartiteGraph) and graph.costs is not None:
+        matrix.data = np.array(edge_costs(graph.costs), graph.costs.dtype)
+        field = "integer" if matrix.data.dtype.kind == "i" else "real"
+    scipy.io.mmwrite(file, matrix, field=field, symmetry="general")
 
 
 def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
@@ -177,9 +198,11 @@ def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
         arrays = Archive(archive)
         keys = set(arrays.files)
         if "num_left" in keys:
-            return _graph_of_arrays(arrays)
+            return graph_of_arrays(arrays, options)
+        if "tail" in keys:
+            return cost_network_of_arrays(arrays, options)
         if "num_nodes" in keys:
-            return _network_of_arrays(arrays, options)
+            return network_of_arrays(arrays, options)
         if {"format", "shape"} <= keys:
             return _graph_of_matrix(_sparse_of_arrays(arrays), options)
         if len(keys) == 1:
@@ -205,11 +228,11 @@ def _sparse_of_arrays(arrays: Archive) -> Any:
     if name not in PARTS:
         raise InputError(f"a sparse matrix of the format {name[:20]!r} is not read")
     if name == "coo" and "coords" in arrays.files:
-        parts: Any = tuple(_integers(arrays, "coords"))
+        parts: Any = tuple(integers(arrays, "coords"))
     else:
-        parts = tuple(_integers(arrays, key) for key in PARTS[name])
+        parts = tuple(integers(arrays, key) for key in PARTS[name])
     places = (parts,) if name == "coo" else parts
-    shape = tuple(_integers(arrays, "shape").tolist())
+    shape = tuple(integers(arrays, "shape").tolist())
     text.refuse_claim(max(shape, default=0), arrays["data"].size, "rows or columns")
     matrix = getattr(scipy.sparse, f"{name}_array")((arrays["data"], *places), shape=shape)
     if name in ("csr", "csc", "bsr"):
@@ -225,79 +248,3 @@ PARTS = {
     "dia": ("offsets",),
 }
 """The arrays that hold the positions of the entries, by SciPy's format."""
-
-
-def _integers(arrays: Archive, key: str) -> npt.NDArray[np.int64]:
-    """Return an array of whole numbers; SciPy would only warn of others, and round them."""
-    values = arrays[key]
-    if values.size and values.dtype.kind not in "iu":
-        raise InputError(f"the array {key!r} must hold whole numbers, not {values.dtype}")
-    return values.astype(np.int64)
-
-
-def _graph_of_arrays(arrays: Archive) -> BipartiteGraph:
-    left, right = _array(arrays, "left"), _array(arrays, "right")
-    counts = _count(arrays, "num_left"), _count(arrays, "num_right")
-    text.refuse_claim(max(counts), len(left), "nodes")
-    labels = (_label_array(arrays, "left_labels"), _label_array(arrays, "right_labels"))
-    return BipartiteGraph(*counts, left, right, *labels)
-
-
-def _network_of_arrays(arrays: Archive, options: ReadOptions) -> FlowNetwork:
-    columns = [_array(arrays, key) for key in ("sender", "receiver", "capacity")]
-    num_nodes, labels = _count(arrays, "num_nodes"), _label_array(arrays, "labels")
-    text.refuse_claim(num_nodes, len(columns[0]), "nodes")
-    own = {end: _count(arrays, end) for end in ("source", "sink")}
-    ends = text.ends_of(labels or range(num_nodes), own, options, {})
-    return FlowNetwork.from_arcs(num_nodes, *columns, **ends, labels=labels)
-
-
-def _array(arrays: Archive, key: str) -> npt.NDArray[Any]:
-    values = arrays[key]
-    if values.ndim > 1:
-        raise InputError(f"the array {key!r} must be one row, not {values.ndim}-dimensional")
-    return np.atleast_1d(values)
-
-
-def _count(arrays: Archive, key: str) -> int:
-    values = _array(arrays, key)
-    if values.size != 1 or values.dtype.kind not in "iu" or values[0] < 0:
-        raise InputError(f"{key!r} must be one whole number of at least 0")
-    return int(values[0])
-
-
-def _label_array(arrays: Archive, key: str) -> list[Label] | None:
-    if key not in arrays.files:
-        return None
-    values = _array(arrays, key)
-    if values.size and values.dtype.kind not in "iuU":
-        raise InputError(f"the labels in {key!r} must be text or whole numbers, not {values.dtype}")
-    return values.tolist()
-
-
-def write_npz(graph: Graph, file: IO[bytes]) -> None:
-    """Write the arrays of a graph, with labels if they are all text or all integers."""
-    arrays: dict[str, Any]
-    if isinstance(graph, FlowNetwork):
-        arrays = {"num_nodes": graph.num_nodes, "source": graph.source, "sink": graph.sink}
-        arrays |= zip(("sender", "receiver", "capacity"), arcs_of(graph), strict=True)
-        labels = {"labels": graph.labels}
-    else:
-        arrays = {"num_left": graph.num_left, "num_right": graph.num_right}
-        arrays |= {"left": graph.left, "right": graph.right}
-        labels = {"left_labels": graph.left_labels, "right_labels": graph.right_labels}
-    arrays |= {key: _array_of_labels(names) for key, names in labels.items() if names is not None}
-    # Writing the archive takes seeking, which a gzip stream cannot do.
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    file.write(buffer.getbuffer())
-
-
-def _array_of_labels(labels: Sequence[Label]) -> npt.NDArray[Any]:
-    kinds = {type(label) for label in labels}
-    is_wide = kinds == {int} and all(-(2**63) <= cast("int", x) < 2**63 for x in labels)
-    if kinds == {str} or is_wide:
-        values = np.array(labels)
-        if values.tolist() == list(labels):  # NumPy drops trailing zero characters
-            return values
-    raise InputError("an .npz file holds labels that are all text or all 64-bit integers")

@@ -22,8 +22,15 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from augury.classical.graph import IntArray, Label, Labels, two_colouring
-from augury.classical.network import capacity_fault
+from augury.classical.arrays import (
+    IntArray,
+    Label,
+    Labels,
+    capacity_fault,
+)
+from augury.classical.graph import (
+    two_colouring,
+)
 from augury.errors import InputError
 from augury.files import BYTE_ORDER_MARK, LineError
 
@@ -105,8 +112,10 @@ def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
         raise LineError(lines.number, str(error)) from None
 
 
-def amount_of(text: str, line: int, what: str = "capacity") -> int:
+def amount_of(text: str, line: int, what: str = "capacity", is_signed: bool = False) -> int:
     """Parse a capacity exactly; 2.0 and 1e3 are whole numbers too."""
+    if is_signed and text.startswith("-"):
+        return -amount_of(text[1:], line, what)
     if text.isdecimal() and text.isascii() and len(text) <= 18:
         return int(text)
     value: object = reprlib.repr(text)[1:-1]
@@ -179,15 +188,14 @@ class ReadOptions:
     """Read the edges of a file that has costs or weights, instead of refusing it."""
     needs_sink: bool = True
     """Whether to refuse a flow network without a sink; if not, any other node serves as one."""
-
-
-def ignored_costs(what: str, line: int | None = None) -> InputError:
-    """Return the error that refuses costs; `what` says which, and `line` where."""
-    told = (
-        f"{what} would be ignored, for matchings are of greatest cardinality and flows of greatest "
-        "value; --ignore-costs, in Python ReadOptions(ignore_costs=True), reads the edges alone"
-    )
-    return InputError(told) if line is None else LineError(line, told)
+    costs: bool | None = None
+    """Whether numbers without a name are costs. None refuses those that may be, and reads those
+    that are called so; False refuses these as well.
+    """
+    maximise: bool | None = None
+    """Whether the greatest sum of costs is looked for; None: what the file says, or the least."""
+    supply: Mapping[str, int] | None = None
+    """What each node gets rid of, by the text of its label, in place of a source and a sink."""
 
 
 class Numbering(dict[Label, int]):

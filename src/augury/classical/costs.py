@@ -1,0 +1,145 @@
+"""Costs in any numbers become whole numbers of a unit, so that nothing is ever rounded on the way.
+
+Whole numbers stay what they are. Other numbers are multiplied by a power of ten, if each is then
+whole and reads back as the number given: 12.5 hours are 125 tenths. If there is no such power, by a
+power of two: a binary fraction times a large enough one is whole. Where even that would need more
+than 64 bits, they are rounded to the finest power of two that fits, `error` says by how much at
+most, and an answer says how far it may be from the optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import compress
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.arrays import BoolArray, WideArray, equal, frozen, refuse_text, unmasked
+from augury.errors import InputError
+
+MAX_TOTAL = 2**55
+"""Nodes times the largest cost: with this, no sum in any of our solvers passes 62 bits."""
+
+Amount = int | float
+"""What a cost is for a user: a whole number where all costs are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What each edge or arc costs."""
+
+    amount: WideArray
+    """In whole units."""
+    unit: Fraction = Fraction(1)
+    """What one of them is worth."""
+    error: Fraction = Fraction(0)
+    """How far a cost given may be from its amount of units; 0 where all are exact."""
+    maximise: bool = False
+    """Whether the greatest sum is looked for: then it is profit, and not cost."""
+
+    @classmethod
+    def of(cls, values: Any, num_nodes: int, maximise: bool = False) -> Costs:
+        """Take costs of a graph with so many nodes; `Costs` stay as they are.
+
+        Raises:
+            InputError: they are no finite numbers, or too large.
+        """
+        if isinstance(values, cls):
+            return values
+        array = unmasked(values, "costs")
+        if array.ndim != 1:
+            raise InputError(f"costs are one row of numbers, not {array.ndim}-dimensional")
+        refuse_text(array, "the row of costs")
+        if array.dtype.kind == "c":
+            raise InputError("costs are real numbers, not complex ones")
+        most = MAX_TOTAL // (num_nodes + 4)
+        if array.dtype.kind == "f":
+            return _of_floats(array.astype(np.float64), most, maximise)
+        largest = max(abs(int(array.max(initial=0))), abs(int(array.min(initial=0))))
+        if largest > most:
+            told = f"a cost of {largest} is too large for {num_nodes} nodes"
+            raise InputError(f"{told}: sums could pass 63 bits (the largest is {most})")
+        return cls(frozen(array.astype(np.int64)), maximise=maximise)
+
+    @property
+    def to_minimise(self) -> WideArray:
+        """The amounts, negated if the greatest sum is looked for."""
+        return -self.amount if self.maximise else self.amount
+
+    def select(self, which: Any) -> Costs:
+        """Return the costs of some edges or arcs, in this order."""
+        return replace(self, amount=frozen(self.amount[which]))
+
+    def worth(self, amount: int) -> Amount:
+        """Return whole units in the numbers that were given, exactly where a float can."""
+        return amount if self.unit == 1 else float(amount * self.unit)
+
+    @property
+    def dtype(self) -> type[np.int64] | type[np.float64]:
+        """The type of the numbers that were given, as an array."""
+        return np.int64 if self.unit == 1 else np.float64
+
+    @property
+    def sense(self) -> str:
+        """The superlative of what is looked for."""
+        return "greatest" if self.maximise else "least"
+
+    def __eq__(self, other: object) -> bool:
+        return equal(self, other) if isinstance(other, Costs) else NotImplemented
+
+
+def of_edges(values: Any, num_nodes: int, maximise: bool = False) -> tuple[BoolArray | None, Costs]:
+    """Return which of some edges exist, None for all, and their costs: see `no_edge`."""
+    if isinstance(values, Costs):
+        return None, values
+    missing = no_edge(unmasked(values, "costs"), maximise)
+    if missing is None:
+        return None, Costs.of(values, num_nodes, maximise)
+    exists = ~missing
+    is_array = isinstance(values, np.ndarray)
+    left = cast("Any", values)[exists] if is_array else list[Any](compress(values, exists))
+    return exists, Costs.of(left, num_nodes, maximise)
+
+
+def no_edge(array: npt.NDArray[Any], maximise: bool) -> BoolArray | None:
+    """Tell which entries of a cost matrix are infinitely bad, and so no edges; None: not one.
+
+    Raises:
+        InputError: an entry is NaN, or infinitely good.
+    """
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return None
+    bad = -np.inf if maximise else np.inf
+    wrong = np.isnan(array) | (array == -bad)
+    if wrong.any():
+        at = [int(i) for i in np.argwhere(wrong)[0]]
+        entry = array[tuple(at)]
+        told = "not a number (NaN)" if np.isnan(entry) else f"{entry}"
+        raise InputError(f"the cost at {', '.join(map(str, at))} is {told}")
+    return cast("BoolArray", array == bad)
+
+
+def _of_floats(array: npt.NDArray[np.float64], most: int, maximise: bool) -> Costs:
+    if not np.isfinite(array).all():
+        at = int((~np.isfinite(array)).argmax())
+        raise InputError(f"cost {at} is {array[at]}, not a finite number")
+    largest = float(np.abs(array).max(initial=0.0))
+    if largest > most:
+        raise InputError(f"a cost of {largest} is too large: sums could pass 63 bits")
+    for digits in range(16):
+        scale = 10.0**digits
+        if largest * scale > min(most, 2**53):
+            break
+        whole = np.rint(array * scale)
+        if (whole / scale == array).all():
+            return Costs(frozen(whole.astype(np.int64)), Fraction(1, 10**digits), maximise=maximise)
+    # Multiplying by a power of two is exact, unless the product is beyond the normal numbers.
+    places = min(int(np.log2(most)) - int(np.frexp(largest)[1]), 1000)
+    scaled = np.ldexp(array, places)
+    whole = np.rint(scaled)
+    unit = Fraction(2) ** -places
+    error = Fraction(0) if (whole == scaled).all() else unit / 2
+    return Costs(frozen(whole.astype(np.int64)), unit, error, maximise)

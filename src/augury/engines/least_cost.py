@@ -1,0 +1,170 @@
+"""Graphs with costs become answers by hand-written loops: a part of the engine `table`.
+
+These loops (`assignments`, `min_cost`) do not go the way of the network's phases: they are other
+methods for the same problem, Jonker and Volgenant's and the network simplex. Equal is what is
+proven: a legal answer, the largest, of least cost, with prices that certify it. Among several best
+answers they may choose another than the network does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.answer import Answer
+from augury.classical.arrays import WideArray
+from augury.classical.cost_network import CostNetwork
+from augury.classical.graph import BipartiteGraph
+from augury.classical.priced import NO_EDGE, Stack
+
+MAX_CELLS = 2**24
+"""Cells of dense graphs that are assigned at once."""
+FEW_CELLS = 2**12
+"""Up to so many cells a graph is dense, whatever its edges."""
+
+
+def solved(graphs: Sequence[Any]) -> list[Answer]:
+    """Solve bipartite graphs and networks with costs."""
+    answers: dict[int, Answer] = {}
+    alike: dict[tuple[int, int], list[int]] = {}
+    for at, graph in enumerate(graphs):
+        if isinstance(graph, CostNetwork):
+            answers[at] = _sent(graph)
+        elif _is_dense(graph):
+            alike.setdefault((graph.num_left, graph.num_right), []).append(at)
+        else:
+            answers[at] = _assigned(graph)
+    for places in alike.values():
+        for some in _chunks(places, graphs):
+            answers |= zip(some, _assigned_dense([graphs[at] for at in some]), strict=True)
+    return [answers[at] for at in range(len(graphs))]
+
+
+def _is_dense(graph: BipartiteGraph) -> bool:
+    """Whether a matrix of its costs is worth making."""
+    cells = graph.num_left * graph.num_right
+    return 0 < cells <= max(FEW_CELLS, 4 * graph.num_edges)
+
+
+def _chunks(places: Sequence[int], graphs: Sequence[BipartiteGraph]) -> Iterable[Sequence[int]]:
+    first = graphs[places[0]]
+    many = max(1, MAX_CELLS // (first.num_left * first.num_right))
+    return (places[start : start + many] for start in range(0, len(places), many))
+
+
+def _assigned_dense(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
+    """Assign graphs of one shape; those without a full assignment by their edges."""
+    first = graphs[0]
+    cost = np.full((len(graphs), first.num_left, first.num_right), NO_EDGE)
+    for own, graph in zip(cost, graphs, strict=True):
+        assert graph.costs is not None
+        own[graph.left, graph.right] = graph.costs.to_minimise
+    mates, price, is_full = assigned(cost)
+    answers: list[Answer] = []
+    for graph, own, prices, full in zip(graphs, mates, price, is_full, strict=True):
+        if full:
+            rows = np.flatnonzero(own >= 0)
+            answers.append(Answer(np.stack([rows, own[rows]], axis=1), 0, price=prices))
+        else:
+            answers.append(_assigned(graph))
+    return answers
+
+
+def assigned(
+    cost: npt.NDArray[np.int64],
+) -> tuple[WideArray, WideArray, npt.NDArray[np.bool_]]:
+    """(graph, left, right) costs → mates (graph, left), prices (graph, node), is_full (graph,).
+
+    Nodes are source, left, right, sink. Where not every node of the smaller side can be matched,
+    `is_full` is False and the rest is undefined.
+    """
+    from augury.engines.assignments import assign_dense
+
+    num_graphs, num_left, num_right = cost.shape
+    price = np.zeros((num_graphs, num_left + num_right + 2), np.int64)
+    left, right = price[:, 1 : 1 + num_left], price[:, 1 + num_left : -1]
+    if num_left <= num_right:
+        mates, rows, columns, is_full = assign_dense(cost)
+        left[:], right[:] = -rows, columns
+        price[:, 0] = left.min(axis=1, initial=0)
+        return mates, price, is_full
+    columns_of, rows, columns, is_full = assign_dense(cost.transpose(0, 2, 1))
+    mates = np.full((num_graphs, num_left), -1, np.int64)
+    graph, row = np.nonzero(columns_of >= 0)
+    mates[graph, columns_of[graph, row]] = row
+    left[:], right[:] = -columns, rows
+    price[:, -1] = right.max(axis=1, initial=0)
+    return mates, price, is_full
+
+
+def assign_stack(stack: Stack) -> tuple[WideArray, WideArray]:
+    """Assign cost matrices: mates (graph, left), prices (graph, node)."""
+    mates, price, is_full = assigned(stack.amount)
+    for number in np.flatnonzero(~is_full).tolist():
+        answer = _assigned(stack.graph(number))
+        mates[number] = -1
+        mates[number][answer.found[:, 0]] = answer.found[:, 1]
+        assert answer.price is not None
+        price[number] = answer.price
+    return mates, price
+
+
+def _assigned(graph: BipartiteGraph) -> Answer:
+    """Assign a graph by its edges: as many nodes as possible, and these at the least cost."""
+    from augury.engines.sparse_assignments import assign_sparse, largest_sparse_cost
+
+    if not graph.num_edges:
+        price = np.zeros(graph.num_left + graph.num_right + 2, np.int64)
+        return Answer(np.zeros((0, 2), np.int64), 0, price=price)
+    assert graph.costs is not None
+    ends = graph.num_left, graph.num_right, graph.left, graph.right
+    if int(np.abs(graph.costs.amount).max()) > largest_sparse_cost(*ends[:2]):
+        return assigned_as_flow(graph)
+    mates, (left, right, source, sink) = assign_sparse(*ends, graph.costs.to_minimise)
+    rows = np.flatnonzero(mates >= 0)
+    price = np.concatenate([[source], left, right, [sink]]).astype(np.int64)
+    return Answer(np.stack([rows, mates[rows]], axis=1), 0, price=price)
+
+
+def assigned_as_flow(graph: BipartiteGraph) -> Answer:
+    """Assign a graph whose costs are too large for the loop over edges."""
+    network = CostNetwork.from_bipartite(graph)
+    edges = slice(graph.num_left, graph.num_left + graph.num_edges)
+    capacity = network.capacity.copy()
+    capacity[edges] = 2  # nodes are the limit, and not edges: so matched pairs have exact prices
+    answer = _sent(replace(network, capacity=capacity))
+    matched = np.flatnonzero(answer.found[edges])
+    pairs = np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)
+    return answer._replace(found=pairs)
+
+
+def _sent(network: CostNetwork) -> Answer:
+    """Send a network's supplies, or as much as possible from source to sink, at the least cost."""
+    from augury.engines.min_cost import min_cost_flow
+
+    nodes, ends, cost = network.num_nodes, (network.tail, network.head), network.costs.to_minimise
+    room = network.capacity - network.least
+    supply = _value(network) if network.supply is None else network.supply.copy()
+    np.add.at(supply, network.head, network.least)
+    np.subtract.at(supply, network.tail, network.least)
+    flow, price, is_feasible = min_cost_flow(nodes, *ends, room, cost, supply)
+    return Answer(network.least + flow, 0, price=price if is_feasible else None)
+
+
+def _value(network: CostNetwork) -> WideArray:
+    """Return the supplies of source and sink in a maximum flow: what a way back would carry."""
+    from augury.engines.min_cost import min_cost_flow
+
+    assert network.source is not None and network.sink is not None
+    ends = np.append(network.tail, network.sink), np.append(network.head, network.source)
+    out = sum(network.capacity[network.tail == network.source].tolist())
+    room, cost = np.append(network.capacity, min(out, 2**61)), np.zeros(len(ends[0]), np.int64)
+    cost[-1] = -1
+    supply = np.zeros(network.num_nodes, np.int64)
+    flow, _, _ = min_cost_flow(network.num_nodes, *ends, room, cost, supply)
+    supply[network.source], supply[network.sink] = flow[-1], -flow[-1]
+    return supply
