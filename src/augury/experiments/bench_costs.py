@@ -111,7 +111,7 @@ def measure_sparse(size: int) -> Iterator[Record]:
             if told["size"] == size:
                 yield told | {"peer": peer, "ratio": _raced(make(graph), told)}
         if told["size"] < size or not peers:
-            yield told | {"peer": "–", "ratio": float("nan")}
+            yield told | {"peer": "–", "ratio": None}
 
 
 def _warm_up() -> None:
@@ -230,7 +230,7 @@ def measure_flows(num_arcs: int) -> Iterator[Record]:
         if find_spec("ortools"):
             told |= {"peer": "OR-Tools", "ratio": _raced(_ortools_flow(network), told)}
         else:
-            told |= {"peer": "–", "ratio": float("nan")}
+            told |= {"peer": "–", "ratio": None}
         yield told
 
 

@@ -43,7 +43,7 @@ DENSE = {
 }  # fmt: skip
 SINGLE = {
     "graph": "{what}", "costs": "{family}", "ms": "{ms:,.1f}", "peer": "{peer}",
-    "times faster": "{ratio:.2f}",
+    "times faster": "{faster}",
 }  # fmt: skip
 """The columns of the tables, and how each is made of a record."""
 
@@ -135,7 +135,8 @@ def _bench_costs(out: Path | None, quick: bool, as_json: bool) -> None:
     for name, columns, records in (*parts, ("flows", SINGLE, measure_flows(large))):
         told[name] = list(records)
         if not as_json:
-            _print(columns, told[name])
+            shown = [r | {"faster": f"{r['ratio']:.2f}" if r["ratio"] else "–"} for r in told[name]]
+            _print(columns, shown)
     if out is not None:
         write_text(out, json_text.dumps(told, indent=1) + "\n")
     if as_json:
