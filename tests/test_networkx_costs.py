@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from augury import networkx_backend
+
+SimpleMinCostFlow = pytest.importorskip("ortools.graph.python.min_cost_flow").SimpleMinCostFlow
 
 full_matching: Any = nx.bipartite.minimum_weight_full_matching
 AUGURY: Any = {"backend": "augury"}

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from augury.engines.min_cost import LARGEST_AMOUNT, largest_cost, min_cost_flow
+
+SimpleMinCostFlow = pytest.importorskip("ortools.graph.python.min_cost_flow").SimpleMinCostFlow
 
 
 def check(problem: Any, answer: Any) -> int | None:
