@@ -44,6 +44,7 @@ def test_lower_bounds_are_carried_from_the_start() -> None:
     )
     assert network.start.tolist() == [3, 5] and network.excess.tolist() == [4, -4]
     assert network.as_arcs().capacity[:4].tolist() == [2, 0, 0, 4]
+    assert network.found(network.as_arcs().capacity).tolist() == [3, 5]
 
 
 @pytest.mark.parametrize(

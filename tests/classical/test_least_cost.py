@@ -26,6 +26,7 @@ CELLS = CellExecutor(shipped_table()).subroutines()
 def test_matchings_are_largest_and_of_least_cost(who: Subroutines, matrix: np.ndarray) -> None:
     graph = as_graph(matrix)
     [answer] = run([graph], who, How())
+    assert answer.ending == "done" and (who is BREADTH_FIRST or not answer.classical_rounds)
     certificate = certify_cost(graph, answer.found, answer.price)
     assert certificate.is_optimal and not certificate.remark
     assert (certificate.size, certificate.cost) == least_matching(matrix)
@@ -39,6 +40,7 @@ def test_flows_are_of_least_cost_or_proven_impossible(
 ) -> None:
     expected = least_flow(network)
     [answer] = run([network], who, How())
+    assert answer.ending == "done" and (who is BREADTH_FIRST or not answer.classical_rounds)
     certificate = certify_cost(network, answer.found, answer.price)
     if expected is None:
         assert certificate.is_infeasible
@@ -83,6 +85,7 @@ def test_hard_instances(name: str) -> None:
     matrix = HARD[name]
     graph = as_graph(matrix)
     [answer] = run([graph], CELLS, How())
+    assert answer.ending == "done" and not answer.classical_rounds
     certificate = certify_cost(graph, answer.found, answer.price)
     assert certificate.is_optimal
     assert (certificate.size, certificate.cost) == least_matching(matrix)

@@ -22,6 +22,7 @@ from augury.classical.ford_fulkerson import (
     bellman_ford_search,
 )
 from augury.config import Config, NetworkConfig
+from augury.errors import InputError
 from augury.experiments import evaluate as module
 from augury.experiments.conditions import Condition, Extent
 from augury.experiments.evaluate import Model, evaluate, evaluate_all, load_models
@@ -54,6 +55,32 @@ def augury(
         write_network(Path(f"run/seed-{seed}/best.safetensors"), seed)
 
     return runner(monkeypatch, capfd, "evaluate")
+
+
+def test_assignments_have_costs_and_are_right_if_scipy_finds_the_same(augury: Augury) -> None:
+    drawn = [
+        graph.costs.amount
+        for graph in Condition(2, "1", algorithm="assignment", costs=50).graphs(4, seed=0)
+    ]
+    assert {len(amount) for amount in drawn} == {256}
+    assert np.concatenate(drawn).min() == 1 and np.concatenate(drawn).max() == 50
+    flows = Condition(1, "1/2", algorithm="min-cost-flow", costs=3).graphs(2, seed=0)
+    assert all(flow.source == 0 and flow.num_nodes == 18 for flow in flows)
+    given = ["--algorithm", "assignment", "--costs", "5,900", "--scales", "1", "--p", "1"]
+    done = augury("classical", *given, "--graphs", "3", "--runs", "1", "--out", "records.jsonl")
+    assert done.code == 0 and done.out.count("100.00 ± 0.00") == 2
+    assert "assignment, costs to 900" in done.out and "0/" in done.out.splitlines()[1]
+    assert augury("--from", "records.jsonl") == done
+    for wrong, words in (
+        (["--costs", "ten"], "--costs is 'ten', not a list of numbers"),
+        (["--costs", "0"], "the costs of assignment are at least 1, not 0"),
+    ):
+        done = augury("classical", "--algorithm", "assignment", *wrong)
+        assert done.code == 2 and words in done.err
+    done = augury("run", *given)
+    assert done.code == 2 and "executes ford-fulkerson, not assignment" in done.err
+    with pytest.raises(InputError, match="the costs of ford-fulkerson are 0"):
+        Condition(costs=5)
 
 
 def test_the_classical_executor_is_always_right(augury: Augury) -> None:
