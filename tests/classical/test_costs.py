@@ -54,6 +54,7 @@ def test_no_cost_is_further_off_than_the_error_says(values: list[float], num_nod
         ([1.0, float("nan")], "cost 1 is nan, not a finite number"),
         ([float("inf")], "cost 0 is inf"),
         ([2**58], "too large for 8 nodes: sums could pass 63 bits"),
+        ([MAX_TOTAL // 12 + 1], "too large"),
         ([-(2**62)], "too large"),
         ([1e300], "too large"),
         (["3"], "holds text"),

@@ -43,6 +43,12 @@ def test_a_wrong_answer_or_price_is_not_proven(monkeypatch: pytest.MonkeyPatch) 
     assert priced(stack, mates, price).is_proven.all()
 
 
+def test_a_column_that_is_taken_twice_proves_nothing() -> None:
+    stack = Stack.of(np.zeros((2, 2, 2), np.int64), maximise=False)
+    mates, price = np.array([[0, 0], [0, 1]]), np.zeros((2, 6), np.int64)
+    assert priced(stack, mates, price).is_proven.tolist() == [False, True]
+
+
 def test_missing_edges_and_sense() -> None:
     matrices = np.array([[[1.5, np.inf], [2.0, 3.0]]])
     stack = Stack.of(matrices, maximise=False)

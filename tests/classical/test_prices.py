@@ -63,6 +63,13 @@ def test_wrong_prices_prove_nothing(price: Any) -> None:
     assert not certify_cost(SQUARE, WORSE, price).is_optimal
 
 
+def test_prices_whose_sums_could_overflow_prove_nothing() -> None:
+    [answer] = run([SQUARE], BREADTH_FIRST, How())
+    assert answer.price is not None and not certify_cost(SQUARE, BEST, answer.price).remark
+    assert certify_cost(SQUARE, BEST, answer.price + 2**60).remark == ""
+    assert certify_cost(SQUARE, BEST, answer.price + 2**62).remark
+
+
 @given(matrix=cost_matrices())
 @settings(max_examples=60)
 def test_any_matching_is_optimal_exactly_if_scipy_finds_none_better(matrix: np.ndarray) -> None:
