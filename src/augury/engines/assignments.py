@@ -237,9 +237,9 @@ def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int
         scratch.distance[column], scratch.parent[column] = FAR, free_row
     num_reached, row, offset = 0, free_row, np.int64(0)
     while True:
-        least = _relax(table, row, offset, price, scratch)
-        last = _nearest(scratch.distance, scratch.row_of, least)
-        if least >= FAR or scratch.row_of[last] < 0:
+        least, least_free = _relax(table, row, offset, price, scratch)
+        last = _nearest(scratch.distance, scratch.row_of, least, least == least_free)
+        if least == least_free or least >= FAR:
             break
         row = scratch.row_of[last]
         offset = least - (table[row, last] - price[last])
@@ -257,14 +257,16 @@ def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int
 
 
 @compiled
-def _relax(table: Any, row: int, offset: int, price: Any, scratch: Dense) -> np.int64:
-    """Shorten the ways to all columns by those through a row; return the least of their lengths.
+def _relax(table: Any, row: int, offset: int, price: Any, scratch: Dense) -> Any:
+    """Shorten the ways to all columns by those through a row.
+
+    Return the least of their lengths, and the least of those to free columns.
 
     Arithmetic in place of branches: a conditional store into the array that is read would become a
     masked one, which is many times slower.
     """
-    distance, parent = scratch.distance, scratch.parent
-    least = FAR
+    distance, parent, row_of = scratch.distance, scratch.parent, scratch.row_of
+    least, least_free = FAR, FAR
     for column in range(len(price)):
         length, before = distance[column], parent[column]
         change = table[row, column] - price[column] + offset - length
@@ -273,19 +275,18 @@ def _relax(table: Any, row: int, offset: int, price: Any, scratch: Dense) -> np.
         distance[column] = length
         parent[column] = before + ((row - before) & is_less)
         least = min(least, length)
-    return least
+        least_free = min(least_free, length + (~row_of[column] >> SIGN & OUT))
+    return least, least_free
 
 
 @compiled
-def _nearest(distance: Any, row_of: Any, least: Any) -> Any:
-    """Return a column at this distance, a free one if there is one.
-
-    In two loops, each of which does four columns at a time.
-    """
-    nearest = np.int64(-1)
-    for column in range(len(distance)):
-        nearest = column if distance[column] - least + row_of[column] + 1 == 0 else nearest
-    if nearest < 0:
+def _nearest(distance: Any, row_of: Any, least: Any, is_free: bool) -> Any:
+    """Return a column at this distance, free or not; each loop does four columns at a time."""
+    nearest = np.int64(0)
+    if is_free:
+        for column in range(len(distance)):
+            nearest = column if distance[column] - least + row_of[column] + 1 == 0 else nearest
+    else:
         for column in range(len(distance)):
             nearest = column if distance[column] == least else nearest
     return nearest
