@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 class FlowNetwork:
     """A directed graph with integer capacities, a source and a sink; it need not be bipartite.
 
-    `capacity` doubles as the residual of the empty flow. Use `from_arcs` for arcs in any order;
+    For arcs with costs see `CostNetwork`. `capacity` doubles as the residual of the empty flow. Use `from_arcs` for arcs in any order;
     the constructor takes arcs already in pairs and checks them.
 
     >>> FlowNetwork.from_arcs(3, [0, 1], [1, 2], [5, 4], source=0, sink=2)
