@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 class FlowNetwork:
     """A directed graph with integer capacities, a source and a sink; it need not be bipartite.
 
-    For arcs with costs see `CostNetwork`. `capacity` doubles as the residual of the empty flow. Use `from_arcs` for arcs in any order;
-    the constructor takes arcs already in pairs and checks them.
+    `capacity` doubles as the residual of the empty flow. Use `from_arcs` for arcs in any order;
+    the constructor takes arcs already in pairs and checks them. With costs it is a `CostNetwork`.
 
     >>> FlowNetwork.from_arcs(3, [0, 1], [1, 2], [5, 4], source=0, sink=2)
     FlowNetwork(3 nodes, 2 arc pairs, 0 → 2)
