@@ -274,8 +274,9 @@ class CostNetwork:
         """
         if self.source is None or self.sink is None:
             return None
-        # The excess has gone where it belongs: what is full leads nowhere any more.
-        return self.as_arcs()._replace(capacity=residual, source=self.source, sink=self.sink)
+        left = residual.copy()
+        left[2 * len(self._pairs) :] = 0  # closed: the excess has gone where it belongs
+        return self.as_arcs()._replace(capacity=left, source=self.source, sink=self.sink)
 
     def arc_costs(self) -> WideArray:
         """Return the cost of each arc of `as_arcs`, to be minimised."""
