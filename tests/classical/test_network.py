@@ -12,6 +12,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from augury import solve
 from augury.classical.arrays import MAX_CAPACITY, as_capacities
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
@@ -322,3 +323,13 @@ def test_the_empty_flow_has_value_zero(net: FlowNetwork) -> None:
 
 def test_a_network_keeps_no_labels_of_the_graph_it_came_from() -> None:
     assert FlowNetwork.from_bipartite(JOBS).labels is None
+
+
+def test_costs_make_it_another_network_of_the_same_flows() -> None:
+    network = BOTH_WAYS.with_costs([2, 5])
+    assert list(network.arcs()) == [("s", "t", 4, 2), ("t", "s", 9, 5)]
+    assert (solve(network).size, solve(network).cost) == (4, 8)
+    assert solve(BRIDGE.with_costs([1, 1, 9, 1, 1])).size == solve(BRIDGE).size
+    assert solve(BRIDGE.with_costs([1.5] * 5, maximise=True)).cost == 16.5
+    with pytest.raises(InputError, match="every arc needs a tail, a head, a capacity and a cost"):
+        BRIDGE.with_costs([1])

@@ -57,7 +57,7 @@ class FlowNetwork:
     """A directed graph with integer capacities, a source and a sink; it need not be bipartite.
 
     `capacity` doubles as the residual of the empty flow. Use `from_arcs` for arcs in any order;
-    the constructor takes arcs already in pairs and checks them. With costs it is a `CostNetwork`.
+    the constructor takes arcs already in pairs and checks them. `with_costs` adds costs.
 
     >>> FlowNetwork.from_arcs(3, [0, 1], [1, 2], [5, 4], source=0, sink=2)
     FlowNetwork(3 nodes, 2 arc pairs, 0 → 2)
@@ -142,6 +142,18 @@ class FlowNetwork:
     def from_bipartite(cls, graph: BipartiteGraph) -> FlowNetwork:
         """Build the unit-capacity network whose integer flows are the matchings of `graph`."""
         return cls(*graph.as_arcs())
+
+    def with_costs(self, cost: npt.ArrayLike, maximise: bool = False) -> CostNetwork:
+        """Return the same network with costs: one for each arc that has capacity, as in `arcs`.
+
+        >>> network = FlowNetwork.from_arcs(3, [0, 1], [1, 2], [5, 4], source=0, sink=2)
+        >>> list(network.with_costs([3, -1]).arcs())
+        [(0, 1, 5, 3), (1, 2, 4, -1)]
+        """
+        arcs = np.flatnonzero(self.capacity)
+        columns = self.sender[arcs], self.receiver[arcs], self.capacity[arcs], cost
+        ends = {"source": self.source, "sink": self.sink, "labels": self.labels}
+        return CostNetwork.from_arcs(self.num_nodes, *columns, maximise=maximise, **ends)
 
     def as_arcs(self) -> Arcs:
         """Return the bare arrays."""
