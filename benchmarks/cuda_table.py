@@ -20,13 +20,7 @@ from typing import Any
 import numpy as np
 
 from augury.engines import cuda, match_dense
-from augury.experiments.bench import (
-    DENSITIES,
-    check_matching,
-    machine,
-    scipy_blocks,
-    seconds_of,
-)
+from augury.experiments.bench import DENSITIES, check_matching, machine, scipy_blocks, seconds_of
 from augury.models.checkpoint import shipped_network
 from augury.solution import Solutions
 from augury.solver import solve_batch

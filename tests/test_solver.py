@@ -24,13 +24,7 @@ from augury.classical import generate
 from augury.classical.answer import Progress
 from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    BREADTH_FIRST,
-    Paths,
-    Subroutines,
-    Tree,
-    WeightArray,
-)
+from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, Tree, WeightArray
 from augury.classical.ford_fulkerson import ford_fulkerson as run
 from augury.config import preset, with_settings
 from augury.inputs import Graph

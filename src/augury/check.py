@@ -12,15 +12,10 @@ from typing import Any
 import numpy as np
 
 from augury.classical import certificate
-from augury.classical.arrays import (
-    Label,
-    WideArray,
-)
+from augury.classical.arrays import Label, WideArray
 from augury.classical.certificate import Certificate
 from augury.classical.cost_network import CostNetwork
-from augury.classical.graph import (
-    BipartiteGraph,
-)
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.prices import certify_cost, certify_priced
 from augury.errors import InputError

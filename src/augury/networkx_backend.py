@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import networkx as nx
 
-    from augury.classical.arrays import (
-        Label,
-    )
+    from augury.classical.arrays import Label
 
     Graph = nx.Graph[Any]
 

@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import networkx as nx
 import numpy as np
 
-from augury.classical.arrays import (
-    MAX_CAPACITY,
-    Label,
-    WideArray,
-)
+from augury.classical.arrays import MAX_CAPACITY, Label, WideArray
 from augury.errors import InputError
 from augury.finer import Whole, least_cost_flow, least_cost_matching, whole_costs
 from augury.networkx_like import NotSupportedError, neural_ford_fulkerson, typed

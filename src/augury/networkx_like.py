@@ -18,11 +18,7 @@ import numpy as np
 from networkx.algorithms.flow import build_residual_network
 from networkx.algorithms.flow.utils import detect_unboundedness
 
-from augury.classical.arrays import (
-    MAX_CAPACITY,
-    Label,
-    WideArray,
-)
+from augury.classical.arrays import MAX_CAPACITY, Label, WideArray
 from augury.classical.network import FlowNetwork
 from augury.solver import maximum_residual
 

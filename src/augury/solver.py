@@ -21,18 +21,12 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm, suited, suits
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import (
-    Label,
-    WideArray,
-    as_seed,
-)
+from augury.classical.arrays import Label, WideArray, as_seed
 from augury.classical.batch import MAX_ARCS
 from augury.classical.cost_network import CostNetwork
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
-from augury.classical.graph import (
-    BipartiteGraph,
-)
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Priced, Stack, priced
 from augury.classical.prices import perfect as demand_perfect
@@ -96,8 +90,9 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
         engine: how the network is computed, a name in `augury.engines.ENGINES`. By default
             the discrete network is looked up in its table, and another evaluated at each step, as
             "fast" where it has that form. "plain" evaluates any. "table" runs hand-written loops
-            that do what a proven network does; "cuda" and "cuda-table" match graphs of at most 64
-            nodes a side on a GPU. These three break ties by a rule, whatever the seed.
+            that do what a proven network does or, with costs, other loops that find the same cost,
+            and then is the default for large graphs; "cuda" and "cuda-table" match graphs of at
+            most 64 nodes a side on a GPU. These three break ties by a rule, whatever the seed.
         exact: finish by the classical search what the executor ended early.
         device: where the network runs, as PyTorch names it; the CPU by default.
         seed: of the random weights; another seed may give another answer of the same size.

@@ -11,12 +11,7 @@ import torch
 from scipy.sparse.csgraph import maximum_flow
 
 from augury.algorithms.cells import CELLS, LEAST
-from augury.algorithms.executor import (
-    CellExecutor,
-    Reached,
-    beliefs,
-    probability,
-)
+from augury.algorithms.executor import CellExecutor, Reached, beliefs, probability
 from augury.cells.network import CellNetwork, compiled
 from augury.cells.table import Table
 from augury.classical.batch import Batch, Links

@@ -21,13 +21,7 @@ from augury.algorithms.cells import FLOOD
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import case_logits, compiled
 from augury.classical.batch import Batch, starts
-from augury.classical.ford_fulkerson import (
-    MAX_WEIGHT,
-    Round,
-    Settings,
-    Subroutines,
-    ford_fulkerson,
-)
+from augury.classical.ford_fulkerson import MAX_WEIGHT, Round, Settings, Subroutines, ford_fulkerson
 from augury.classical.generate import flow, path_state, power_law, sparse
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork

@@ -15,12 +15,7 @@ import torch
 from augury.apps import cli
 from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import (
-    BELLMAN_FORD,
-    Tree,
-    WeightArray,
-    bellman_ford_search,
-)
+from augury.classical.ford_fulkerson import BELLMAN_FORD, Tree, WeightArray, bellman_ford_search
 from augury.config import Config, NetworkConfig
 from augury.errors import InputError
 from augury.experiments import evaluate as module

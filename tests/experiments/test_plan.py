@@ -6,17 +6,7 @@ import pytest
 
 from augury.errors import ConfigError
 from augury.experiments import paper
-from augury.experiments.plan import (
-    FULL,
-    NETWORKS,
-    QUICK,
-    Plan,
-    Row,
-    Size,
-    quick,
-    sections,
-    want_of,
-)
+from augury.experiments.plan import FULL, NETWORKS, QUICK, Plan, Row, Size, quick, sections, want_of
 
 KNOWN = sections(FULL)
 EVERYTHING = Plan(tuple(KNOWN.values()))

@@ -16,17 +16,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import (
-    BoolArray,
-    Label,
-    Numbers,
-    WideArray,
-)
+from augury.classical.arrays import BoolArray, Label, Numbers, WideArray
 from augury.classical.costs import Amount
-from augury.classical.graph import (
-    Arcs,
-    BipartiteGraph,
-)
+from augury.classical.graph import Arcs, BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 

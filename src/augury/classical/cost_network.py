@@ -30,13 +30,7 @@ from augury.classical.arrays import (
     whole_number,
 )
 from augury.classical.costs import Costs
-from augury.classical.graph import (
-    MAX_NODES,
-    Arcs,
-    BipartiteGraph,
-    LabelIndex,
-    unpaired,
-)
+from augury.classical.graph import MAX_NODES, Arcs, BipartiteGraph, LabelIndex, unpaired
 from augury.errors import InputError
 
 

@@ -280,14 +280,15 @@ def solved(  # see `run`
     answers = [Answer(np.zeros(0, np.int64), 0) for _ in graphs]
     stages = dict(enumerate(map(first_stage, graphs)))
     while stages:
-        own = ends = run_stages(stages, subroutines, rngs, settings, see)
-        if exact and subroutines is not BREADTH_FIRST:
-            rest = {at: Stage(stages[at].arcs, end.state) for at, end in own.items()}
-            ends = run_stages(rest, BREADTH_FIRST, rngs, settings)
+        own = run_stages(stages, subroutines, rngs, settings, see)
+        # The judge has seen to it that what is done is done.
+        early = {at: end for at, end in own.items() if exact and end.ending != DONE}
+        rest = {at: Stage(stages[at].arcs, end.state) for at, end in early.items()}
+        ends = own | run_stages(rest, BREADTH_FIRST, rngs, settings)
         later: dict[int, Stage | None] = {}
         for at, end in ends.items():
             graph, before, rounds = graphs[at], answers[at], own[at].rounds
-            completed = end.rounds if ends is not own else 0
+            completed = end.rounds if at in rest else 0
             if subroutines in CLASSICAL.values():
                 rounds, completed = 0, rounds + completed
             answers[at] = Answer(

@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.classical.arrays import (
-    Label,
-    WideArray,
-)
+from augury.classical.arrays import Label, WideArray
 from augury.classical.certificate import Certificate
 from augury.classical.network import FlowNetwork
 

@@ -20,20 +20,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from augury.classical import certificate as plain
-from augury.classical.arrays import (
-    BoolArray,
-    Label,
-    Numbers,
-    WideArray,
-)
+from augury.classical.arrays import BoolArray, Label, Numbers, WideArray
 from augury.classical.certificate import Certificate, Proof
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Amount, Costs
-from augury.classical.graph import (
-    Arcs,
-    BipartiteGraph,
-    LabelIndex,
-)
+from augury.classical.graph import Arcs, BipartiteGraph, LabelIndex
 from augury.errors import InputError
 
 MAX_PRICE = 2**61

@@ -41,7 +41,7 @@ class Table(Engine):
     """Matchings and flows of any size on a CPU."""
 
     name = "table"
-    what = "the proven network as a hand-written loop, 64 nodes to a word"
+    what = "hand-written loops: as a proven network decides or, with costs, to the same cost"
     device = "cpu"
     algorithms = ("ford-fulkerson", "assignment", "min-cost-flow")
     needs_proof = True

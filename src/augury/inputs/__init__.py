@@ -27,9 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from augury.classical.arrays import (
-    Label,
-)
+from augury.classical.arrays import Label
 from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import LabelFinder

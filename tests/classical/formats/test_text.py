@@ -4,13 +4,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from samples import (
-    AS_FOUND,
-    MATRIX,
-    counts_of,
-    file_with,
-    refusal,
-)
+from samples import AS_FOUND, MATRIX, counts_of, file_with, refusal
 
 from augury.classical.formats import read_graph, write_graph
 from augury.classical.graph import BipartiteGraph

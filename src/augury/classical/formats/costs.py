@@ -16,12 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.classical.arrays import (
-    Label,
-    Labels,
-    Numbers,
-    WideArray,
-)
+from augury.classical.arrays import Label, Labels, Numbers, WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs
 from augury.classical.formats.text import (

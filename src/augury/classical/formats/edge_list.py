@@ -19,11 +19,7 @@ from typing import IO, cast
 
 import numpy as np
 
-from augury.classical.arrays import (
-    IntArray,
-    Label,
-    WideArray,
-)
+from augury.classical.arrays import IntArray, Label, WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs, of_edges
 from augury.classical.formats import text
@@ -37,9 +33,7 @@ from augury.classical.formats.costs import (
 )
 from augury.classical.formats.labelled_matrix import read_labelled_matrix
 from augury.classical.formats.text import INTEGER, Lines, ReadOptions
-from augury.classical.graph import (
-    BipartiteGraph,
-)
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError

@@ -25,13 +25,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from augury.classical.arrays import (
-    MAX_CAPACITY,
-    IntArray,
-    Label,
-    as_capacities,
-    capacity_fault,
-)
+from augury.classical.arrays import MAX_CAPACITY, IntArray, Label, as_capacities, capacity_fault
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import of_edges
 from augury.classical.formats import text
@@ -47,9 +41,7 @@ from augury.classical.formats.edge_list import written_arcs
 from augury.classical.formats.foreign import foreign_parser
 from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import Numbering, ReadOptions
-from augury.classical.graph import (
-    BipartiteGraph,
-)
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 

@@ -22,10 +22,7 @@ import numpy.typing as npt
 
 from augury.classical.cost_network import CostNetwork
 from augury.classical.formats import text
-from augury.classical.formats.costs import (
-    edge_costs,
-    two_readings,
-)
+from augury.classical.formats.costs import edge_costs, two_readings
 from augury.classical.formats.foreign import foreign_parser, refuse_archive
 from augury.classical.formats.npy import Archive, read_array
 from augury.classical.formats.own_arrays import (

@@ -11,14 +11,9 @@ import math
 from collections.abc import Iterable
 from typing import Any, cast
 
-from augury.classical.arrays import (
-    Label,
-    capacity_fault,
-)
+from augury.classical.arrays import Label, capacity_fault
 from augury.classical.cost_network import CostNetwork
-from augury.classical.graph import (
-    BipartiteGraph,
-)
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 

@@ -12,9 +12,7 @@ from typing import IO, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import (
-    Label,
-)
+from augury.classical.arrays import Label
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs
 from augury.classical.formats import text
@@ -27,9 +25,7 @@ from augury.classical.formats.costs import (
 from augury.classical.formats.edge_list import arcs_of
 from augury.classical.formats.npy import Archive
 from augury.classical.formats.text import ReadOptions
-from augury.classical.graph import (
-    BipartiteGraph,
-)
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 

@@ -22,15 +22,8 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from augury.classical.arrays import (
-    IntArray,
-    Label,
-    Labels,
-    capacity_fault,
-)
-from augury.classical.graph import (
-    two_colouring,
-)
+from augury.classical.arrays import IntArray, Label, Labels, capacity_fault
+from augury.classical.graph import two_colouring
 from augury.errors import InputError
 from augury.files import BYTE_ORDER_MARK, LineError
 
