@@ -107,10 +107,10 @@ def off_by_one(own: Subroutines, what: str, when: int) -> Subroutines:
             return Tree(arc, found.memory)
         return ~found if what == "is_done" else found + 1
 
-    return own._replace(**{what: spoilt})
+    return own._replace(**{what: spoilt}, phase=None)
 
 
-@pytest.mark.parametrize("what", Subroutines._fields)
+@pytest.mark.parametrize("what", Subroutines._fields[:4])
 @pytest.mark.parametrize("when", [1, 4])
 def test_whatever_an_executor_says_every_state_is_legal_and_a_run_can_be_finished(
     what: str, when: int
@@ -144,7 +144,7 @@ def test_an_executor_that_writes_into_what_it_is_given_changes_nothing() -> None
         return answer
 
     graph = BipartiteGraph.from_costs([[4, 1, 3], [2, 0, 5], [3, 2, 2]])
-    spoilt = CELLS._replace(bottleneck=vandal)
+    spoilt = CELLS._replace(bottleneck=vandal, phase=None)
     [own], [finished] = (run([graph], spoilt, How(exact=exact)) for exact in (False, True))
     assert own.ending == "wrong augmentation" and certify_cost(graph, own.found).is_legal
     assert certify_cost(graph, finished.found).cost == 5

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -24,17 +23,25 @@ from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells.table import Decider, Said, Table, sets_of
 from augury.classical.answer import Answer, How
-from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
+from augury.classical.arrays import BoolArray, Numbers, WideArray
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, Tree, WeightArray
+from augury.classical.ford_fulkerson import (
+    BREADTH_FIRST,
+    Paths,
+    Searches,
+    Searching,
+    Subroutines,
+    Tree,
+    WeightArray,
+)
 from augury.classical.network import Graphs
 from augury.errors import InputError
 
 if TYPE_CHECKING:
     from augury.cells.network import CellNetwork
 
-MANY_ARCS = 2**17
-"""Arcs from which a search repays the import of numba."""
+MANY_ARCS = 2**10
+"""Arcs from which a run repays the import of numba."""
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
@@ -195,9 +202,10 @@ class CellExecutor(Executor):
     def flood(self, batch: Batch, is_usable: BoolArray, weights: WeightArray) -> Tree[Reached]:
         """Return the arc by which each node was reached, −1 for none, and which ones were."""
         decider = self.decider
-        loop = compiled_flood(batch)
-        if isinstance(decider, Table) and self.observer is None and loop:
-            arc, is_reached, steps = loop(batch, is_usable, weights, decider)
+        loops = self._loops(batch)
+        if loops:
+            cells = loops.cells_of(decider)
+            arc, is_reached, steps = loops.flood(batch, is_usable, weights, cells)
             return Tree(arc, Reached(is_reached, steps))
         links, graph = batch.links, batch.node_graph
         usable, weight = (np.append(own, 0)[links.arc] for own in (is_usable, weights))
@@ -226,6 +234,37 @@ class CellExecutor(Executor):
                 belief = beliefs(score, links.start, links.arc)
                 self.observer.searched(is_reached, arc, belief, float(goes_on))
         return Tree(links.arcs(link, batch.source), Reached(is_reached, steps))
+
+    def subroutines(self) -> Subroutines:
+        """See `Executor`; where every decision is the network's, also whole phases."""
+        all_own = self.asks_reachability and self.neural_bottleneck and self.neural_augmentation
+        return super().subroutines()._replace(phase=self._phase if all_own else None)
+
+    def _phase(self, batch: Batch) -> Searching | None:
+        loops = self._loops(batch)
+        if loops is None:
+            return None
+        cells = loops.cells_of(self.decider)
+
+        def phase(batch: Batch, residual: WideArray, weights: WeightArray) -> Searches:
+            refuse_beyond_range(residual, self.network.bits)
+            return loops.phase(batch, residual, weights, cells)
+
+        return phase
+
+    def _loops(self, batch: Batch) -> Any:
+        """Return the module of compiled loops, if there is nothing to see and they can run here.
+
+        And unless numba is missing, or would take longer to load than it saves.
+        """
+        is_small = batch.num_arcs < MANY_ARCS and not {"numba", "torch"} & set(sys.modules)
+        if self.observer is not None or is_small or str(self.device) != "cpu":
+            return None
+        try:
+            from augury.algorithms import loops
+        except ImportError:
+            return None
+        return loops
 
     def is_done(
         self, batch: Batch, residual: WideArray, weights: WeightArray, tree: Tree[Reached], /
@@ -278,17 +317,6 @@ def _never_done(
 ) -> BoolArray:
     """Leave the end to `max_failures`: the threshold heuristic of the paper."""
     return np.zeros(batch.num_graphs, np.bool_)
-
-
-def compiled_flood(batch: Batch) -> Callable[..., tuple[IntArray, BoolArray, int]] | None:
-    """Return `lookup.flood`, unless numba is missing or would take longer to load than it saves."""
-    if batch.num_arcs < MANY_ARCS and "numba" not in sys.modules:
-        return None
-    try:
-        from augury.algorithms.lookup import flood
-    except ImportError:
-        return None
-    return flood
 
 
 def refuse_beyond_range(residual: WideArray, bits: int) -> None:

@@ -25,6 +25,7 @@ from augury.classical.certificate import certify_all
 from augury.classical.ford_fulkerson import Paths, Round, Settings, Subroutines, Tree, Verdict
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.classical.phases import run
 from augury.classical.simulate import simulate
 from augury.errors import InputError
 
@@ -220,7 +221,7 @@ FORD_FULKERSON = Algorithm(
     ends=("source", "sink"),
     cells=CELLS,
     classical=classical.CLASSICAL,
-    run=classical.run,
+    run=run,
     judge=simulate,
     certify=lambda graphs, answers: certify_all(graphs, [answer.found for answer in answers]),
     labelled=lambda graph, found: (graph.noun, graph.labelled(found)),

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -164,6 +165,11 @@ class Evaluated:
 
     network: CellNetwork
 
+    @property
+    def table(self) -> Table:
+        """See `table.Decider`."""
+        return compiled(self.network)
+
     @inference()
     def said(self, cell: Cell, *inputs: Numbers) -> Said:
         """See `table.Decider`: a cell's module takes what its cases are made of."""
@@ -172,6 +178,18 @@ class Evaluated:
         return self.network[cell.name](*tensors).cpu().numpy()
 
     points = sets = scores = said
+
+    @inference()
+    def weights(self, cell: Cell) -> tuple[npt.NDArray[np.float32], ...]:
+        """Return what `loops.Weights` is made of."""
+        module: Any = self.network[cell.name]
+        own = torch.arange(len(cell.owns), device=self.network.device)
+        encoded, head, hidden = _encoded(module.own, own), module.head, self.network.hidden
+        none = encoded.new_zeros(0, hidden)
+        parts = [encoded, none, none, none, head.weight, head.bias[0]]
+        if cell.joins == "set":
+            parts[1:4] = module.sent(), module.message.columns(encoded, 0), module.join.weight.T
+        return tuple(np.array(part.cpu().numpy(), np.float32, order="C") for part in parts)
 
 
 def _width(fields: Sequence[Field]) -> int:

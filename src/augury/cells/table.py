@@ -29,6 +29,11 @@ Said = npt.NDArray[Any]
 class Decider(Protocol):
     """Decides cases of cells, many at once."""
 
+    @property
+    def table(self) -> Table:
+        """All that it can decide."""
+        ...
+
     def points(self, cell: Cell, own: Numbers, /) -> Said:
         """(point,) own bits → (point, output)."""
         ...
@@ -55,6 +60,11 @@ class Table:
     """The width of the integers that its network is made for."""
     proven: str = ""
     """The digest of a proven network's weights, where this is known to be its table."""
+
+    @property
+    def table(self) -> Table:
+        """See `Decider`."""
+        return self
 
     @property
     def num_cases(self) -> int:

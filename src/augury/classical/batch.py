@@ -102,9 +102,15 @@ class Batch:
 
     def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
         """Drop all other graphs; also return which arcs stay."""
-        num_nodes, num_arcs = np.diff(self.node_start)[keep], np.diff(self.arc_start)[keep]
-        node_start, arc_start = starts(num_nodes), starts(num_arcs)
         arcs = np.repeat(keep, np.diff(self.arc_start))
+        return self.select_arcs(keep, arcs), arcs
+
+    def select_arcs(self, keep: BoolArray, arcs: BoolArray) -> Batch:
+        """Keep some graphs, and of these some pairs of arcs."""
+        num_nodes = np.diff(self.node_start)[keep]
+        before = starts(arcs)[self.arc_start]
+        num_arcs = np.diff(before)[keep]
+        node_start, arc_start = starts(num_nodes), starts(num_arcs)
         moved = node_start[:-1] - self.node_start[:-1][keep]
         shift = np.repeat(moved, num_arcs).astype(np.int32)
         sender = self.sender[arcs] + shift
@@ -114,7 +120,7 @@ class Batch:
         kept = sender, self.receiver[arcs] + shift, self.capacity[arcs]
         ends = self.source[keep] + moved, self.sink[keep] + moved
         parts = self.graphs[keep], node_start, arc_start
-        return Batch(*parts, *kept, *ends, order, order_start), arcs
+        return Batch(*parts, *kept, *ends, order, order_start)
 
     def handed_out(self) -> Batch:
         """Return a read-only copy for an executor.

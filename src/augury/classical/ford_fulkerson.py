@@ -27,17 +27,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import BoolArray, IntArray, WideArray
 from augury.classical.batch import Batch, handed_out, ranges, starts
-from augury.classical.network import Graph
 from augury.errors import InputError
 
 MAX_WEIGHT = 15
@@ -104,6 +102,27 @@ Augment = Callable[[Batch, WideArray, Paths, WideArray, Tree[Memory]], WideArray
 """(batch, residual, paths, bottleneck, tree) → the residual that each of `paths.arcs` keeps."""
 
 
+class Searches(NamedTuple):
+    """What an executor did in a phase: a search, and further ones on the level graph."""
+
+    tree: Tree[Any]
+    """Of each graph's first search."""
+    is_done: BoolArray
+    """(graph,): whether that search found no augmenting path."""
+    paths: Paths
+    """All paths; those of one graph in the order in which they were taken."""
+    number: WideArray
+    """(path,): of the search that found it, from 0 in each graph."""
+    proposed: WideArray
+    """(path,): its bottleneck."""
+    kept: WideArray
+    """(arc of the paths,): what it keeps."""
+
+
+Searching = Callable[[Batch, WideArray, WeightArray], Searches]
+"""(batch, residual, weights) → a whole phase."""
+
+
 class Subroutines(NamedTuple, Generic[Memory]):
     """The four parts of Ford-Fulkerson that an executor supplies."""
 
@@ -111,6 +130,10 @@ class Subroutines(NamedTuple, Generic[Memory]):
     bottleneck: Bottleneck[Memory]
     augment: Augment[Memory]
     is_done: IsDone[Memory]
+    phase: Callable[[Batch], Searching | None] | None = None
+    """Returns all of them in one, which decides as `phases.searched` does with them, only quicker;
+    or None, where that does not pay. Whoever replaces another part replaces this by None.
+    """
 
 
 class Verdict(IntEnum):
@@ -140,11 +163,13 @@ class Settings:
     """Consecutive rounds without a legal path that end a run: t or t_b in the paper."""
     many_paths: bool = False
     """Apply all shortest disjoint paths of the tree, not only the sink's own; not in the paper."""
+    phases: bool = False
+    """Run in phases, which are not in the paper either; see `classical.phases`."""
     weights: Callable[[Batch, int], WeightArray] | None = None
     """Returns a round's weights, given its batch and number; random ones if None."""
 
 
-MANY_PATHS = Settings(many_paths=True)
+PHASES = Settings(many_paths=True, phases=True)
 """How an answer is found, as opposed to how the paper runs."""
 
 
@@ -170,6 +195,19 @@ class Round(Generic[Memory]):
     """All paths that the predecessors described, including illegal ones."""
     proposed: WideArray
     """The bottleneck that the executor proposed for each of them."""
+    search: WideArray | None = None
+    """(path,): which search of the phase found each applied path; None for a single search."""
+
+    @property
+    def led(self) -> WideArray:
+        """(graph,): how many searches led to a path."""
+        graph = self.paths.graph
+        if self.search is not None:
+            most = int(self.search.max(initial=0)) + 1
+            return np.bincount(
+                np.unique(graph * most + self.search) // most, minlength=self.batch.num_graphs
+            )
+        return np.bincount(np.unique(graph), minlength=self.batch.num_graphs)
 
 
 def ford_fulkerson(
@@ -193,10 +231,7 @@ def ford_fulkerson(
         tree = subroutines.search(own, shown, drawn)
         is_done = subroutines.is_done(own, shown, drawn, tree)
         pointers = pointers_of(batch, tree)
-        entries = _entries(batch, residual, pointers, settings.many_paths)
-        tried = follow(batch, pointers, entries[~is_done[batch.node_graph[batch.sender[entries]]]])
-        if settings.many_paths:
-            tried = _shortest(batch, tried)
+        tried = paths_of(batch, residual, pointers, ~is_done, settings.many_paths)
         verdict = np.where(is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
 
         proposed = np.array(subroutines.bottleneck(own, shown, tried.handed_out(), tree))
@@ -240,6 +275,16 @@ def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArr
     return np.concatenate(drawn)
 
 
+def paths_of(
+    batch: Batch, residual: WideArray, pointers: IntArray, wanted: BoolArray, many_paths: bool
+) -> Paths:
+    """Return the paths that the predecessors describe in the graphs that are wanted."""
+    entries = _entries(batch, residual, pointers, many_paths)
+    entries = entries[wanted[batch.node_graph[batch.sender[entries]]]]
+    paths = follow(batch, pointers, entries)
+    return _shortest(batch, paths) if many_paths else paths
+
+
 def _shortest(batch: Batch, paths: Paths) -> Paths:
     """Keep each graph's shortest paths: Edmonds and Karp's bound on the rounds needs them."""
     lengths = np.diff(paths.start)
@@ -280,7 +325,7 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
     order, start = batch.by_sender
     # A sink's incoming arcs are the reverses of its outgoing ones.
     incoming = [order[start[sink] : start[sink + 1]] ^ 1 for sink in batch.sink]
-    root, depth = _roots(batch, pointers)
+    root, depth = roots_of(batch, pointers)
     others = np.concatenate(incoming)
     # An executor may search beyond the sink's level: a subtree then has longer paths as well.
     others = others[np.argsort(depth[batch.sender[others]], kind="stable")]
@@ -291,7 +336,7 @@ def _entries(batch: Batch, residual: WideArray, pointers: IntArray, many_paths: 
     return arcs[np.sort(first)]
 
 
-def _roots(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
+def roots_of(batch: Batch, pointers: IntArray) -> tuple[WideArray, WideArray]:
     """Return for each node the child of the source above it, and how far above it that is.
 
     Where the pointers lead nowhere the child is −1 and the distance is meaningless.
@@ -465,50 +510,3 @@ BREADTH_FIRST = Subroutines(breadth_first_search, smallest_residual, subtract, s
 
 CLASSICAL = {"classical": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
 """Executors without a network: breadth-first search, and the paper's search by random weights."""
-
-
-def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> list[Answer]:
-    """Run graphs side by side to maximum matchings, (pair, 2), and net flows, (arc,).
-
-    With `exact`, a run that its executor ended early is finished by the classical search.
-    """
-    batch = Batch.of([graph.as_arcs() for graph in graphs])
-    # The same seed for each: a graph's answer must not depend on what else is in the batch.
-    rngs = [np.random.default_rng(how.seed) for _ in graphs]
-    residual, rounds, endings = run_to_end(batch, subroutines, rngs, progress=how.progress)
-    completed = np.zeros_like(rounds)
-    if how.exact and subroutines is not BREADTH_FIRST:
-        rest = replace(batch, capacity=residual)
-        residual, completed, _ = run_to_end(rest, BREADTH_FIRST, rngs)
-    if subroutines in CLASSICAL.values():
-        rounds, completed = completed, rounds + completed
-    parts = np.split(residual, batch.arc_start[1:-1])
-    found = (graph.found(part) for graph, part in zip(graphs, parts, strict=True))
-    return list(map(Answer, found, rounds.tolist(), completed.tolist(), endings))
-
-
-def run_to_end(
-    batch: Batch,
-    subroutines: Subroutines[Any],
-    rngs: Sequence[np.random.Generator],
-    settings: Settings = MANY_PATHS,
-    progress: Callable[[Progress], None] | None = None,
-) -> tuple[WideArray, WideArray, list[str]]:
-    """Return the last residual of each arc, and the rounds and the ending of each graph."""
-    residual, arc_start = batch.capacity.copy(), batch.arc_start
-    count = len(batch.graphs)
-    rounds, endings = np.zeros(count, np.int64), [Verdict.DONE.words] * count
-    size = finished = 0
-    for round_ in ford_fulkerson(batch, subroutines, rngs, settings):
-        own = round_.batch.graphs
-        rounds[own[np.unique(round_.paths.graph)]] += 1
-        for graph in np.flatnonzero(round_.verdict != Verdict.GOES_ON).tolist():
-            start, end = round_.batch.arc_start[graph : graph + 2]
-            first = arc_start[own[graph]]
-            residual[first : first + end - start] = round_.after[start:end]
-            endings[own[graph]] = Verdict(round_.verdict[graph]).words
-            finished += 1
-        size += sum(round_.bottleneck.tolist())
-        if progress is not None:
-            progress(Progress(finished, round_.number + 1, size))
-    return residual, rounds, endings

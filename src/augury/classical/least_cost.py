@@ -30,7 +30,7 @@ from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import (
-    MANY_PATHS,
+    PHASES,
     Paths,
     Round,
     Settings,
@@ -39,6 +39,7 @@ from augury.classical.ford_fulkerson import (
     Verdict,
 )
 from augury.classical.graph import Arcs, BipartiteGraph
+from augury.classical.phases import rounds_of
 
 Priced = BipartiteGraph | CostNetwork
 
@@ -84,7 +85,7 @@ def least_cost(
     state: State,
     subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
-    settings: Settings = MANY_PATHS,
+    settings: Settings = PHASES,
 ) -> Iterator[Round[Any] | Phase]:
     """Run every graph of the batch to its end; yield all rounds, and after those of a phase itself.
 
@@ -93,7 +94,7 @@ def least_cost(
     number = 0
     while batch.num_graphs:
         tight = replace(batch, capacity=_tight(state, state.residual))
-        rounds = flows.ford_fulkerson(tight, subroutines, rngs, settings)
+        rounds = rounds_of(tight, subroutines, rngs, settings)
         change, reached, verdict, tree = yield from _summed_up(tight, rounds)
         residual = state.residual + change
         truth = flows.reachable(batch, _tight(state, residual))[-1]
@@ -271,7 +272,7 @@ def solved(  # see `run`
     graphs: Sequence[Priced],
     subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
-    settings: Settings = MANY_PATHS,
+    settings: Settings = PHASES,
     *,
     exact: bool = True,
     see: See | None = None,
@@ -308,7 +309,7 @@ def run_stages(
     stages: Mapping[int, Stage],
     subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
-    settings: Settings = MANY_PATHS,
+    settings: Settings = PHASES,
     see: See | None = None,
 ) -> dict[int, End]:
     """Run a stage of each of these graphs, side by side; `see` every round and phase."""
@@ -322,8 +323,8 @@ def run_stages(
     rounds = dict.fromkeys(busy, 0)
     for event in least_cost(batch, state, subroutines, rngs, settings):
         if isinstance(event, Round):
-            for graph in np.unique(event.paths.graph).tolist():
-                rounds[int(event.batch.graphs[graph])] += 1
+            for graph, led in zip(event.batch.graphs.tolist(), event.led.tolist(), strict=True):
+                rounds[graph] += led
         else:
             for graph in np.flatnonzero(event.verdict != Verdict.GOES_ON).tolist():
                 number, verdict = int(event.batch.graphs[graph]), Verdict(event.verdict[graph])

@@ -18,6 +18,7 @@ from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.network import FlowNetwork
+from augury.classical.phases import run_to_end
 
 
 @dataclass
@@ -57,7 +58,7 @@ def maximum_values(networks: Sequence[FlowNetwork]) -> list[int]:
     """Return the maximum flow value of each network, by the classical executor."""
     batch = Batch.of(networks)
     rngs = [np.random.default_rng(0) for _ in networks]
-    residual, _, _ = classical.run_to_end(batch, classical.BREADTH_FIRST, rngs)
+    residual, _, _ = run_to_end(batch, classical.BREADTH_FIRST, rngs)
     parts = np.split(residual, batch.arc_start[1:])  # the last one is empty
     return [own.value(part) for own, part in zip(networks, parts, strict=False)]
 

@@ -18,8 +18,9 @@ from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import stepwise
 from augury.classical.answer import Answer, How
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import Settings, run_to_end
+from augury.classical.ford_fulkerson import Settings
 from augury.classical.graph import BipartiteGraph
+from augury.classical.phases import run_to_end
 from augury.engines.engine import Engine, Mates
 from augury.engines.ties import turning_weights
 from augury.inputs import Graphs

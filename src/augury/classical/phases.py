@@ -1,0 +1,267 @@
+"""Graphs become answers in Dinic's phases, which are rounds of Ford-Fulkerson with many searches.
+
+A phase begins like a round. Then its executor searches again, on the level graph: the arcs that
+lead from a node of the first tree to one that is one step farther from the source, and have
+something left. When that has no path either, the phase is over. On a matching these are the phases
+of Hopcroft and Karp. Every path is a shortest augmenting path when it is taken, if the first tree
+is one of shortest paths; see docs/verification.md.
+
+An executor proposes a phase as a whole, and the judge then goes through it: see `_judged`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.answer import Answer, How, Progress
+from augury.classical.arrays import BoolArray, IntArray, WideArray, frozen
+from augury.classical.batch import Batch, handed_out, starts
+from augury.classical.ford_fulkerson import (
+    BREADTH_FIRST,
+    CLASSICAL,
+    PHASES,
+    Paths,
+    Round,
+    Searches,
+    Settings,
+    Subroutines,
+    Tree,
+    Verdict,
+    WeightArray,
+    draw_weights,
+    ford_fulkerson,
+    paths_of,
+    pointers_of,
+    roots_of,
+)
+from augury.classical.network import Graph
+
+
+def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> list[Answer]:
+    """Run graphs side by side to maximum matchings, (pair, 2), and net flows, (arc,).
+
+    With `exact`, a run that its executor ended early is finished by the classical search.
+    """
+    batch = Batch.of([graph.as_arcs() for graph in graphs])
+    # The same seed for each: a graph's answer must not depend on what else is in the batch.
+    rngs = [np.random.default_rng(how.seed) for _ in graphs]
+    residual, rounds, endings = run_to_end(batch, subroutines, rngs, progress=how.progress)
+    completed = np.zeros_like(rounds)
+    if how.exact and subroutines is not BREADTH_FIRST:
+        rest = replace(batch, capacity=residual)
+        residual, completed, _ = run_to_end(rest, BREADTH_FIRST, rngs)
+    if subroutines in CLASSICAL.values():
+        rounds, completed = completed, rounds + completed
+    parts = np.split(residual, batch.arc_start[1:-1])
+    found = (graph.found(part) for graph, part in zip(graphs, parts, strict=True))
+    return list(map(Answer, found, rounds.tolist(), completed.tolist(), endings))
+
+
+def run_to_end(
+    batch: Batch,
+    subroutines: Subroutines[Any],
+    rngs: Sequence[np.random.Generator],
+    settings: Settings = PHASES,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[WideArray, WideArray, list[str]]:
+    """Return the last residual of each arc, and the rounds and the ending of each graph."""
+    residual, arc_start = batch.capacity.copy(), batch.arc_start
+    count = len(batch.graphs)
+    rounds, endings = np.zeros(count, np.int64), [Verdict.DONE.words] * count
+    size = finished = 0
+    for round_ in rounds_of(batch, subroutines, rngs, settings):
+        own = round_.batch.graphs
+        rounds[own] += round_.led
+        for graph in np.flatnonzero(round_.verdict != Verdict.GOES_ON).tolist():
+            start, end = round_.batch.arc_start[graph : graph + 2]
+            first = arc_start[own[graph]]
+            residual[first : first + end - start] = round_.after[start:end]
+            endings[own[graph]] = Verdict(round_.verdict[graph]).words
+            finished += 1
+        size += sum(round_.bottleneck.tolist())
+        if progress is not None:
+            progress(Progress(finished, round_.number + 1, size))
+    return residual, rounds, endings
+
+
+def rounds_of(
+    batch: Batch,
+    subroutines: Subroutines[Any],
+    rngs: Sequence[np.random.Generator],
+    settings: Settings = PHASES,
+) -> Iterator[Round[Any]]:
+    """Run every graph of the batch to its end, in phases or in single rounds."""
+    run = phases if settings.phases else ford_fulkerson
+    return run(batch, subroutines, rngs, settings)
+
+
+def phases(
+    batch: Batch,
+    subroutines: Subroutines[Any],
+    rngs: Sequence[np.random.Generator],
+    settings: Settings = PHASES,
+) -> Iterator[Round[Any]]:
+    """Run every graph of the batch to its end; yield each phase as a round with many searches.
+
+    See `ford_fulkerson`: the executor gets only read-only copies, and each graph its own weights.
+    """
+    searching = subroutines.phase(batch) if subroutines.phase else None
+    searching = searching or partial(searched, subroutines, many_paths=settings.many_paths)
+    residual, own = batch.capacity, batch.handed_out()
+    failures, number = np.zeros(batch.num_graphs, np.int64), 0
+    while batch.num_graphs:
+        weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
+        found = searching(own, handed_out(residual), handed_out(weights))
+        verdict = np.where(found.is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
+        is_applied = _judged(batch, residual, found, verdict)
+        paths, bottleneck = found.paths.select(is_applied), found.proposed[is_applied]
+        after = residual.copy()
+        np.subtract.at(after, paths.arcs, paths.spread(bottleneck))
+        np.add.at(after, paths.arcs ^ 1, paths.spread(bottleneck))
+        failures += 1
+        failures[paths.graph] = 0
+        verdict[(verdict == Verdict.GOES_ON) & (failures >= settings.max_failures)] = (
+            Verdict.GAVE_UP
+        )
+        told = verdict, found.paths, found.proposed, found.number[is_applied]
+        yield Round(number, batch, residual, weights, found.tree, paths, bottleneck, after, *told)
+
+        number += 1
+        running = verdict == Verdict.GOES_ON
+        residual = after
+        if not running.all():
+            batch, arcs = batch.select(running)
+            residual, failures = residual[arcs], failures[running]
+            own = batch.handed_out()
+
+
+def _judged(
+    batch: Batch, residual: WideArray, found: Searches, verdict: npt.NDArray[np.int8]
+) -> BoolArray:
+    """Compare all proposals with the truth; return which paths to apply.
+
+    A graph's run ends at its first search with a wrong bottleneck or augmentation: nothing of that
+    search is applied, and what follows rests on it and is not looked at. A path without a residual
+    on some arc is never applied, nor are arcs off the level graph used after the first search.
+    """
+    paths = found.paths
+    _refuse_no_walks(batch, paths)
+    values = _in_turn(residual, paths, found.proposed)
+    is_level = leads_on(batch, pointers_of(batch, found.tree))[paths.arcs]
+    values[~is_level & paths.spread(found.number > 0)] = 0
+    truth = np.minimum.reduceat(values, paths.start[:-1]) if len(values) else found.proposed
+    is_wrong = {Verdict.WRONG_BOTTLENECK: found.proposed != truth}
+    kept_wrong = found.kept != values - paths.spread(truth)
+    kept_wrong &= paths.spread((truth > 0) & ~is_wrong[Verdict.WRONG_BOTTLENECK])
+    path = paths.spread(np.arange(len(truth)))
+    is_wrong[Verdict.WRONG_AUGMENTATION] = np.bincount(path[kept_wrong], minlength=len(truth)) > 0
+
+    never = np.iinfo(np.int64).max
+    last = np.full(batch.num_graphs, never)  # the search that ends a graph's run
+    for is_so in is_wrong.values():
+        np.minimum.at(last, paths.graph[is_so], found.number[is_so])
+    for reason, is_so in reversed(is_wrong.items()):
+        verdict[paths.graph[is_so & (found.number == last[paths.graph])]] = reason
+    is_running = verdict[paths.graph] != Verdict.DONE
+    return (truth > 0) & (found.number < last[paths.graph]) & is_running
+
+
+def _refuse_no_walks(batch: Batch, paths: Paths) -> None:
+    """Raise an error unless every path leads from its graph's source to its sink."""
+    if not len(paths.graph):
+        return
+    first, last = paths.arcs[paths.start[:-1]], paths.arcs[paths.start[1:] - 1]
+    is_joint = batch.receiver[paths.arcs[:-1]] == batch.sender[paths.arcs[1:]]
+    is_joint[paths.start[1:-1] - 1] = True
+    begins = batch.sender[first] == batch.source[paths.graph]
+    if not is_joint.all() or not begins.all():
+        raise AssertionError("a path is no walk")  # only a bug could cause this
+    if not (batch.receiver[last] == batch.sink[paths.graph]).all():
+        raise AssertionError("a path does not end at the sink")
+
+
+def _in_turn(residual: WideArray, paths: Paths, amount: WideArray) -> WideArray:
+    """Return what each arc of the paths can carry once all paths before it are applied."""
+    pair, is_odd = paths.arcs >> 1, (paths.arcs & 1).astype(np.bool_)
+    sent = paths.spread(amount)
+    sent = np.where(is_odd, -sent, sent)  # along the even arc of the pair
+    order = np.argsort(pair, kind="stable")
+    so_far = np.cumsum(sent[order]) - sent[order]
+    first = np.flatnonzero(np.diff(pair[order], prepend=-1))
+    so_far -= np.repeat(so_far[first], np.diff(first, append=len(order)))
+    before = np.empty_like(so_far)
+    before[order] = so_far
+    return residual[paths.arcs] - np.where(is_odd, -before, before)
+
+
+def leads_on(batch: Batch, pointers: IntArray) -> BoolArray:
+    """Return which arcs are in the level graph of a tree: no farther out than the sink."""
+    root, depth = roots_of(batch, pointers)
+    level = np.where(root >= 0, depth + 1, -1)
+    level[batch.source] = 0
+    level[batch.sink] = -1
+    reached = batch.sink[pointers[batch.sink] >= 0]
+    level[reached] = level[batch.sender[pointers[reached]]] + 1
+    last = level[batch.sink][batch.node_graph]
+    is_inner = level < last
+    is_inner[batch.sink] = True
+    before = level[batch.sender]
+    return (before >= 0) & (level[batch.receiver] == before + 1) & is_inner[batch.receiver]
+
+
+def searched(
+    parts: Subroutines[Any],
+    batch: Batch,
+    residual: WideArray,
+    weights: WeightArray,
+    many_paths: bool = True,
+) -> Searches:
+    """Make a phase of the four parts; a graph's is over after a search that led to nothing.
+
+    Or to something wrong, with which there is no point in going on.
+    """
+    first: tuple[Tree[Any], BoolArray] | None = None
+    arc, graph, number = np.arange(batch.num_arcs), np.arange(batch.num_graphs), 0
+    columns: list[tuple[npt.NDArray[Any], ...]] = []
+    while batch.num_graphs:
+        tree = parts.search(batch, residual, weights)
+        is_done = parts.is_done(batch, residual, weights, tree)
+        first = first or (tree, is_done)
+        pointers = pointers_of(batch, tree)
+        tried = paths_of(batch, residual, pointers, ~is_done, many_paths)
+        proposed = np.array(parts.bottleneck(batch, residual, tried, tree))
+        truth = tried.smallest(residual)
+        is_right = (proposed == truth) & (truth > 0)
+        paths, amount = tried.select(is_right), truth[is_right]
+        kept, on_right = residual[tried.arcs], tried.spread(is_right)
+        kept[on_right] = parts.augment(batch, residual, paths, amount, tree)
+        lengths, numbers = np.diff(tried.start), np.full(len(truth), number)
+        columns.append((graph[tried.graph], lengths, arc[tried.arcs], numbers, proposed, kept))
+
+        wrong = kept[on_right] != residual[paths.arcs] - paths.spread(amount)
+        goes_on = np.zeros(batch.num_graphs, np.bool_)
+        goes_on[paths.graph] = True
+        goes_on[tried.graph[proposed != truth]] = False
+        goes_on[paths.spread(paths.graph)[wrong]] = False
+        residual = residual.copy()  # nothing flows back in a phase: that would be a longer way
+        residual[paths.arcs] -= paths.spread(amount)
+        stays = np.repeat(goes_on, np.diff(batch.arc_start))
+        if number == 0:
+            is_level = leads_on(batch, pointers)
+            residual[~is_level] = 0
+            stays &= (is_level.reshape(-1, 2).any(1)).repeat(2)
+        if not (stays.all() and goes_on.all()):
+            batch, arc, graph = batch.select_arcs(goes_on, stays), arc[stays], graph[goes_on]
+            residual, weights = residual[stays], weights[stays]
+        residual = frozen(residual)
+        number += 1
+    assert first is not None
+    graphs, lengths, arcs, numbers, proposed, kept = map(np.concatenate, zip(*columns, strict=True))
+    paths = Paths(graphs, starts(lengths), arcs.astype(np.int32))
+    return Searches(*first, paths, numbers, proposed, kept)

@@ -1,0 +1,230 @@
+"""Phases find maximum flows by shortest paths, and no executor can make them go astray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from augury.classical.arrays import WideArray
+from augury.classical.batch import Batch
+from augury.classical.ford_fulkerson import (
+    BELLMAN_FORD,
+    BREADTH_FIRST,
+    PHASES,
+    Paths,
+    Round,
+    Searches,
+    Settings,
+    Subroutines,
+    Verdict,
+)
+from augury.classical.generate import ladder_state, uniform
+from augury.classical.network import FlowNetwork
+from augury.classical.phases import phases, run_to_end, searched
+from graphs import BRIDGE, NETWORKS, STRAIGHT, networks
+
+BOTH = {"breadth-first": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
+
+
+def run(network: FlowNetwork, executor: Subroutines = BREADTH_FIRST) -> list[Round]:
+    return list(phases(Batch.of([network]), executor, [np.random.default_rng(0)]))
+
+
+def proposing(change: Any) -> Subroutines:
+    """Breadth-first search whose phases are changed before they are proposed."""
+    return BREADTH_FIRST._replace(phase=lambda batch: lambda *given: change(
+        searched(BREADTH_FIRST, *given)))  # fmt: skip
+
+
+def hops(network: FlowNetwork, residual: WideArray) -> int | None:
+    """The length of a shortest augmenting path, by NetworkX."""
+    usable = np.flatnonzero(residual > 0)
+    ends = zip(network.sender[usable].tolist(), network.receiver[usable].tolist(), strict=True)
+    graph = nx.DiGraph(list(ends))
+    graph.add_nodes_from([network.source, network.sink])
+    if not nx.has_path(graph, network.source, network.sink):
+        return None
+    return nx.shortest_path_length(graph, network.source, network.sink)
+
+
+@given(networks())
+def test_every_path_is_a_shortest_augmenting_path_when_it_is_taken(network: FlowNetwork) -> None:
+    residual, before = network.capacity.copy(), 0
+    for round_ in run(network):
+        assert np.array_equal(residual, round_.residual)
+        for (first, end), amount in zip(
+            pairwise(round_.paths.start.tolist()), round_.bottleneck.tolist(), strict=True
+        ):
+            arcs = round_.paths.arcs[first:end]
+            assert hops(network, residual) == len(arcs)
+            assert amount == residual[arcs].min() > 0
+            residual[arcs] -= amount
+            residual[arcs ^ 1] += amount
+        lengths = np.diff(round_.paths.start)
+        assert len(set(lengths.tolist())) <= 1
+        assert not len(lengths) or lengths[0] > before, "each phase's paths are longer"
+        before = lengths[0] if len(lengths) else before
+        assert np.array_equal(residual, round_.after)
+    assert hops(network, residual) is None
+
+
+@pytest.mark.parametrize("executor", BOTH.values(), ids=BOTH)
+@pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
+def test_the_named_networks_are_solved(network: FlowNetwork, executor: Subroutines) -> None:
+    last = run(network, executor)[-1]
+    ends = network.label(network.source), network.label(network.sink)
+    assert network.value(last.after) == nx.maximum_flow_value(network.to_networkx(), *ends)
+    assert Verdict(last.verdict[0]) is Verdict.DONE
+
+
+def test_one_rich_arc_costs_a_search_for_each_path_but_one_phase() -> None:
+    arms = 12
+    ends = [(0, 1)], [(1, 2 + k) for k in range(arms)], [(2 + k, 2 + arms) for k in range(arms)]
+    tail, head = np.array([*ends[0], *ends[1], *ends[2]]).T
+    capacity = [100] + [1] * (2 * arms)
+    network = FlowNetwork.from_arcs(arms + 3, tail, head, capacity, source=0, sink=arms + 2)
+    first, last = run(network)
+    assert len(first.paths.graph) == arms == first.led[0]
+    assert Verdict(last.verdict[0]) is Verdict.DONE
+    residual, rounds, endings = run_to_end(
+        Batch.of([network]), BREADTH_FIRST, [np.random.default_rng(0)]
+    )
+    assert (network.value(residual), rounds.tolist(), endings) == (arms, [arms], ["done"])
+
+
+@given(st.lists(networks(), min_size=1, max_size=4), st.integers(0, 99), st.sampled_from([*BOTH]))
+def test_a_graph_runs_in_a_batch_as_it_does_alone(
+    alone: Sequence[FlowNetwork], seed: int, executor: str
+) -> None:
+    def ended(some: Sequence[FlowNetwork], at: Sequence[int]) -> list[Any]:
+        rngs = np.random.default_rng(seed).spawn(len(alone))
+        batch = Batch.of(some)
+        found, rounds, endings = run_to_end(batch, BOTH[executor], [rngs[k] for k in at])
+        parts = np.split(found, batch.arc_start[1:-1])
+        return [(p.tolist(), r, e) for p, r, e in zip(parts, rounds, endings, strict=True)]
+
+    together = ended(alone, range(len(alone)))
+    assert together == [ended([one], [k])[0] for k, one in enumerate(alone)]
+
+
+def changed_at(found: Searches, number: int, *, proposed: int = 0, kept: int = 0) -> Searches:
+    """Add to what the search of this number proposes."""
+    on_paths = found.number == number
+    on_arcs = found.paths.spread(on_paths)
+    return found._replace(
+        proposed=found.proposed + proposed * on_paths, kept=found.kept + kept * on_arcs
+    )
+
+
+RICH = FlowNetwork.from_arcs(5, [0, 1, 1, 2, 3], [1, 2, 3, 4, 4], [9, 2, 3, 4, 5], source=0, sink=4)
+"""One phase, two searches: 2 by way of node 2 and 3 by way of node 3, in either order."""
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({"proposed": 1}, Verdict.WRONG_BOTTLENECK),
+        ({"proposed": -1}, Verdict.WRONG_BOTTLENECK),
+        ({"kept": 1}, Verdict.WRONG_AUGMENTATION),
+    ],
+)
+def test_a_wrong_proposal_ends_the_run_with_all_before_it(
+    number: int, change: dict[str, int], verdict: Verdict
+) -> None:
+    right = run(RICH)[0]
+    [only] = run(RICH, proposing(lambda found: changed_at(found, number, **change)))
+    assert Verdict(only.verdict[0]) is verdict
+    assert only.bottleneck.tolist() == right.bottleneck.tolist()[:number]
+    assert RICH.value(only.after) == sum(right.bottleneck.tolist()[:number])
+
+
+def test_a_path_is_applied_once_and_not_over_full_arcs() -> None:
+    def twice(found: Searches) -> Searches:
+        keep = np.arange(len(found.number)).repeat(2)
+        lengths = np.diff(found.paths.start)[keep]
+        parts = np.split(found.paths.arcs, found.paths.start[1:-1])
+        arcs = np.concatenate([parts[k] for k in keep]) if len(keep) else found.paths.arcs
+        kept = np.split(found.kept, found.paths.start[1:-1])
+        kept = np.concatenate([kept[k] for k in keep]) if len(keep) else found.kept
+        start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        paths = Paths(found.paths.graph[keep], start, arcs)
+        return found._replace(paths=paths, number=np.arange(len(keep)), kept=kept,
+                              proposed=found.proposed[keep])  # fmt: skip
+
+    [only] = run(RICH, proposing(twice))
+    assert Verdict(only.verdict[0]) is Verdict.WRONG_BOTTLENECK
+    assert len(only.paths.graph) == 1
+
+
+def test_a_path_off_the_level_graph_is_not_applied() -> None:
+    """0 → 1 → 3 is short; 0 → 1 → 2 → 3 is legal too, but no shortest path of this phase."""
+    network = FlowNetwork.from_arcs(4, [0, 1, 1, 2], [1, 3, 2, 3], [9, 1, 2, 2], source=0, sink=3)
+    arc = {pair: k for k, pair in enumerate(zip(network.sender, network.receiver, strict=True))}
+    long = np.array([arc[0, 1], arc[1, 2], arc[2, 3]], np.int32)
+
+    def longer(found: Searches) -> Searches:
+        if found.is_done[0] or len(found.paths.graph) != 1:
+            return found
+        paths = Paths(
+            np.zeros(2, np.int64), np.append(found.paths.start, len(found.paths.arcs) + 3),
+            np.concatenate([found.paths.arcs, long]),
+        )  # fmt: skip
+        kept = np.concatenate([found.kept, [6, 0, 0]])
+        return found._replace(
+            paths=paths, number=np.array([0, 1]), proposed=np.array([1, 2]), kept=kept
+        )
+
+    first, *_ = run(network, proposing(longer))
+    assert first.bottleneck.tolist() == [1]
+    assert Verdict(first.verdict[0]) is Verdict.WRONG_BOTTLENECK
+
+
+def test_what_is_no_walk_from_source_to_sink_is_refused() -> None:
+    def broken(found: Searches) -> Searches:
+        arcs = found.paths.arcs.copy()
+        arcs[:1] ^= 1
+        return found._replace(paths=Paths(found.paths.graph, found.paths.start, arcs))
+
+    for network in (BRIDGE, STRAIGHT):
+        with pytest.raises(AssertionError, match="no walk"):
+            run(network, proposing(broken))
+
+
+def test_an_executor_that_finds_nothing_gives_up() -> None:
+    def nothing(found: Searches) -> Searches:
+        none = np.zeros(0, np.int64)
+        paths = Paths(none, np.zeros(1, np.int64), none.astype(np.int32))
+        return Searches(found.tree, found.is_done & False, paths, none, none, none)
+
+    how = Settings(max_failures=3, many_paths=True, phases=True)
+    rngs = [np.random.default_rng(0)]
+    rounds = list(phases(Batch.of([BRIDGE]), proposing(nothing), rngs, how))
+    assert [Verdict(round_.verdict[0]) for round_ in rounds] == [
+        Verdict.GOES_ON, Verdict.GOES_ON, Verdict.GAVE_UP,
+    ]  # fmt: skip
+
+
+def test_the_executor_is_given_read_only_copies() -> None:
+    def phase(batch: Batch, residual: WideArray, weights: Any) -> Searches:
+        for array in (residual, weights, batch.capacity, batch.sender):
+            assert not array.flags.writeable
+        return searched(BREADTH_FIRST, batch, residual, weights)
+
+    executor = BREADTH_FIRST._replace(phase=lambda batch: phase)
+    batch = Batch.of([FlowNetwork.from_bipartite(uniform(np.random.default_rng(0), 8))])
+    assert list(phases(batch, executor, [np.random.default_rng(0)], PHASES))
+
+
+def test_a_long_path_is_found() -> None:
+    network = ladder_state(np.random.default_rng(3), 60)
+    first, last = run(network)
+    assert len(first.paths.arcs) >= 60
+    assert network.value(last.after) == 1
