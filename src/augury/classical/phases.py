@@ -148,13 +148,14 @@ def _judged(
 
     A graph's run ends at its first search with a wrong bottleneck or augmentation: nothing of that
     search is applied, and what follows rests on it and is not looked at. A path without a residual
-    on some arc is never applied, nor are arcs off the level graph used after the first search.
+    on some arc is never applied, and an arc has none if it is off the level graph after the first
+    search, or if the path is no walk from source to sink.
     """
     paths = found.paths
-    _refuse_no_walks(batch, paths)
     values = _in_turn(residual, paths, found.proposed)
     is_level = leads_on(batch, pointers_of(batch, found.tree))[paths.arcs]
     values[~is_level & paths.spread(found.number > 0)] = 0
+    values[paths.spread(~_are_walks(batch, paths))] = 0
     truth = np.minimum.reduceat(values, paths.start[:-1]) if len(values) else found.proposed
     is_wrong = {Verdict.WRONG_BOTTLENECK: found.proposed != truth}
     kept_wrong = found.kept != values - paths.spread(truth)
@@ -172,18 +173,15 @@ def _judged(
     return (truth > 0) & (found.number < last[paths.graph]) & is_running
 
 
-def _refuse_no_walks(batch: Batch, paths: Paths) -> None:
-    """Raise an error unless every path leads from its graph's source to its sink."""
-    if not len(paths.graph):
-        return
-    first, last = paths.arcs[paths.start[:-1]], paths.arcs[paths.start[1:] - 1]
-    is_joint = batch.receiver[paths.arcs[:-1]] == batch.sender[paths.arcs[1:]]
-    is_joint[paths.start[1:-1] - 1] = True
-    begins = batch.sender[first] == batch.source[paths.graph]
-    if not is_joint.all() or not begins.all():
-        raise AssertionError("a path is no walk")  # only a bug could cause this
-    if not (batch.receiver[last] == batch.sink[paths.graph]).all():
-        raise AssertionError("a path does not end at the sink")
+def _are_walks(batch: Batch, paths: Paths) -> BoolArray:
+    """Return whether each path leads from its graph's source to its sink, arc by arc."""
+    path = paths.spread(np.arange(len(paths.graph)))
+    before = np.full(len(paths.arcs), -1, np.int64)
+    before[1:] = batch.receiver[paths.arcs[:-1]]
+    before[paths.start[:-1]] = batch.source[paths.graph]
+    breaks = np.bincount(path[batch.sender[paths.arcs] != before], minlength=len(paths.graph))
+    last = batch.receiver[paths.arcs[paths.start[1:] - 1]]
+    return (breaks == 0) & (last == batch.sink[paths.graph])
 
 
 def _in_turn(residual: WideArray, paths: Paths, amount: WideArray) -> WideArray:
