@@ -233,12 +233,14 @@ def searched(
         first = first or (tree, is_done)
         pointers = pointers_of(batch, tree)
         tried = paths_of(batch, residual, pointers, ~is_done, many_paths)
-        proposed = np.array(parts.bottleneck(batch, residual, tried, tree))
+        proposed = np.array(parts.bottleneck(batch, residual, tried.handed_out(), tree))
         truth = tried.smallest(residual)
         is_right = (proposed == truth) & (truth > 0)
         paths, amount = tried.select(is_right), truth[is_right]
         kept, on_right = residual[tried.arcs], tried.spread(is_right)
-        kept[on_right] = parts.augment(batch, residual, paths, amount, tree)
+        kept[on_right] = parts.augment(
+            batch, residual, paths.handed_out(), handed_out(amount), tree
+        )
         lengths, numbers = np.diff(tried.start), np.full(len(truth), number)
         columns.append((graph[tried.graph], lengths, arc[tried.arcs], numbers, proposed, kept))
 
