@@ -129,8 +129,8 @@ def test_groups_are_joined_to_their_neighbours_alone(name: str, groups: int) -> 
 
 
 def test_levels_lead_from_each_to_the_next() -> None:
-    for name, width in (("rlg-long", 64), ("rlg-wide", 20), ("mesh", 64)):
-        network = flow(name, 192 * 20)
+    for name, width in (("rlg-long", 64), ("rlg-wide", 80), ("mesh", 64)):
+        network = flow(name, 192 * 80)
         arcs = np.flatnonzero(network.capacity)
         ends = network.sender[arcs], network.receiver[arcs]
         inner = (ends[0] != network.source) & (ends[1] != network.sink)

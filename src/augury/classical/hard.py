@@ -33,7 +33,7 @@ def mesh(rng: Rng, arcs: int) -> FlowNetwork:
 
     Washington generator, mesh: R. Anderson et al., DIMACS 1990.
     """
-    return _levels(rng, 64, arcs // 192, lambda row: row[:, None] + np.arange(-1, 2))
+    return _levels(rng, *_oblong(arcs), lambda row: row[:, None] + np.arange(-1, 2))
 
 
 def rlg_long(rng: Rng, arcs: int) -> FlowNetwork:
@@ -41,7 +41,8 @@ def rlg_long(rng: Rng, arcs: int) -> FlowNetwork:
 
     Washington generator, random level graph, long: R. Anderson et al., DIMACS 1990.
     """
-    return _levels(rng, 64, arcs // 192, lambda row: rng.integers(0, 64, (len(row), 3)))
+    width, depth = _oblong(arcs)
+    return _levels(rng, width, depth, lambda row: rng.integers(0, width, (len(row), 3)))
 
 
 def rlg_wide(rng: Rng, arcs: int) -> FlowNetwork:
@@ -49,8 +50,8 @@ def rlg_wide(rng: Rng, arcs: int) -> FlowNetwork:
 
     Washington generator, random level graph, wide: R. Anderson et al., DIMACS 1990.
     """
-    width = max(2, arcs // 192)
-    return _levels(rng, width, 64, lambda row: rng.integers(0, width, (len(row), 3)))
+    depth, width = _oblong(arcs)
+    return _levels(rng, width, depth, lambda row: rng.integers(0, width, (len(row), 3)))
 
 
 def line(rng: Rng, arcs: int) -> FlowNetwork:
@@ -246,7 +247,8 @@ def hilo(rng: Rng, edges: int) -> BipartiteGraph:
 
     Hi-lo: Cherkassky, Goldberg, Martin, Setubal, Stolfi 1998, degrees of up to 22.
     """
-    groups, reach = 32, 10
+    reach = 10
+    groups = max(2, min(32, edges // (4 * reach * (reach + 1))))
     size = max(1, edges // (2 * groups * (reach + 1)))
     group, place = (index.ravel() for index in np.indices((groups, size)))
     back, onwards = (index.reshape(-1, 1) for index in np.indices((reach + 1, 2)))
@@ -321,9 +323,14 @@ def _network(nodes: int, parts: list[Columns], sink: int) -> FlowNetwork:
     return FlowNetwork.from_arcs(nodes, *arcs, source=0, sink=sink)
 
 
+def _oblong(arcs: int) -> tuple[int, int]:
+    """Return 64 and what is left for the other side, with three arcs to a node; small: a square."""
+    short = max(2, min(64, isqrt(arcs // 3)))
+    return short, max(2, arcs // (3 * short))
+
+
 def _levels(rng: Rng, width: int, depth: int, heads: Callable[[WideArray], Any]) -> FlowNetwork:
     """Join each node to three of the next level; `heads` tells which rows, for rows in order."""
-    depth = max(2, depth)
     level, row = (index.ravel() for index in np.indices((depth - 1, width)))
     head = 1 + (level[:, None] + 1) * width + heads(row) % width
     tail = 1 + level[:, None] * width + row[:, None]
@@ -389,6 +396,7 @@ def _strips(rng: Rng, count: int, offsets: tuple[int, ...]) -> BipartiteGraph:
 
 
 def _groups(rng: Rng, edges: int, groups: int) -> BipartiteGraph:
+    groups = max(1, min(groups, edges // 20))
     size = max(1, edges // (5 * groups))
     n = groups * size
     left = rng.integers(0, n, 5 * n)
