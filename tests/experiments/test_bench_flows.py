@@ -28,6 +28,7 @@ from command import Augury, runner
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_flows, "SHORT", 0.0)
     monkeypatch.setattr(bench_flows, "WARM", {})
+    monkeypatch.setattr(bench_flows, "PILOTS", ())
 
 
 def told(name: str, arcs: int, ms: float | None, ratio: float | None = None) -> dict[str, Any]:
@@ -101,6 +102,19 @@ def test_a_slow_contestant_gets_no_larger_graphs(
     assert [r["ms"] for r in records[:count]] == [1e3 * s for s in seconds[:count]]
     assert [r["ms"] for r in records[count:]] == [None] * (4 - count)
     assert [r["why"] for r in records] == [""] * count + ["over 5 s"] * (4 - count)
+
+
+def test_smaller_graphs_tell_who_is_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_flows, "PILOTS", (16, 64, 256))
+    clock = iter([0.1, 0.9])
+
+    def taken(work: Any) -> float:
+        work()
+        return next(clock)
+
+    monkeypatch.setattr(bench_flows, "once", taken)
+    [[record]] = measure_flows([256], ["grid"], ["table"], seconds=5)
+    assert (record["asked"], record["ms"], record["why"]) == (256, None, "over 5 s")
 
 
 def test_too_deep_a_recursion_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,8 @@ ARCS = tuple(4**power for power in range(4, 11))
 QUICK_ARCS = ARCS[:4]
 FAMILIES = Choices(HARD_FLOWS | HARD_MATCHINGS)
 FAMILIES.noun = "families"
+PILOTS = tuple(4**power for power in range(3, 10))
+"""Sizes that are tried, but not recorded, where larger ones are asked for."""
 SEED = 0
 
 FITTED = 4
@@ -165,29 +167,43 @@ def measure_flows(
         for name, contestant in here.items():  # the first call imports and compiles
             contestant.problem(make(np.random.default_rng(SEED), WARM.get(name, 64))).solved()
     for family, make in zip(families, makers, strict=True):
-        records: list[Record] = []
-        times: dict[str, list[float]] = {name: [] for name in here}
-        why = dict.fromkeys(here, "")
-        for count in sorted(arcs):
-            graph = make(np.random.default_rng(SEED), count)
-            told = {"family": family, "noun": graph.noun, "asked": count} | _measures(graph)
-            if records and told["arcs"] <= records[-1]["arcs"]:
-                continue  # as small as this family gets
-            for name in here:
-                if not why[name] and _expected(times[name]) > seconds:
-                    why[name] = f"over {seconds:g} s"
-            running = {name: here[name] for name in here if not why[name]}
-            measured, failures = _raced(running, graph, told, seconds)
-            why |= failures
-            for name, taken in measured.items():
-                times[name].append(taken)
-            best = min((measured[name] for name in RIVALS if name in measured), default=None)
-            for name in here:
-                taken = measured.get(name)
-                ratio = best / taken if best and taken else None
-                result = {"name": name, "ms": taken and 1e3 * taken, "ratio": ratio}
-                records.append(told | result | {"why": why[name] if taken is None else ""})
-        yield records
+        yield list(_family(family, make, sorted(arcs), here, seconds))
+
+
+def _family(
+    family: str,
+    make: Callable[[np.random.Generator, int], FlowNetwork | BipartiteGraph],
+    arcs: Sequence[int],
+    here: dict[str, Contestant],
+    seconds: float,
+) -> Iterator[Record]:
+    """Yield the records of one family; smaller sizes go first, to tell who would be too slow."""
+    times: dict[str, list[float]] = {name: [] for name in here}
+    why = dict.fromkeys(here, "")
+    largest = 0
+    pilots = [size for size in PILOTS if size < arcs[0]]
+    for asked in (*pilots, *arcs):
+        graph = make(np.random.default_rng(SEED), asked)
+        told = {"family": family, "noun": graph.noun, "asked": asked} | _measures(graph)
+        if told["arcs"] <= largest:
+            continue  # as small as this family gets
+        largest = told["arcs"]
+        for name in here:
+            if not why[name] and _expected(times[name]) > seconds:
+                why[name] = f"over {seconds:g} s"
+        running = {name: here[name] for name in here if not why[name]}
+        measured, failures = _raced(running, graph, told, seconds)
+        why |= failures
+        for name, taken in measured.items():
+            times[name].append(taken)
+        if asked in pilots:
+            continue
+        best = min((measured[name] for name in RIVALS if name in measured), default=None)
+        for name in here:
+            taken = measured.get(name)
+            ratio = best / taken if best and taken else None
+            result = {"name": name, "ms": taken and 1e3 * taken, "ratio": ratio}
+            yield told | result | {"why": why[name] if taken is None else ""}
 
 
 def _measures(graph: FlowNetwork | BipartiteGraph) -> Record:

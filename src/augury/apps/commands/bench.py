@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -209,6 +210,7 @@ def _bench_flows(  # noqa: PLR0913  # one parameter for each option
         records += family
         if not as_json:
             print_table(hard.HEAD, list(hard.rows(family)))
+            sys.stdout.flush()  # into a pipe as well: the next family may take minutes
         if out is not None:  # what is measured is kept, however the run ends
             write_text(out, json_text.dumps(told, indent=1) + "\n")
     if as_json:
