@@ -152,13 +152,13 @@ def test_the_verdict_counts_families() -> None:
 
 
 def test_records_become_markdown() -> None:
-    records = [told("table", 4**k, 4.0**k, 0.5) for k in (1, 2)]
-    records += [told("SciPy", 4**k, 8.0**k, 1.0) for k in (1, 2)]
-    records.append(told("table", 4**3, 4.0**3))  # SciPy took too long
+    records = [told("table", 4**k, 4.0**k, 0.03125) for k in (4, 5)]
+    records += [told("SciPy", 4**k, 8.0**k, 1.0) for k in (4, 5)]
+    records.append(told("table", 4**6, 4.0**6))  # SciPy took too long
     text = markdown(records)
     head, line, row = text.splitlines()
     assert head.startswith("| flow | arcs | `table` | certified | SciPy |")
-    assert row == "| f | 16 | 16.0 (1.0) | – | 64.0 (1.5) | – | – | – | 0.5 | – |"
+    assert row == "| f | 1,024 | 1,024 (1.0) | – | 32,768 (1.5) | – | – | – | 0.03 | – |"
     assert len({text.count("|") for text in (head, line, row)}) == 1
 
 
@@ -169,7 +169,7 @@ def test_the_command_prints_writes_and_reads_back(
     file = str(tmp_path / "flows.json")
     options = ("--arcs", "16,64", "--families", "grid,acyclic", "--seconds", "20")
     done = augury("flows", *options, "--out", file)
-    assert done.code == 0 and "times faster" in done.out and "table on 2 families" in done.out
+    assert done.code == 0 and "table ×" in done.out and "table on 2 families" in done.out
     written = json.loads(Path(file).read_text())
     assert {r["family"] for r in written["records"]} == {"grid", "acyclic"}
     assert written["seed"] == 0 and {"cpu", "version", "commit"} <= written["machine"].keys()

@@ -17,6 +17,7 @@ the slope of log seconds over log arcs at the largest sizes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -270,7 +271,7 @@ def by_family(records: Iterable[Record]) -> list[list[Record]]:
     return [list(own) for _, own in groupby(records, key=itemgetter("family"))]
 
 
-HEAD = ("family", "arcs", *CONTESTANTS, "times faster", "certified")
+HEAD = ("family", "arcs", *CONTESTANTS, "table ×", "certified ×")
 
 
 def rows(records: Sequence[Record]) -> Iterator[list[str]]:
@@ -278,7 +279,7 @@ def rows(records: Sequence[Record]) -> Iterator[list[str]]:
     family = records[0]["family"]
     for _, group in groupby(records, key=itemgetter("asked")):
         own = {record["name"]: record for record in group}
-        ms = [_shown(own.get(name, {}).get("ms"), "{:,.2f}") for name in CONTESTANTS]
+        ms = [_milliseconds(own.get(name, {}).get("ms")) for name in CONTESTANTS]
         ratios = [_shown(own.get(name, {}).get("ratio"), "{:.2f}") for name in OURS]
         arcs = next(iter(own.values()))["arcs"]
         yield [family, f"{arcs:,}", *ms, *ratios]
@@ -303,7 +304,7 @@ def verdict(records: Iterable[Record]) -> str:
             if ours is not None and theirs is not None and ours > theirs + NOISE:
                 faster.append(f"{own[0]['family']} ({ours:.2f}, {rival} {theirs:.2f})")
     ahead, near = sum(r >= 1 for r in ratios), sum(r >= 0.5 for r in ratios)
-    told = f"table on {len(ratios)} families, at their largest: ahead of the better of "
+    told = f"table on {len(ratios)} families, the largest that both finish: ahead of the better of "
     told += f"{' and '.join(RIVALS)} on {ahead}, within twice its time on {near}"
     return f"{told}; grows faster on {len(faster)}{': ' * bool(faster)}{', '.join(faster)}"
 
@@ -320,16 +321,16 @@ def markdown(records: Iterable[Record]) -> str:
         last = {r["name"]: r for r in own if r["asked"] == largest}
         row = [own[0]["family"], f"{next(iter(last.values()))['arcs']:,}"]
         for name in SHOWN:
-            row.append(_shown(last.get(name, {}).get("ms"), "{:,.1f}"))
+            row.append(_milliseconds(last.get(name, {}).get("ms")))
             exponent = growth(own, name)
             row[-1] += "" if exponent is None else f" ({exponent:.1f})"
-        row += [_shown(last.get(name, {}).get("ratio"), "{:.1f}") for name in OURS]
+        row += [_shown(last.get(name, {}).get("ratio"), "{:.2f}") for name in OURS]
         tables.setdefault(own[0]["noun"], []).append(f"| {' | '.join(row)} |")
     engines = [f"`{name}`" if name == "table" else name for name in SHOWN]
     texts: list[str] = []
     for noun, lines in tables.items():
         head = [noun, "edges" if noun == "matching" else "arcs", *engines]
-        head += ["× the better", "certified"]
+        head += ["`table` ×", "certified ×"]
         texts.append("\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines]))
     return "\n\n".join(texts)
 
@@ -338,6 +339,12 @@ def versions() -> dict[str, str]:
     """Return the versions of the peers that are here."""
     needed = {name: CONTESTANTS[name].needs for name in PEERS}
     return {name: version(package) for name, package in needed.items() if find_spec(package)}
+
+
+def _milliseconds(number: float | None) -> str:
+    """Write three digits, or all that stand before the point."""
+    digits = 2 - math.floor(math.log10(number)) if number else 0
+    return _shown(number, f"{{:,.{max(0, min(digits, 3))}f}}")
 
 
 def _shown(number: float | None, form: str) -> str:
