@@ -27,7 +27,7 @@ from command import Augury, runner
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_flows, "SHORT", 0.0)
-    monkeypatch.setattr(bench_flows, "WARM", {})
+    monkeypatch.setattr(bench_flows, "WARM", (64,))
     monkeypatch.setattr(bench_flows, "PILOTS", ())
 
 
