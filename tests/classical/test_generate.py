@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from augury.classical.cost_network import CostNetwork
 from augury.classical.generate import (
     FAMILIES,
+    HARD,
     Parameter,
     communities,
     complete,
@@ -34,6 +35,7 @@ from augury.classical.generate import (
     with_costs,
 )
 from augury.classical.graph import BipartiteGraph
+from augury.classical.hard import HARD_FLOWS
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 
@@ -403,6 +405,18 @@ def test_a_family_tells_its_parameters_and_what_it_makes() -> None:
     )
     assert [p.name for p in FAMILIES["flow"].parameters] == ["nodes", "arcs", "low", "high"]
     assert all(family.summary.endswith(".") for family in FAMILIES.values())
+
+
+def test_hard_families_are_made_as_well() -> None:
+    assert generate("ak", seeded(), arcs=100) == HARD_FLOWS["ak"](seeded(), 100)
+    assert generate("zipf", seeded(), (1, 9), edges=90).costs is not None
+    assert not FAMILIES.keys() & HARD.keys()
+    with pytest.raises(InputError, match="arcs is 0, not a whole number in 1"):
+        generate("mesh", seeded(), arcs=0)
+    with pytest.raises(InputError, match="the family grid takes edges, but not arcs"):
+        generate("grid", seeded(), arcs=9)
+    with pytest.raises(InputError, match="did you mean 'segmentation'"):
+        generate("segmentaton", seeded(), arcs=9)
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones_and_the_closest() -> None:

@@ -4,7 +4,8 @@ All randomness comes from the `numpy.random.Generator` given first, so the same 
 bytes; memory and time grow with the edges. `uniform` is the paper's G(n, m, p), `partly_matched`
 the extra data from its appendix on PNA; the other families are ours, for inputs that the paper
 never tried. Any of them can have costs. A new family is one function and its name in `MAKERS`: its
-parameters are read from its signature, its summary from its docstring.
+parameters are read from its signature, its summary from its docstring. Families that are hard to
+solve are in `hard`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from augury.classical.arrays import MAX_CAPACITY, BoolArray, Numbers, WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs
 from augury.classical.graph import MAX_NODES, BipartiteGraph
+from augury.classical.hard import HARD_FLOWS, HARD_MATCHINGS
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
@@ -288,6 +290,8 @@ MAKERS: tuple[Callable[..., Graph], ...] = (
 )  # fmt: skip
 
 FAMILIES = {make.__name__.replace("_", "-"): Family(make) for make in MAKERS}
+HARD = {name: Family(make) for name, make in (HARD_FLOWS | HARD_MATCHINGS).items()}
+"""Not for the page: small ones are nothing to look at."""
 
 
 def generate(
@@ -303,18 +307,21 @@ def generate(
     >>> generate("path", np.random.default_rng(7), n=4)
     BipartiteGraph(4 + 4 nodes, 7 edges)
     """
-    if family not in FAMILIES:
-        close = difflib.get_close_matches(family, FAMILIES, n=1, cutoff=0.5)
+    families = FAMILIES | HARD
+    if family not in families:
+        close = difflib.get_close_matches(family, families, n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise InputError(f"{family!r} is none of the families {', '.join(FAMILIES)}{hint}")
-    known = {parameter.name: parameter for parameter in FAMILIES[family].parameters}
+    known = {parameter.name: parameter for parameter in families[family].parameters}
     for name in parameters:
         if name not in known:
             raise InputError(f"the family {family} takes {', '.join(known)}, but not {name}")
     for name, parameter in known.items():
         if parameter.is_required and name not in parameters:
             raise InputError(f"the family {family} needs {name}")
-    made = FAMILIES[family].make(rng, **parameters)
+    if family in HARD:
+        parameters = {name: _count(name, value, low=1) for name, value in parameters.items()}
+    made = families[family].make(rng, **parameters)
     return made if costs is None else with_costs(made, rng, *costs)
 
 

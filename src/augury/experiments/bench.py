@@ -23,10 +23,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import augury
 from augury.engines import match_dense
 from augury.errors import InputError
+from augury.experiments import peers
+from augury.experiments.peers import Arcs, Edges, Problem
 from augury.experiments.tasks import processor
 from augury.processes import use_one_thread
+from augury.provenance import commit
 from augury.solution import Solutions
 from augury.solver import solve_batch
 
@@ -83,67 +87,18 @@ def _scipy_matching(edges: Adjacency) -> int:
     return int((maximum_bipartite_matching(csr_array(edges)) >= 0).sum())
 
 
-def _flow_arcs(edges: Adjacency) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
-    """Tails, heads and sink of the unit network: source 0, then rows, then columns, then that."""
-    num_left, num_right = edges.shape
-    row, column = np.nonzero(edges)
-    rows, columns = 1 + np.arange(num_left), 1 + num_left + np.arange(num_right)
-    sink = 1 + num_left + num_right
-    tail = np.concatenate([np.zeros(num_left), 1 + row, columns])
-    head = np.concatenate([rows, 1 + num_left + column, np.full(num_right, sink)])
-    return tail.astype(np.int32), head.astype(np.int32), sink
+def _edges(adjacency: Adjacency) -> Edges:
+    return Edges(*adjacency.shape, *np.nonzero(adjacency))
 
 
-def _scipy_flow(edges: Adjacency) -> int:
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_flow
-
-    tail, head, sink = _flow_arcs(edges)
-    ones = np.ones(len(tail), np.int32)
-    matrix = csr_array((ones, (tail, head)), shape=(sink + 1, sink + 1))
-    return int(maximum_flow(matrix, 0, sink).flow_value)
+def _matched(hand: Callable[[Edges], Problem]) -> Callable[[Adjacency], Sizes]:
+    """Return a function that hands a matching solver each graph of a batch, and asks for sizes."""
+    return one_by_one(lambda adjacency: hand(_edges(adjacency)).solved())
 
 
-def _networkx_matching(edges: Adjacency) -> int:
-    import networkx as nx
-
-    graph = nx.Graph()
-    rows, first = range(len(edges)), len(edges)
-    graph.add_nodes_from(range(sum(edges.shape)))
-    row, column = np.nonzero(edges)
-    graph.add_edges_from(zip(row.tolist(), (column + first).tolist(), strict=True))
-    return len(nx.bipartite.hopcroft_karp_matching(graph, rows)) // 2
-
-
-def _networkx_flow(edges: Adjacency) -> int:
-    import networkx as nx
-
-    tail, head, sink = _flow_arcs(edges)
-    graph = nx.DiGraph()
-    graph.add_edges_from(zip(tail.tolist(), head.tolist(), strict=True), capacity=1)
-    return int(nx.maximum_flow_value(graph, 0, sink))
-
-
-def _igraph(edges: Adjacency) -> int:
-    import igraph
-
-    num_left, num_right = edges.shape
-    row, column = np.nonzero(edges)
-    pairs = np.stack([row, column + num_left], axis=1).tolist()
-    graph = igraph.Graph(num_left + num_right, pairs)
-    sides = [False] * num_left + [True] * num_right
-    return len(graph.maximum_bipartite_matching(sides))
-
-
-def _ortools(edges: Adjacency) -> int:
-    from ortools.graph.python import max_flow
-
-    tail, head, sink = _flow_arcs(edges)
-    solver = max_flow.SimpleMaxFlow()
-    arcs: Any = tail, head, np.ones(len(tail), np.int64)  # its hints take shapes for types
-    solver.add_arcs_with_capacity(*arcs)
-    solver.solve(0, sink)
-    return solver.optimal_flow()
+def _flowing(hand: Callable[[Arcs], Problem]) -> Callable[[Adjacency], Sizes]:
+    """The same for a solver of flows, on unit networks."""
+    return one_by_one(lambda adjacency: hand(_edges(adjacency).as_arcs()).solved())
 
 
 def _engine(name: str) -> Callable[[Adjacency], Sizes]:
@@ -163,18 +118,19 @@ CONTESTANTS: dict[str, Contestant] = {
     "plain": Contestant(_engine("plain"), "network"),
     REFERENCE: Contestant(lambda adjacency: (scipy_blocks(adjacency) >= 0).sum(-1), "peer"),
     "SciPy, one by one": Contestant(one_by_one(_scipy_matching), "peer"),
-    "SciPy maximum_flow": Contestant(one_by_one(_scipy_flow), "peer"),
-    "igraph": Contestant(one_by_one(_igraph), "peer", "igraph"),
-    "OR-Tools maximum flow": Contestant(one_by_one(_ortools), "peer", "ortools"),
-    "NetworkX hopcroft_karp": Contestant(one_by_one(_networkx_matching), "peer"),
-    "NetworkX maximum_flow": Contestant(one_by_one(_networkx_flow), "peer"),
+    "SciPy maximum_flow": Contestant(_flowing(peers.scipy_flow), "peer"),
+    "igraph": Contestant(_matched(peers.igraph_matching), "peer", "igraph"),
+    "OR-Tools maximum flow": Contestant(_flowing(peers.ortools_flow), "peer", "ortools"),
+    "NetworkX hopcroft_karp": Contestant(_matched(peers.networkx_matching), "peer"),
+    "NetworkX maximum_flow": Contestant(_flowing(peers.networkx_flow), "peer"),
 }
 """Our engines and their peers, by name."""
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine that the figures belong to."""
-    return {"cpu": processor(), "cores": os.cpu_count(), "python": platform.python_version()}
+    """Describe the machine and the version that the figures belong to."""
+    told = {"cpu": processor(), "cores": os.cpu_count(), "python": platform.python_version()}
+    return told | {"version": augury.__version__, "commit": commit()}
 
 
 def seconds_of(work: Callable[[], Any], *, wall: bool = False, least: float = 0.2) -> float:

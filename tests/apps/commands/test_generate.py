@@ -12,18 +12,20 @@ from typer.testing import CliRunner
 
 from augury.apps import cli
 from augury.apps.commands import generate as command
-from augury.classical.generate import FAMILIES
+from augury.classical.generate import FAMILIES, HARD
 from command import Augury
 
 # Enough for each family to make something; the rest are its defaults.
 EXAMPLES: dict[str, list[str]] = {name: ["--n", "6"] for name in FAMILIES} | {
+    "mesh": ["--arcs", "40"],
+    "grid": ["--edges", "40"],
     "regular": ["--n", "6", "--degree", "2"],
     "communities": ["--n", "6", "--p-within", "3/4", "--p-between", "0.1"],
     "flow": ["--nodes", "6", "--arcs", "12", "--high", "255"],
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", EXAMPLES)
 def test_every_family_is_written_and_read_back(augury: Augury, family: str) -> None:
     arguments = EXAMPLES[family]
     code, out, err = augury("generate", family, *arguments, "--output", "new/graph.json.gz")
@@ -54,9 +56,10 @@ def test_a_family_that_does_not_exist_leaves_no_folder(augury: Augury) -> None:
 def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> None:
     hints = get_type_hints(command.generate, include_extras=True)
     options = set(inspect.signature(command.generate).parameters)
-    keywords = {p.name for family in FAMILIES.values() for p in family.parameters}
+    families = (FAMILIES | HARD).values()
+    keywords = {p.name for family in families for p in family.parameters}
     assert options - {"family", "output", "seed", "count", "costs"} == keywords
-    for family in FAMILIES.values():
+    for family in families:
         for parameter in family.parameters:
             told = get_args(get_args(hints[parameter.name])[0])
             assert parameter.kind in told or str in told  # text where fractions like 1/4 are taken
@@ -64,7 +67,7 @@ def test_every_keyword_of_a_family_is_an_option_and_the_other_way_round() -> Non
 
 def test_the_help_of_generate_names_every_family() -> None:
     out = CliRunner().invoke(cli.app, ["generate", "--help"], env={"COLUMNS": "400"}).output
-    assert all(family in out for family in FAMILIES)
+    assert all(family in out for family in FAMILIES | HARD)
 
 
 def test_costs_are_drawn_for_matchings_and_flows(augury: Augury) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json as json_text
+import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +20,7 @@ from augury.apps.commands.terminal import (
 
 EXAMPLES = (
     "Examples:  augury bench --quick  ·  augury bench --sizes 8,64 --batch 4096  ·  "
-    "augury bench --out bench.json --plot bench.svg"
+    "augury bench --out bench.json --plot bench.svg  ·  augury bench flows --quick"
 )
 
 QUICK_SIZES, QUICK_EDGES = "8,64", "1000,100000"
@@ -50,7 +53,7 @@ SINGLE = {
 
 def bench(  # noqa: PLR0913  # one parameter for each option
     what: Annotated[
-        str, typer.Argument(metavar="[matchings|costs]", help="What is solved.")
+        str, typer.Argument(metavar="[matchings|costs|flows]", help="What is solved.")
     ] = "matchings",
     sizes: Annotated[str, typer.Option(help="Nodes a side.")] = "8,16,32,64,256,1024",
     batch: Annotated[int, typer.Option(min=2, help="Graphs of each size and density.")] = 256,
@@ -60,15 +63,30 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     cells: Annotated[
         int, typer.Option(min=1, help="Cells of the dense batches that two threads share.")
     ] = 2**25,
+    arcs: Annotated[
+        str | None,
+        typer.Option(help="Arcs or edges of hard graphs.", show_default="4^4 to 4^10"),
+    ] = None,
+    families: Annotated[
+        str | None, typer.Option(help="Families of hard graphs.", show_default="all")
+    ] = None,
     seconds: Annotated[
-        float,
-        typer.Option(min=0, help="About how long one call may take; slow ones get fewer graphs."),
-    ] = 2.0,
+        float | None,
+        typer.Option(
+            min=0,
+            help="About how long one call may take; slow ones get fewer or smaller graphs.",
+            show_default="2, of flows 10",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "--output", help="Write all records here, as JSON.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help=f"Draw the plot here: {', '.join(PLOT_ENDINGS)}.")
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Measure no flows; print such records as Markdown."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and edges.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -79,19 +97,42 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     block-diagonal call. "table" is the compiled network, "lookup" reads its table, "plain"
     evaluates it. Then what two threads save, and how time and memory grow with one graph.
     "costs": assignments in batches beside SciPy, large sparse ones and flows beside OR-Tools.
+    "flows": hard families of flows and matchings, each size four times the last, and how time
+    grows with them.
     """
+    from augury.errors import InputError
+
+    def limit(default: float) -> float:
+        return default if seconds is None else seconds
+
+    refuse_missing_folders([out, plot])
+    ways: dict[str, Callable[[Path | None, bool, bool], None]] = {
+        "matchings": partial(_bench_matchings, sizes, batch, edges, cells, limit(2.0), plot),
+        "costs": _bench_costs,
+        "flows": partial(_bench_flows, arcs, families, limit(10.0), markdown),
+    }
+    if what not in ways:
+        raise InputError(f"{what!r} is not one of {', '.join(ways)}")
+    ways[what](out, quick, json)
+
+
+def _bench_matchings(  # noqa: PLR0913  # one parameter for each option
+    sizes: str,
+    batch: int,
+    edges: str,
+    cells: int,
+    seconds: float,
+    plot: Path | None,
+    out: Path | None,
+    quick: bool,
+    as_json: bool,
+) -> None:
     from augury.errors import InputError
     from augury.experiments.bench import machine, measure_batches, measure_ceilings, measure_threads
     from augury.experiments.growth import measure_growth
     from augury.experiments.plots import plot_bench as draw
     from augury.files import write_text
 
-    refuse_missing_folders([out, plot])
-    if what == "costs":
-        _bench_costs(out, quick, json)
-        return
-    if what != "matchings":
-        raise InputError(f"{what!r} is not one of matchings, costs")
     refuse_overwriting([], {"--out": [out], "--plot": [plot]})
     if plot is not None and plot.suffix not in PLOT_ENDINGS:
         raise InputError(f"{plot}: the ending must be one of {', '.join(PLOT_ENDINGS)}")
@@ -108,7 +149,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         write_text(out, json_text.dumps(told, indent=1) + "\n")
     if plot is not None:
         draw(batches, growth, plot)
-    if json:
+    if as_json:
         print(json_text.dumps(told))
         return
     say(", ".join(f"{key} {value}" for key, value in told["machine"].items()))
@@ -141,6 +182,54 @@ def _bench_costs(out: Path | None, quick: bool, as_json: bool) -> None:
         write_text(out, json_text.dumps(told, indent=1) + "\n")
     if as_json:
         print(json_text.dumps(told))
+
+
+def _bench_flows(  # noqa: PLR0913  # one parameter for each option
+    arcs: str | None,
+    families: str | None,
+    seconds: float,
+    markdown: Path | None,
+    out: Path | None,
+    quick: bool,
+    as_json: bool,
+) -> None:
+    from augury.experiments import bench_flows as hard
+    from augury.experiments.bench import machine
+    from augury.files import write_text
+
+    if markdown is not None:
+        _print_markdown(markdown)
+        return
+    counts = hard.QUICK_ARCS if quick else hard.ARCS
+    counts = counts if arcs is None else _numbers("--arcs", arcs)
+    names = list(hard.FAMILIES) if families is None else families.split(",")
+    records: list[dict[str, Any]] = []
+    told: dict[str, Any] = {"machine": machine(), "peers": hard.versions()}
+    told |= {"seed": hard.SEED, "seconds": seconds, "records": records}
+    for family in hard.measure_flows(counts, names, seconds=seconds):
+        records += family
+        if not as_json:
+            print_table(hard.HEAD, list(hard.rows(family)))
+            sys.stdout.flush()  # into a pipe as well: the next family may take minutes
+        if out is not None:  # what is measured is kept, however the run ends
+            write_text(out, json_text.dumps(told, indent=1) + "\n")
+    if as_json:
+        print(json_text.dumps(told))
+    else:
+        say(hard.verdict(records))
+
+
+def _print_markdown(path: Path) -> None:
+    from augury.errors import InputError
+    from augury.experiments.bench_flows import markdown
+    from augury.files import named
+
+    with named(path):
+        text = path.read_text(encoding="utf-8")
+    try:
+        print(markdown(json_text.loads(text)["records"]))
+    except (ValueError, TypeError, LookupError):
+        raise InputError(f"{path}: not the records of `augury bench flows --out`") from None
 
 
 def _print(columns: dict[str, str], records: list[dict[str, Any]]) -> None:

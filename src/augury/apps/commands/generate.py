@@ -24,7 +24,10 @@ def generate(  # noqa: PLR0913  # one parameter for each option
         str,
         typer.Argument(
             help="uniform, sparse, regular, power-law, complete, communities, path, ladder, "
-            "path-state, ladder-state, partly-matched or flow.",
+            "path-state, ladder-state, partly-matched or flow. Hard flows: mesh, rlg-long, "
+            "rlg-wide, line, dinic-bad, rmf-long, rmf-wide, ak, acyclic, transport, budget, "
+            "segmentation, scribbles, roads, unit-flow or random-flow. Hard matchings: chains, "
+            "ladders, hilo, few-groups, many-groups, zipf, grid or random-edges.",
             show_default=False,
         ),
     ],
@@ -49,7 +52,10 @@ def generate(  # noqa: PLR0913  # one parameter for each option
     p_between: Annotated[str | None, typer.Option(help="Edges between communities.")] = None,
     share: Annotated[float | None, typer.Option(help="Largest share of matched pairs.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Nodes of a flow network.")] = None,
-    arcs: Annotated[int | None, typer.Option(help="Arcs of a flow network.")] = None,
+    arcs: Annotated[
+        int | None, typer.Option(help="Arcs of a flow network; about, of a hard one.")
+    ] = None,
+    edges: Annotated[int | None, typer.Option(help="About how many, of a hard matching.")] = None,
     low: Annotated[int | None, typer.Option(help="Smallest capacity.")] = None,
     high: Annotated[int | None, typer.Option(help="Largest capacity.")] = None,
     costs: Annotated[
@@ -68,7 +74,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
 
     given: dict[str, Any] = {
         "n": n, "m": m, "c": c, "degree": degree, "mean_degree": mean_degree, "exponent": exponent,
-        "share": share, "nodes": nodes, "arcs": arcs, "low": low, "high": high,
+        "share": share, "nodes": nodes, "arcs": arcs, "edges": edges, "low": low, "high": high,
         "p": _fraction("p", p), "p_within": _fraction("p-within", p_within),
         "p_between": _fraction("p-between", p_between),
     }  # fmt: skip
