@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.engines.assignments import FAR
-from augury.engines.lists import Lists, match_lists
+from augury.engines.lists import match_large, room_for, transpose
+from augury.engines.table import read_only
 from augury.engines.words import compiled
 
 
@@ -123,13 +124,16 @@ def _parts(num_left: int, num_right: int, left: Any, right: Any) -> Any:
     with all that they reach from free columns, in any largest matching.
     """
     indptr = _starts(left, num_left)
-    lists = Lists.of(indptr, right.astype(np.int32), num_right)
-    sizes = np.array([0, num_left]), np.array([0, num_right])
-    match_lists(lists, *sizes, np.empty(1, np.int32))
+    columns_of = right.astype(np.int32)
+    edges = read_only(indptr, np.int64), read_only(columns_of, np.int32)
+    sides, alone = (np.array([0, num_left]), np.array([0, num_right])), np.zeros(1, np.int64)
+    lists = room_for(edges, sides, alone)
+    match_large(lists, sides, alone, lists.mates, np.empty(1, np.int32))
+    transpose(lists, 0)
     queue = np.empty(max(num_left, num_right), np.int32)
     rows, columns = np.full(num_left, PERFECT), np.full(num_right, PERFECT)
     mates = lists.mates, lists.mate_of
-    _reach(indptr, lists.indices, mates, (rows, columns), SPARE_ROWS, queue)
+    _reach(indptr, columns_of, mates, (rows, columns), SPARE_ROWS, queue)
     _reach(lists.start, lists.rows, mates[::-1], (columns, rows), SPARE_COLUMNS, queue)
     return rows, columns
 

@@ -1,4 +1,4 @@
-"""Small dense graphs become matchings: a proven network's decisions, 64 nodes to a word.
+"""Small graphs become matchings: a proven network's decisions, 64 nodes to a word.
 
 A network that verifies says "reached" where `own or any(usable arc from a reached node)`, and
 points to the valid link of least weight, the lowest arc among equals. On the network of a matching
@@ -12,9 +12,9 @@ lowest. A round takes every shortest path that the tree offers, as `ford_fulkers
 `many_paths`: for each free row (child of the source) the lowest free column of its subtree at the
 sink's level. Shortest paths never get shorter, so the first rounds take paths of three arcs only.
 
-`lists` and `flows` do the same for any graph and any flow network. All are compiled by numba,
-release the interpreter's lock, and run on the calling thread. Arguments are arrays, and results are
-written into them.
+`small` does the same in plain Python, pair for pair; larger graphs are for `lists`. All loops that
+are compiled by numba release the interpreter's lock and run on the calling thread. Arguments are
+arrays, and results are written into them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from augury.engines import ties
+from augury.engines.small import WORD
 from augury.neural.compiled import compiled as on_disk
-
-WORD = 64
-"""Bits of a machine word, and the most nodes a side that `match_words` takes."""
 
 ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 
@@ -113,38 +111,70 @@ def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
     `words` is for graphs of this size. `mates`, (graph, left), gets the column of each row or −1,
     and `rounds`, (graph,), the number of rounds that applied a path.
     """
-    num_graphs, num_left, num_right = adjacency.shape
-    columns, likes, mate_bit, levels, free, octet = words
-    for graph in range(num_graphs):
-        pack_columns(adjacency[graph], columns, octet)
-        mate = mates[graph]
-        for u in range(num_left):
-            mate[u] = -1
+    for graph in range(len(adjacency)):
+        pack_columns(adjacency[graph], words.columns, words.octet)
+        rounds[graph] = _match_packed(words, mates[graph])
+
+
+@compiled
+def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -> None:
+    """Match the graphs with at most 64 nodes a side; see `table.match_lists`.
+
+    `edges` is (indptr, indices), `sides` (left, right), and `words` for graphs of 64 nodes a side.
+    """
+    indptr, indices = edges
+    left, right = sides
+    for graph in range(len(left) - 1):
+        low, first = left[graph], right[graph]
+        num_left, num_right = left[graph + 1] - low, right[graph + 1] - first
+        if num_left > WORD or num_right > WORD:
+            continue
+        columns, likes = words.columns[:num_right], words.likes[:num_right]
+        like = 0
         for v in range(num_right):
-            mate_bit[v] = ZERO
-        free[0] = ALL >> np.uint64(WORD - num_left) if num_left else ZERO
-        free[1] = ALL >> np.uint64(WORD - num_right) if num_right else ZERO
-        number = _match_adjacent(columns, likes, free, mate, mate_bit)
-        least = 1
-        while free[0] and free[1]:
-            level, hits = _search_words(columns, mate_bit, free, least, levels)
-            if not hits:
-                break
-            shift = turn(number, num_left)
-            winners = _winners(words, mate, level, shift, hits)
-            while winners:
-                v = np.int64(lowest(winners))
-                winners &= winners - ONE
-                for k in range(level, -1, -1):
-                    offset = offset_of(likes[v], shift, num_left)
-                    u = np.int64(chosen_bit(columns[v] & levels[k], offset))
-                    before = np.int64(mate[u])
-                    mate[u] = v
-                    mate_bit[v] = ONE << np.uint64(u)
-                    v = before
-            least = level
-            number += 1
-        rounds[graph] = number
+            columns[v] = ZERO
+            likes[v] = like
+            like = like + 1 if like + 1 < num_left else 0
+        for u in range(num_left):
+            for k in range(indptr[low + u], indptr[low + u + 1]):
+                columns[indices[k] - first] |= ONE << np.uint64(u)
+        state = words.mate_bit[:num_right], words.levels, words.free, words.octet
+        own = Words(columns, likes, state[0], state[1], state[2], state[3])
+        rounds[graph] = _match_packed(own, mates[low : low + num_left])
+
+
+@compiled
+def _match_packed(words: Words, mate: Any) -> int:
+    """Match one graph, whose columns are packed; return the number of rounds that found a path."""
+    num_left, num_right = len(mate), len(words.columns)
+    columns, likes, mate_bit, levels, free, _ = words
+    for u in range(num_left):
+        mate[u] = -1
+    for v in range(num_right):
+        mate_bit[v] = ZERO
+    free[0] = ALL >> np.uint64(WORD - num_left) if num_left else ZERO
+    free[1] = ALL >> np.uint64(WORD - num_right) if num_right else ZERO
+    number = _match_adjacent(columns, likes, free, mate, mate_bit)
+    least = 1
+    while free[0] and free[1]:
+        level, hits = _search_words(columns, mate_bit, free, least, levels)
+        if not hits:
+            break
+        shift = turn(number, num_left)
+        winners = _winners(words, mate, level, shift, hits)
+        while winners:
+            v = np.int64(lowest(winners))
+            winners &= winners - ONE
+            for k in range(level, -1, -1):
+                offset = offset_of(likes[v], shift, num_left)
+                u = np.int64(chosen_bit(columns[v] & levels[k], offset))
+                before = np.int64(mate[u])
+                mate[u] = v
+                mate_bit[v] = ONE << np.uint64(u)
+                v = before
+        least = level
+        number += 1
+    return number
 
 
 @compiled
