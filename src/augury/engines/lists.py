@@ -11,9 +11,9 @@ from augury.engines import phases
 from augury.engines.phases import Lists
 from augury.engines.words import ONE, compiled, lowest
 
-for _function in phases.PARTS:
-    register_jitable(_function)
-match_phases: Any = register_jitable(phases.match_phases)
+for _part in phases.PARTS:
+    register_jitable(_part)
+match_phases: Any = compiled(phases.match_phases)
 transpose: Any = compiled(phases.transpose)
 
 
@@ -57,38 +57,21 @@ def list_rows(left: Any, indptr: Any) -> None:
         row += 1
 
 
-def room_for(edges: Any, sides: Any, chosen: Any) -> Lists:
-    """Return lists with all these edges, and room for the largest of the chosen graphs."""
-    left, right = sides
-    parts = np.diff(left), np.diff(right), np.diff(edges[0][left])
-    rows, columns, count = (int(part[chosen].max()) for part in parts)
-    return Lists.of(edges, (rows, columns, count), np.empty)
+def match_large(edges: Any, sides: Any, chosen: Any, mates: Any, rounds: Any) -> None:
+    """Match the chosen graphs; see `table.match_lists`.
 
-
-@compiled
-def match_large(lists: Lists, sides: Any, chosen: Any, mates: Any, rounds: Any) -> None:
-    """Match those graphs that are `chosen`; see `table.match_lists`.
-
-    `lists` has all the edges, and room for the largest of these graphs; `sides` is (left, right).
+    `edges` is (indptr, indices), both read-only, and `sides` (left, right).
     """
-    left, right = sides
-    for graph in chosen:
-        low, high = left[graph], left[graph + 1]
-        first, count = right[graph], right[graph + 1] - right[graph]
-        part = Lists(
-            lists.indptr[low : high + 1],
-            lists.indices,
-            mates[low:high],
-            lists.mate_of[:count],
-            lists.start[: count + 2],
-            lists.rows,
-            lists.key,
-            lists.dist,
-            lists.is_seen,
-            lists.cursor,
-            lists.queue,
-            lists.head[: high - low + 1],
-            lists.after,
-            lists.path,
+    indptr, _ = edges
+    parts = tuple(np.diff(part)[chosen] for part in (*sides, indptr[sides[0]]))
+    room = Lists.of(edges, tuple(int(part.max()) for part in parts), np.empty)
+    for graph, rows, columns in zip(chosen.tolist(), *parts[:2], strict=True):
+        low, first = sides[0][graph], sides[1][graph]
+        part = room._replace(
+            indptr=indptr[low : low + rows + 1],
+            mates=mates[low : low + rows],
+            mate_of=room.mate_of[:columns],
+            start=room.start[: columns + 2],
+            head=room.head[: rows + 1],
         )
-        rounds[graph] = match_phases(part, first)
+        rounds[graph] = match_phases(part, int(first))

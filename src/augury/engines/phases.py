@@ -96,38 +96,17 @@ def match_phases(graph: Lists, first: int) -> int:
     is_close = min(num_rows, num_columns) * FEW <= num_left
     if not is_close:
         num_rows, num_columns = _match_last_chances(graph, first)
-    phases, last = min(num_right - num_columns, 1), 0
+    lengths = min(num_right - num_columns, 1), 0
     if min(num_rows, num_columns) == 0:
-        return phases
-    is_listed = False
-    limit = (graph.indptr[num_left] - graph.indptr[0] + num_left) // SHARE
-    while True:
-        if is_close:
-            num_rows = _guess(graph)
-            is_close = False
-        else:
-            if not is_listed:
-                transpose(graph, first)
-                is_listed = True
-            num_rows = _measure(graph)
-        level, work = 0, 0
-        while num_rows > 0 and work <= limit:
-            root = graph.head[level]
-            if root < 0:
-                level += 1
-                continue
-            graph.head[level] = graph.after[root]
-            bound, steps = _search(graph, first, root, level)
-            work += steps
-            if level < bound < FAR:
-                graph.after[root] = graph.head[bound]
-                graph.head[bound] = root
-                continue
-            num_rows -= 1
-            if bound == level != last:
-                phases, last = phases + 1, level
+        return lengths[0]
+    if is_close:
+        num_rows, lengths = _take_paths(graph, first, _guess(graph), lengths)
         if num_rows == 0:
-            return phases
+            return lengths[0]
+    transpose(graph, first)
+    while num_rows > 0:
+        num_rows, lengths = _take_paths(graph, first, _measure(graph), lengths)
+    return lengths[0]
 
 
 def _match_neighbours(graph: Lists, first: int) -> Any:
@@ -166,16 +145,10 @@ def _match_last_chances(graph: Lists, first: int) -> Any:
                 continue
             u = graph.key[v] & (1 << HALF) - 1
         else:
-            u, v, fewest = following, -1, 1 << 62
+            u, v = following, _rarest(graph, first, following)
             following += 1
-            if graph.mates[u] >= 0:
-                continue
-            for k in range(graph.indptr[u], graph.indptr[u + 1]):
-                other = graph.indices[k] - first
-                if 0 < graph.key[other] < fewest:
-                    v, fewest = other, graph.key[other]
             if v < 0:
-                num_rows += graph.indptr[u] < graph.indptr[u + 1]
+                num_rows += graph.mates[u] < 0 and graph.indptr[u] < graph.indptr[u + 1]
                 continue
         graph.mates[u] = v
         graph.mate_of[v] = u
@@ -189,6 +162,17 @@ def _match_last_chances(graph: Lists, first: int) -> Any:
                     graph.queue[waiting] = v
                     waiting += 1
     return num_rows, num_columns
+
+
+def _rarest(graph: Lists, first: int, u: int) -> int:
+    """Return the free column with the fewest free rows of a free row; −1 if there is none."""
+    found, fewest = -1, 1 << 62
+    if graph.mates[u] < 0:
+        for k in range(graph.indptr[u], graph.indptr[u + 1]):
+            v = graph.indices[k] - first
+            if 0 < graph.key[v] < fewest:
+                found, fewest = v, graph.key[v]
+    return found
 
 
 def _count_rows(graph: Lists, first: int) -> int:
@@ -275,6 +259,32 @@ def _measure(graph: Lists) -> int:
     return num_rows
 
 
+def _take_paths(graph: Lists, first: int, num_rows: int, lengths: Any) -> Any:
+    """Search from free rows, lowest bound first, until none is left or new bounds would pay.
+
+    Return how many are left, and `lengths`: how many there were, and the last.
+    """
+    num_edges = graph.indptr[len(graph.mates)] - graph.indptr[0]
+    level, work = 0, (num_edges + len(graph.mates)) // SHARE
+    count, last = lengths
+    while num_rows > 0 and work >= 0:
+        root = graph.head[level]
+        if root < 0:
+            level += 1
+            continue
+        graph.head[level] = graph.after[root]
+        bound, steps = _search(graph, first, root, level)
+        work -= steps
+        if level < bound < FAR:
+            graph.after[root] = graph.head[bound]
+            graph.head[bound] = root
+            continue
+        num_rows -= 1
+        if bound == level != last:
+            count, last = count + 1, level
+    return num_rows, (count, last)
+
+
 def _search(graph: Lists, first: int, root: int, level: int) -> Any:
     """Search a path of `level` + 1 rows from a free row, and take it.
 
@@ -318,4 +328,8 @@ def _search(graph: Lists, first: int, root: int, level: int) -> Any:
             graph.cursor[graph.path[depth]] += 1
 
 
-PARTS = (_guess, _match_neighbours, _match_last_chances, _count_rows, transpose, _measure, _search)
+PARTS = (
+    _match_neighbours, _match_last_chances, _rarest, _count_rows, _guess, transpose, _measure,
+    _take_paths, _search,
+)  # fmt: skip
+"""The functions that `match_phases` calls, for whoever compiles it."""

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.engines.assignments import FAR
-from augury.engines.lists import match_large, room_for, transpose
-from augury.engines.table import read_only
-from augury.engines.words import compiled
+from augury.engines.lists import match_phases, transpose
+from augury.engines.phases import Lists
+from augury.engines.words import compiled, read_only
 
 
 def largest_sparse_cost(num_left: int, num_right: int) -> int:
@@ -126,9 +126,8 @@ def _parts(num_left: int, num_right: int, left: Any, right: Any) -> Any:
     indptr = _starts(left, num_left)
     columns_of = right.astype(np.int32)
     edges = read_only(indptr, np.int64), read_only(columns_of, np.int32)
-    sides, alone = (np.array([0, num_left]), np.array([0, num_right])), np.zeros(1, np.int64)
-    lists = room_for(edges, sides, alone)
-    match_large(lists, sides, alone, lists.mates, np.empty(1, np.int32))
+    lists = Lists.of(edges, (num_left, num_right, len(right)), np.empty)
+    match_phases(lists, 0)
     transpose(lists, 0)
     queue = np.empty(max(num_left, num_right), np.int32)
     rows, columns = np.full(num_left, PERFECT), np.full(num_right, PERFECT)

@@ -140,16 +140,15 @@ def match_lists(
     sides = own(left, np.int64), own(right, np.int64)
     mates, rounds = np.empty(int(left[-1]), np.int32), np.empty(len(left) - 1, np.int32)
     is_small = np.maximum(np.diff(left), np.diff(right)) <= WORD
+    from augury.engines.words import Words, match_edges, read_only
+
     edges = read_only(indptr, np.int64), read_only(indices, np.int32)
     if is_small.any():
-        from augury.engines.words import Words, match_edges
-
         match_edges(edges, sides, Words.of(WORD, WORD), mates, rounds)
     if not is_small.all():
-        from augury.engines.lists import match_large, room_for
+        from augury.engines.lists import match_large
 
-        chosen = np.flatnonzero(~is_small)
-        match_large(room_for(edges, sides, chosen), sides, chosen, mates, rounds)
+        match_large(edges, sides, np.flatnonzero(~is_small), mates, rounds)
     return Mates(mates, rounds)
 
 
@@ -173,13 +172,6 @@ def push_flows(batch: Batch, bits: int = 63) -> tuple[WideArray, IntArray]:
 def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
     """Return the array as compiled loops take it: they are compiled anew for any other form."""
     return np.require(array, dtype, ["C", "W"])
-
-
-def read_only(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
-    """Return the array as loops take it that only read it: a graph's own is not copied."""
-    view = np.require(array, dtype, ["C"]).view()
-    view.flags.writeable = False
-    return view
 
 
 def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:
@@ -224,6 +216,7 @@ def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
     if sum(graph.num_edges for graph in graphs) <= PLAIN_EDGES:
         return [_matched_alone(graph) for graph in graphs]
     from augury.engines.lists import list_rows
+    from augury.engines.words import read_only
 
     left = starts([graph.num_left for graph in graphs])
     right = starts([graph.num_right for graph in graphs])
