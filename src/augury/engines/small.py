@@ -24,11 +24,12 @@ def match_small(
         for u, v in zip(left, right, strict=True):
             columns[v] |= 1 << u
         return _match_rounds(num_left, columns)
-    graph = _listed(num_left, num_right, left, right)
+    graph = listed(num_left, num_right, left, right)
     return graph.mates, match_phases(graph, 0)
 
 
-def _listed(num_left: int, num_right: int, left: Sequence[int], right: Sequence[int]) -> Lists:
+def listed(num_left: int, num_right: int, left: Sequence[int], right: Sequence[int]) -> Lists:
+    """Return the lists of a graph whose edges are sorted."""
     indptr = [0] * (num_left + 1)
     for u in left:
         indptr[u + 1] += 1
