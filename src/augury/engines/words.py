@@ -118,9 +118,38 @@ def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
     `words` is for graphs of this size. `mates`, (graph, left), gets the column of each row or −1,
     and `rounds`, (graph,), the number of rounds that applied a path.
     """
-    for graph in range(len(adjacency)):
-        pack_columns(adjacency[graph], words.columns, words.octet)
-        rounds[graph] = _match_packed(words, mates[graph])
+    num_graphs, num_left, num_right = adjacency.shape
+    columns, likes, mate_bit, levels, free, octet = words
+    for graph in range(num_graphs):
+        pack_columns(adjacency[graph], columns, octet)
+        mate = mates[graph]
+        for u in range(num_left):
+            mate[u] = -1
+        for v in range(num_right):
+            mate_bit[v] = ZERO
+        free[0] = ALL >> np.uint64(WORD - num_left) if num_left else ZERO
+        free[1] = ALL >> np.uint64(WORD - num_right) if num_right else ZERO
+        number = _match_adjacent(columns, likes, free, mate, mate_bit)
+        least = 1
+        while free[0] and free[1]:
+            level, hits = _search_words(columns, mate_bit, free, least, levels)
+            if not hits:
+                break
+            shift = turn(number, num_left)
+            winners = _winners(words, mate, level, shift, hits)
+            while winners:
+                v = np.int64(lowest(winners))
+                winners &= winners - ONE
+                for k in range(level, -1, -1):
+                    offset = offset_of(likes[v], shift, num_left)
+                    u = np.int64(chosen_bit(columns[v] & levels[k], offset))
+                    before = np.int64(mate[u])
+                    mate[u] = v
+                    mate_bit[v] = ONE << np.uint64(u)
+                    v = before
+            least = level
+            number += 1
+        rounds[graph] = number
 
 
 @compiled
@@ -131,57 +160,32 @@ def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -
     """
     indptr, indices = edges
     left, right = sides
+    room = np.empty(WORD * WORD, np.uint8)
     for graph in range(len(left) - 1):
         low, first = left[graph], right[graph]
         num_left, num_right = left[graph + 1] - low, right[graph + 1] - first
         if num_left > WORD or num_right > WORD:
             continue
-        columns, likes = words.columns[:num_right], words.likes[:num_right]
-        like = 0
-        for v in range(num_right):
-            columns[v] = ZERO
-            likes[v] = like
-            like = like + 1 if like + 1 < num_left else 0
+        cells = room[: num_left * num_right]
+        cells[:] = 0
         for u in range(num_left):
             for k in range(indptr[low + u], indptr[low + u + 1]):
-                columns[indices[k] - first] |= ONE << np.uint64(u)
-        state = words.mate_bit[:num_right], words.levels, words.free, words.octet
-        own = Words(columns, likes, state[0], state[1], state[2], state[3])
-        rounds[graph] = _match_packed(own, mates[low : low + num_left])
-
-
-@compiled
-def _match_packed(words: Words, mate: Any) -> int:
-    """Match one graph, whose columns are packed; return the number of rounds that found a path."""
-    num_left, num_right = len(mate), len(words.columns)
-    columns, likes, mate_bit, levels, free, _ = words
-    for u in range(num_left):
-        mate[u] = -1
-    for v in range(num_right):
-        mate_bit[v] = ZERO
-    free[0] = ALL >> np.uint64(WORD - num_left) if num_left else ZERO
-    free[1] = ALL >> np.uint64(WORD - num_right) if num_right else ZERO
-    number = _match_adjacent(columns, likes, free, mate, mate_bit)
-    least = 1
-    while free[0] and free[1]:
-        level, hits = _search_words(columns, mate_bit, free, least, levels)
-        if not hits:
-            break
-        shift = turn(number, num_left)
-        winners = _winners(words, mate, level, shift, hits)
-        while winners:
-            v = np.int64(lowest(winners))
-            winners &= winners - ONE
-            for k in range(level, -1, -1):
-                offset = offset_of(likes[v], shift, num_left)
-                u = np.int64(chosen_bit(columns[v] & levels[k], offset))
-                before = np.int64(mate[u])
-                mate[u] = v
-                mate_bit[v] = ONE << np.uint64(u)
-                v = before
-        least = level
-        number += 1
-    return number
+                cells[u * num_right + indices[k] - first] = 1
+        for v in range(num_right):
+            words.likes[v] = v if v < num_left else words.likes[v - num_left]
+        match_words(
+            cells.reshape((1, num_left, num_right)),
+            Words(
+                words.columns[:num_right],
+                words.likes[:num_right],
+                words.mate_bit[:num_right],
+                words.levels,
+                words.free,
+                words.octet,
+            ),
+            mates[low : low + num_left].reshape((1, num_left)),
+            rounds[graph : graph + 1],
+        )
 
 
 @compiled
