@@ -57,6 +57,12 @@ def list_rows(left: Any, indptr: Any) -> None:
         row += 1
 
 
+def match_one(edges: Any, num_left: int, num_right: int) -> Any:
+    """Match a single graph; return its mates and, in an array, its phases."""
+    graph = Lists.of(edges, (num_left, num_right, len(edges[1])), np.empty)
+    return graph.mates, np.array([match_phases(graph, 0)], np.int32)
+
+
 def match_large(edges: Any, sides: Any, chosen: Any, mates: Any, rounds: Any) -> None:
     """Match the chosen graphs; see `table.match_lists`.
 

@@ -137,12 +137,16 @@ def match_lists(
     or phases that found a path. The answers are as if each graph were alone: graphs of at most 64
     nodes a side are matched as `match_dense` does, others by `phases`.
     """
-    sides = own(left, np.int64), own(right, np.int64)
-    mates, rounds = np.empty(int(left[-1]), np.int32), np.empty(len(left) - 1, np.int32)
-    is_small = np.maximum(np.diff(left), np.diff(right)) <= WORD
     from augury.engines.words import Words, match_edges, read_only
 
     edges = read_only(indptr, np.int64), read_only(indices, np.int32)
+    if len(left) == 2 and max(left[1], right[1]) > WORD:
+        from augury.engines.lists import match_one
+
+        return Mates(*match_one(edges, int(left[1]), int(right[1])))
+    sides = own(left, np.int64), own(right, np.int64)
+    mates, rounds = np.empty(int(left[-1]), np.int32), np.empty(len(left) - 1, np.int32)
+    is_small = np.maximum(np.diff(left), np.diff(right)) <= WORD
     if is_small.any():
         match_edges(edges, sides, Words.of(WORD, WORD), mates, rounds)
     if not is_small.all():
