@@ -1,9 +1,10 @@
 """A proven network as hand-written loops: the engine `table`.
 
-The loops (`words`, `lists`, `flows`) do what the table of a proven network says, a step of a search
-on 64 nodes at a time; they were checked equal to it round for round, with the ties of `ties`, and
-have no judge. For flows the bottleneck and the subtraction are integer operations. Where there are
-costs, other loops are used, and what is equal is the cost: see `least_cost`.
+The loops (`words`, `lists`, `flows`) do what the table of a proven network says, and have no judge.
+Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `ties`;
+beyond that each path is one that it takes, given weights: see `phases`. For flows the bottleneck
+and the subtraction are integer operations. Where there are costs, other loops are used, and what is
+equal is the cost: see `least_cost`.
 """
 
 from __future__ import annotations
