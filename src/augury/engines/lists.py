@@ -70,7 +70,8 @@ def match_large(edges: Any, sides: Any, chosen: Any, mates: Any, rounds: Any) ->
     """
     indptr, _ = edges
     parts = tuple(np.diff(part)[chosen] for part in (*sides, indptr[sides[0]]))
-    room = Lists.of(edges, tuple(int(part.max()) for part in parts), np.empty)
+    rows, columns, count = (int(part.max()) for part in parts)
+    room = Lists.of(edges, (rows, columns, count), np.empty)
     for graph, rows, columns in zip(chosen.tolist(), *parts[:2], strict=True):
         low, first = sides[0][graph], sides[1][graph]
         part = room._replace(
