@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.engines.assignments import FAR
-from augury.engines.lists import Lists, match_lists
-from augury.engines.words import compiled
+from augury.engines.lists import match_phases, transpose
+from augury.engines.phases import Lists
+from augury.engines.words import compiled, read_only
 
 
 def largest_sparse_cost(num_left: int, num_right: int) -> int:
@@ -123,13 +124,15 @@ def _parts(num_left: int, num_right: int, left: Any, right: Any) -> Any:
     with all that they reach from free columns, in any largest matching.
     """
     indptr = _starts(left, num_left)
-    lists = Lists.of(indptr, right.astype(np.int32), num_right)
-    sizes = np.array([0, num_left]), np.array([0, num_right])
-    match_lists(lists, *sizes, np.empty(1, np.int32))
+    columns_of = right.astype(np.int32)
+    edges = read_only(indptr, np.int64), read_only(columns_of, np.int32)
+    lists = Lists.of(edges, (num_left, num_right, len(right)), np.empty)
+    match_phases(lists, 0)
+    transpose(lists, 0)
     queue = np.empty(max(num_left, num_right), np.int32)
     rows, columns = np.full(num_left, PERFECT), np.full(num_right, PERFECT)
     mates = lists.mates, lists.mate_of
-    _reach(indptr, lists.indices, mates, (rows, columns), SPARE_ROWS, queue)
+    _reach(indptr, columns_of, mates, (rows, columns), SPARE_ROWS, queue)
     _reach(lists.start, lists.rows, mates[::-1], (columns, rows), SPARE_COLUMNS, queue)
     return rows, columns
 

@@ -1,9 +1,10 @@
 """A proven network as hand-written loops: the engine `table`.
 
-The loops (`words`, `lists`, `flows`) do what the table of a proven network says, a step of a search
-on 64 nodes at a time; they were checked equal to it round for round, with the ties of `ties`, and
-have no judge. For flows the bottleneck and the subtraction are integer operations. Where there are
-costs, other loops are used, and what is equal is the cost: see `least_cost`.
+The loops (`words`, `lists`, `flows`) do what the table of a proven network says, and have no judge.
+Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `ties`;
+beyond that each path is one that it takes, given weights: see `phases`. For flows the bottleneck
+and the subtraction are integer operations. Where there are costs, other loops are used, and what is
+equal is the cost: see `least_cost`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
+from augury.engines.small import WORD, match_small
 from augury.inputs import Graph, Graphs
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 
 CELLS_A_THREAD = 2**20
 """Bytes of dense graphs from which on another thread pays: 0.3 to 4 milliseconds' work."""
+
+
+PLAIN_EDGES = 1000
+"""Edges up to which plain Python matches within milliseconds: numba alone takes half a second."""
 
 
 class Table(Engine):
@@ -65,7 +71,7 @@ class Table(Engine):
 
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """Share the graphs among threads; small ones as words, others as lists."""
-        from augury.engines.words import WORD, Words, match_words
+        from augury.engines.words import Words, match_words
 
         require_proof(executor)
         count, num_left, num_right = adjacency.shape
@@ -110,25 +116,44 @@ def match_sparse(
     if network is not None:  # else the shipped one, which is proven
         require_proof(CellExecutor(network))
     rows: Any = matrix.tocsr()  # type: ignore[reportAttributeAccessIssue]
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
     return match_lists(rows.indptr, rows.indices, *(np.array([0, size]) for size in rows.shape))
 
 
 def match_lists(
     indptr: npt.NDArray[Any], indices: npt.NDArray[Any], left: WideArray, right: WideArray
 ) -> Mates:
-    """Match graphs that lie side by side; row r of them has `indices[indptr[r] : indptr[r + 1]]`.
+    """Match graphs of any sizes that lie side by side, in one compiled call.
 
-    Rows and columns of graph g start at `left[g]` and `right[g]`; `indices` count from the first
-    graph on, the mates returned from their own. The answers are as if each graph were alone.
+    Args:
+        indptr: (row + 1,), where the columns of each row start in `indices`.
+        indices: (edge,), the columns, counted from the first graph on; those of a row ascend and
+            do not repeat.
+        left: (graph + 1,), where the rows of each graph start; `left[-1]` is their number.
+        right: the same of the columns.
+
+    `mates`, (row,), counts columns from the graph's own first, and `rounds`, (graph,), the searches
+    or phases that found a path. The answers are as if each graph were alone: graphs of at most 64
+    nodes a side are matched as `match_dense` does, others by `phases`.
     """
-    from augury.engines import lists as loops
+    from augury.engines.words import Words, match_edges, read_only
 
-    edges = own(indptr, np.int64), own(indices, np.int32)
-    lists = loops.Lists.of(*edges, int(right[-1]))
-    rounds = np.empty(len(left) - 1, np.int32)
-    loops.match_lists(lists, own(left, np.int64), own(right, np.int64), rounds)
-    first = np.repeat(right[:-1], np.diff(left)).astype(np.int32)
-    mates = np.where(lists.mates >= 0, lists.mates - first, -1).astype(np.int32)
+    edges = read_only(indptr, np.int64), read_only(indices, np.int32)
+    if len(left) == 2 and max(left[1], right[1]) > WORD:
+        from augury.engines.lists import match_one
+
+        return Mates(*match_one(edges, int(left[1]), int(right[1])))
+    sides = own(left, np.int64), own(right, np.int64)
+    mates, rounds = np.empty(int(left[-1]), np.int32), np.empty(len(left) - 1, np.int32)
+    is_small = np.maximum(np.diff(left), np.diff(right)) <= WORD
+    if is_small.any():
+        match_edges(edges, sides, Words.of(WORD, WORD), mates, rounds)
+    if not is_small.all():
+        from augury.engines.lists import match_large
+
+        match_large(edges, sides, np.flatnonzero(~is_small), mates, rounds)
     return Mates(mates, rounds)
 
 
@@ -162,7 +187,9 @@ def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> l
 def pairs_of(mates: npt.NDArray[Any]) -> WideArray:
     """(left,) mates or −1 → (pair, 2)."""
     row = np.flatnonzero(mates >= 0)
-    return np.stack([row, mates[row]], axis=1).astype(np.int64)
+    pairs = np.empty((len(row), 2), np.int64)
+    pairs[:, 0], pairs[:, 1] = row, mates[row]
+    return pairs
 
 
 def report(graphs: Graphs, answers: Sequence[Answer], how: How) -> None:
@@ -190,19 +217,29 @@ def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
 
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
-    """One call for all graphs, as lists."""
-    if not graphs:
-        return []
+    """A few small graphs in plain Python, all others in one call, as lists."""
+    if sum(graph.num_edges for graph in graphs) <= PLAIN_EDGES:
+        return [_matched_alone(graph) for graph in graphs]
+    from augury.engines.lists import list_rows
+    from augury.engines.words import read_only
+
     left = starts([graph.num_left for graph in graphs])
     right = starts([graph.num_right for graph in graphs])
-    if len(graphs) == 1:
-        rows, columns = graphs[0].left, graphs[0].right
-    else:
-        rows = np.concatenate([g.left + by for g, by in zip(graphs, left, strict=False)])
-        columns = np.concatenate([g.right + by for g, by in zip(graphs, right, strict=False)])
-    degree = np.bincount(rows, minlength=int(left[-1]))
-    mates, rounds = match_lists(starts(degree), columns, left, right)
+    rows, columns = graphs[0].left, graphs[0].right
+    if len(graphs) > 1:
+        counts = [graph.num_edges for graph in graphs]
+        rows = np.concatenate([graph.left for graph in graphs]) + np.repeat(left[:-1], counts)
+        columns = np.concatenate([graph.right for graph in graphs]) + np.repeat(right[:-1], counts)
+    indptr = np.empty(int(left[-1]) + 1, np.int64)
+    list_rows(read_only(rows, np.int32), indptr)
+    mates, rounds = match_lists(indptr, columns, left, right)
     return answers_of(np.split(mates, left[1:-1]), rounds)
+
+
+def _matched_alone(graph: BipartiteGraph) -> Answer:
+    sizes = graph.num_left, graph.num_right
+    mates, rounds = match_small(*sizes, graph.left.tolist(), graph.right.tolist())
+    return Answer(pairs_of(np.array(mates, np.int32)), rounds)
 
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:

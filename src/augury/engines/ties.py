@@ -5,10 +5,11 @@ cost more than a compiled search, so the compiled engines use a fixed function o
 Given the same weights (`Settings.weights`), `ford_fulkerson` makes the network take the same
 decisions, which is how the engines are tested.
 
-Matchings: column v prefers row `offset = (v + turn) mod rows` and those after it (weight 1) to
-those before it (weight 2); all other arcs weigh 1. Ties fall to the lowest arc, by the network's
-own rule. So different columns prefer different rows, and a search finds many disjoint paths where
-equal weights would send all columns to row 0.
+Matchings up to 64 nodes a side: column v prefers row `offset = (v + turn) mod rows` and those after
+it (weight 1) to those before it (weight 2); all other arcs weigh 1. Ties fall to the lowest arc, by
+the network's own rule. So different columns prefer different rows, and a search finds many disjoint
+paths where equal weights would send all columns to row 0. Larger graphs are matched path by path:
+see `phases`.
 
 Flows: a hash of arc and round.
 """

@@ -1,4 +1,4 @@
-"""Small dense graphs become matchings: a proven network's decisions, 64 nodes to a word.
+"""Small graphs become matchings: a proven network's decisions, 64 nodes to a word.
 
 A network that verifies says "reached" where `own or any(usable arc from a reached node)`, and
 points to the valid link of least weight, the lowest arc among equals. On the network of a matching
@@ -12,9 +12,9 @@ lowest. A round takes every shortest path that the tree offers, as `ford_fulkers
 `many_paths`: for each free row (child of the source) the lowest free column of its subtree at the
 sink's level. Shortest paths never get shorter, so the first rounds take paths of three arcs only.
 
-`lists` and `flows` do the same for any graph and any flow network. All are compiled by numba,
-release the interpreter's lock, and run on the calling thread. Arguments are arrays, and results are
-written into them.
+`small` does the same in plain Python, pair for pair; larger graphs are for `lists`. All loops that
+are compiled by numba release the interpreter's lock and run on the calling thread. Arguments are
+arrays, and results are written into them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from augury.engines import ties
+from augury.engines.small import WORD
 from augury.neural.compiled import compiled as on_disk
-
-WORD = 64
-"""Bits of a machine word, and the most nodes a side that `match_words` takes."""
 
 ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 
@@ -106,6 +104,13 @@ class Words(NamedTuple):
         return cls(columns, likes, mate_bit, levels, free, np.zeros(num_right, np.uint8))
 
 
+def read_only(array: Any, dtype: Any) -> Any:
+    """Return the array as loops take it that only read it: a graph's own is not copied."""
+    view = np.require(array, dtype, ["C"]).view()
+    view.flags.writeable = False
+    return view
+
+
 @compiled
 def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
     """Match graphs with at most 64 nodes a side, (graph, left, right) bytes of 0 and 1.
@@ -145,6 +150,42 @@ def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
             least = level
             number += 1
         rounds[graph] = number
+
+
+@compiled
+def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -> None:
+    """Match the graphs with at most 64 nodes a side; see `table.match_lists`.
+
+    `edges` is (indptr, indices), `sides` (left, right), and `words` for graphs of 64 nodes a side.
+    """
+    indptr, indices = edges
+    left, right = sides
+    room = np.empty(WORD * WORD, np.uint8)
+    for graph in range(len(left) - 1):
+        low, first = left[graph], right[graph]
+        num_left, num_right = left[graph + 1] - low, right[graph + 1] - first
+        if num_left > WORD or num_right > WORD:
+            continue
+        cells = room[: num_left * num_right]
+        cells[:] = 0
+        for u in range(num_left):
+            for k in range(indptr[low + u], indptr[low + u + 1]):
+                cells[u * num_right + indices[k] - first] = 1
+        for v in range(num_right):
+            words.likes[v] = v if v < num_left else words.likes[v - num_left]
+        match_words(
+            cells.reshape((1, num_left, num_right)),
+            Words(
+                words.columns[:num_right],
+                words.likes[:num_right],
+                words.mate_bit[:num_right],
+                words.levels,
+                words.free,
+                words.octet,
+            ),
+            mates[low : low + num_left].reshape((1, num_left)),
+            rounds[graph : graph + 1],
+        )
 
 
 @compiled

@@ -1,0 +1,116 @@
+"""A few small graphs become matchings in plain Python: neither numba nor NumPy is needed.
+
+Up to 64 nodes a side these are the rounds of `words`, with integers for its words, pair for pair;
+beyond that the phases of `phases`, over lists instead of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from augury.engines.phases import Lists, match_phases
+from augury.engines.ties import turn
+
+WORD = 64
+"""Bits of a machine word, and the most nodes a side that are matched in rounds."""
+
+
+def match_small(
+    num_left: int, num_right: int, left: Sequence[int], right: Sequence[int]
+) -> tuple[list[int], int]:
+    """Match one graph, its edges sorted; return the column of each row or −1, and the rounds."""
+    if num_left <= WORD and num_right <= WORD:
+        columns = [0] * num_right
+        for u, v in zip(left, right, strict=True):
+            columns[v] |= 1 << u
+        return _match_rounds(num_left, columns)
+    graph = listed(num_left, num_right, left, right)
+    return graph.mates, match_phases(graph, 0)
+
+
+def listed(num_left: int, num_right: int, left: Sequence[int], right: Sequence[int]) -> Lists:
+    """Return the lists of a graph whose edges are sorted."""
+    indptr = [0] * (num_left + 1)
+    for u in left:
+        indptr[u + 1] += 1
+    for u in range(num_left):
+        indptr[u + 1] += indptr[u]
+    sizes = num_left, num_right, len(right)
+    return Lists.of((indptr, right), sizes, lambda size, _: [0] * size)
+
+
+def _match_rounds(num_left: int, columns: list[int]) -> tuple[list[int], int]:
+    """Match a graph given as the rows of each column; see `words.match_words`."""
+    mates, mate_bit = [-1] * num_left, [0] * len(columns)
+    rounds, free = _match_adjacent(num_left, columns, mates, mate_bit)
+    waiting = [v for v, bit in enumerate(mate_bit) if not bit and columns[v]]
+    while free and waiting:
+        levels, hits = _search(columns, mate_bit, free, waiting)
+        if not hits:
+            break
+        shift = turn(rounds, num_left)
+        roots = 0
+        paths = list[list[tuple[int, int]]]()
+        for end in hits:
+            path, v, bit = [], end, 0
+            for reached in reversed(levels):
+                bit = _chosen(columns[v] & reached, (v + shift) % num_left)
+                u = bit.bit_length() - 1
+                path.append((u, v))
+                v = mates[u]
+            if not roots & bit:  # the first column of this free row's subtree
+                roots |= bit
+                paths.append(path)
+                waiting.remove(end)
+        for u, v in (pair for path in paths for pair in path):
+            mates[u], mate_bit[v] = v, 1 << u
+        free ^= roots
+        rounds += 1
+    return mates, rounds
+
+
+def _chosen(rows: int, offset: int) -> int:
+    """Return the lowest of these rows from `offset` on, or else the lowest, as a bit."""
+    later = rows >> offset << offset or rows
+    return later & -later
+
+
+def _match_adjacent(
+    num_left: int, columns: list[int], mates: list[int], mate_bit: list[int]
+) -> tuple[int, int]:
+    """Run all rounds of paths of three arcs; return their number and the free rows."""
+    rounds, free = 0, (1 << num_left) - 1
+    pending = range(len(columns))
+    while pending:
+        taken, kept, shift = 0, list[int](), turn(rounds, num_left)
+        for v in pending:
+            rows = columns[v] & free
+            if rows:
+                bit = _chosen(rows, (v + shift) % num_left)
+                if taken & bit:
+                    kept.append(v)
+                else:
+                    taken |= bit
+                    mates[bit.bit_length() - 1], mate_bit[v] = v, bit
+        rounds += taken > 0
+        free ^= taken
+        pending = kept
+    return rounds, free
+
+
+def _search(
+    columns: list[int], mate_bit: list[int], free: int, waiting: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return the rows first reached at each level, and the free columns adjacent to the last."""
+    levels, reached = [free], free
+    while True:
+        hits = [v for v in waiting if columns[v] & reached]
+        after = reached
+        if not hits:
+            for rows, bit in zip(columns, mate_bit, strict=True):
+                if rows & reached:
+                    after |= bit
+        if after == reached:
+            return levels, hits
+        levels.append(after & ~reached)
+        reached = after
