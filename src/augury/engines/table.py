@@ -1,9 +1,10 @@
 """A proven network as hand-written loops: the engine `table`.
 
-The loops (`words`, `lists`, `flows`) do what the table of a proven network says, a step of a search
-on 64 nodes at a time; they were checked equal to it round for round, with the ties of `ties`, and
-have no judge. For flows the bottleneck and the subtraction are integer operations. Where there are
-costs, other loops are used, and what is equal is the cost: see `least_cost`.
+The loops of `words` and `lists` do what the table of a proven network says, a step of a search on
+64 nodes at a time; they were checked equal to it round for round, with the ties of `ties`. Small
+flows take paths that the network takes too; large ones are found in another way, and what is equal
+is the value and the cut: see `flows`. With costs it is the cost: see `least_cost`. There is no
+judge.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
+from augury.engines.small_flows import SMALL, push_flow
 from augury.inputs import Graph, Graphs
 
 if TYPE_CHECKING:
@@ -97,10 +99,9 @@ class Table(Engine):
         require_proof(executor)
         return assign_stack(stack)
 
-    def ties(self, graph: Graph) -> Callable[..., Any]:
-        """See `Engine`."""
-        is_flow = isinstance(graph, FlowNetwork)
-        return ties.mixed_weights if is_flow else ties.turning_weights
+    def ties(self, graph: Graph) -> Callable[..., Any] | None:
+        """See `Engine`; for flows None, as `flows` does not go by weights."""
+        return None if isinstance(graph, FlowNetwork) else ties.turning_weights
 
 
 def match_sparse(
@@ -137,21 +138,33 @@ def push_flows(batch: Batch, bits: int = 63) -> tuple[WideArray, IntArray]:
 
     `bits` is the width of the integers that the network, which is proven, is made for.
     """
+    refuse_beyond_range(batch.capacity, bits)
+    arcs = batch.sender, batch.receiver, batch.capacity
+    return _push(*arcs, batch.node_start, batch.arc_start, batch.source, batch.sink)
+
+
+def _push(*columns: npt.ArrayLike) -> tuple[WideArray, IntArray]:
+    """See `push_flows`; columns are those of `flows.Union`."""
     from augury.engines import flows
 
-    refuse_beyond_range(batch.capacity, bits)
-    nodes = batch.num_nodes
-    ends = own(batch.sender, np.int32), own(batch.receiver, np.int32)
-    state = np.zeros(nodes, np.int64), np.empty(nodes, np.int32), np.full(nodes, -1, np.int32)
-    arcs = flows.Arcs(*ends, batch.capacity.copy(), *batch.by_sender, *state)
-    rounds = np.empty(batch.num_graphs, np.int32)
-    flows.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
-    return arcs.residual, rounds
+    kinds = (np.int32, np.int32, *(np.int64,) * 5)
+    union = flows.Union(*map(_read_only, columns, kinds))
+    sizes = (int(np.diff(start).max(initial=0)) for start in (union.node_start, union.arc_start))
+    residual, rounds = np.empty(len(union.sender), np.int64), np.empty(len(union.source), np.int32)
+    flows.push_flows(union, flows.Network.of(*sizes), residual, rounds)
+    return residual, rounds
 
 
 def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
     """Return the array as compiled loops take it: they are compiled anew for any other form."""
     return np.require(array, dtype, ["C", "W"])
+
+
+def _read_only(array: npt.ArrayLike, dtype: type[np.integer]) -> npt.NDArray[Any]:
+    """Return the array as loops take it that do not write to it: without a copy, if it can be."""
+    view = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view
 
 
 def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:
@@ -180,13 +193,25 @@ def report(graphs: Graphs, answers: Sequence[Answer], how: How) -> None:
 
 
 def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
+    """Few arcs are pushed along in plain Python: see `small_flows`."""
     if not networks:
         return []
-    batch = Batch.of(networks)
-    residual, rounds = push_flows(batch, bits)
-    parts = np.split(residual, batch.arc_start[1:-1])
-    found = (own.found(part) for own, part in zip(networks, parts, strict=True))
-    return list(map(Answer, found, rounds.tolist()))
+    if sum(network.num_arcs for network in networks) <= SMALL:
+        for network in networks:
+            refuse_beyond_range(network.capacity, bits)
+        residuals, rounds = zip(*map(push_flow, networks), strict=True)
+    elif len(networks) == 1:
+        [own] = networks
+        refuse_beyond_range(own.capacity, bits)
+        ends = [0, own.num_nodes], [0, own.num_arcs], [own.source], [own.sink]
+        residual, rounds = _push(own.sender, own.receiver, own.capacity, *ends)
+        residuals = [residual]
+    else:
+        batch = Batch.of(networks)
+        residual, rounds = push_flows(batch, bits)
+        residuals = np.split(residual, batch.arc_start[1:-1])
+    found = (own.found(part) for own, part in zip(networks, residuals, strict=True))
+    return list(map(Answer, found, map(int, rounds)))
 
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
