@@ -149,9 +149,11 @@ def _push(*columns: npt.ArrayLike) -> tuple[WideArray, IntArray]:
 
     kinds = (np.int32, np.int32, *(np.int64,) * 5)
     union = flows.Union(*map(_read_only, columns, kinds))
-    sizes = (int(np.diff(start).max(initial=0)) for start in (union.node_start, union.arc_start))
-    residual, rounds = np.empty(len(union.sender), np.int64), np.empty(len(union.source), np.int32)
-    flows.push_flows(union, flows.Network.of(*sizes), residual, rounds)
+    arcs, graphs = len(union.sender), len(union.source)
+    residual, rounds = np.empty(arcs, np.int64), np.empty(graphs, np.int32)
+    # Room for all networks as for one: what none of them touches takes no memory.
+    own = flows.Network.of(int(union.node_start[-1]), arcs)
+    flows.push_flows(union, own, residual, rounds)
     return residual, rounds
 
 
