@@ -14,8 +14,8 @@ import numpy as np
 from augury.classical.arrays import WideArray
 from augury.classical.network import FlowNetwork
 
-SMALL = 2**10
-"""Arcs, reverse ones included, up to which a flow is found in phases."""
+SMALL = 2**9
+"""Arcs, reverse ones included, up to which a flow is found in phases; 0.15 ms in Python."""
 
 Log = Callable[[list[int], int], object]
 """Is told each path, as its arcs, and what it carries."""
