@@ -35,8 +35,11 @@ inlined: Any = on_disk(error_model="numpy", inline="always")
 
 MOST = np.int64(2**63 - 1)
 """The most that the source gives out at a time; so no excess is beyond int64."""
-PATIENCE = 2
-"""How often a node moves away by more than one step before it waits for the next search."""
+PATIENCE, PATIENCE_BACK = 2, 32
+"""How often a node moves away by more than one step before it waits for the next search.
+
+On the way back all excess arrives, so it is worth moving.
+"""
 
 
 class Union(NamedTuple):
@@ -211,16 +214,16 @@ def _waves(own: Network, num_nodes: int, source: int, sink: int) -> int:
             own.residual[place] -= amount
             own.residual[own.back[place]] += amount
             own.excess[own.head[place]] += amount
-        rounds += _pass_on(own, num_nodes, sink)
+        rounds += _pass_on(own, num_nodes, sink, PATIENCE)
         arrived = own.excess[sink]
         own.excess[sink] = own.excess[source] = 0
-        _pass_on(own, num_nodes, source)
+        _pass_on(own, num_nodes, source, PATIENCE_BACK)
         own.excess[source] = 0
     return rounds
 
 
 @part
-def _pass_on(own: Network, num_nodes: int, goal: int) -> int:
+def _pass_on(own: Network, num_nodes: int, goal: int, patience: int) -> int:
     """Pass on all excess that can reach a node; return the searches that brought some there."""
     rounds, waits = 0, True
     while waits:
@@ -232,7 +235,7 @@ def _pass_on(own: Network, num_nodes: int, goal: int) -> int:
                 highest -= 1
                 continue
             own.active[highest] = own.before[node]
-            if own.moves[node] < PATIENCE:
+            if own.moves[node] < patience:
                 highest = _empty(own, num_nodes, goal, node, highest)
             else:
                 waits = True
@@ -241,7 +244,7 @@ def _pass_on(own: Network, num_nodes: int, goal: int) -> int:
 
 
 @part
-def _measure(own: Network, num_nodes: int, goal: int) -> int:
+def _measure(own: Network, num_nodes: int, goal: int) -> Any:
     """Set all levels, num_nodes where the goal is out of reach; return the highest active one.
 
     An excess next to a node just reached is passed on at once: near the goal much ends here.
@@ -282,8 +285,8 @@ def _measure(own: Network, num_nodes: int, goal: int) -> int:
 
 @part
 def _empty(  # noqa: C901  # an inner function that takes `own` halves the speed
-    own: Network, num_nodes: int, goal: int, node: int, highest: int
-) -> int:
+    own: Network, num_nodes: int, goal: int, node: int, highest: Any
+) -> Any:
     """Pass on a node's excess, moving away from the goal as needed; return the highest level."""
     level = at_first = np.int64(own.level[node])
     excess = own.excess[node]
