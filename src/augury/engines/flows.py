@@ -82,8 +82,10 @@ class Network(NamedTuple):
 
     @classmethod
     def of(cls, num_nodes: int, num_arcs: int) -> Network:
-        """Allocate."""
-        arcs = (np.empty(num_arcs, dtype) for dtype in (np.int32, np.int32, np.int64))
+        """Allocate; what belongs to an arc lies together, as most of it is needed at once."""
+        arc = [("head", "i4"), ("back", "i4"), ("residual", "i8")]
+        every = np.empty(max(num_arcs, 2), arc)  # one by itself would be another type to numba
+        arcs = every["head"], every["back"], every["residual"]
         wide = (np.int32, np.int32, np.int32, np.int64, np.int32, np.int32, np.int8)
         nodes = (np.empty(num_nodes, dtype) for dtype in wide)
         return cls(np.empty(num_nodes + 1, np.int32), *arcs, *nodes)
