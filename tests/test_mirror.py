@@ -27,7 +27,6 @@ ELSEWHERE = {
     "classical/formats/npy.py": "classical/formats/test_matrix.py",
     "classical/formats/own_arrays.py": "classical/formats/test_matrix.py",
     "engines/engine.py": "engines/test_engines.py",
-    "engines/flows.py": "engines/test_engines.py",
     "engines/gpu.py": "engines/test_table.py",
     "engines/lists.py": "engines/test_engines.py",
     "engines/stepwise.py": "engines/test_engines.py",

@@ -21,15 +21,14 @@ from augury.algorithms.cells import FLOOD
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import case_logits, compiled
 from augury.classical.batch import Batch, starts
-from augury.classical.ford_fulkerson import MAX_WEIGHT, Round, Settings, Subroutines, ford_fulkerson
-from augury.classical.generate import flow, path_state, power_law, sparse
+from augury.classical.ford_fulkerson import Settings, ford_fulkerson
+from augury.classical.generate import power_law, sparse
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.classical.simulate import maximum_values
 from augury.engines import ENGINES, as_bytes, match_dense, match_sparse, table
 from augury.engines.engine import Mates, require_proof
-from augury.engines.table import match_lists, push_flows
-from augury.engines.ties import mixed, mixed_weights, turn, turning_weights
+from augury.engines.table import match_lists
+from augury.engines.ties import turn, turning_weights
 from augury.errors import InputError
 from augury.models import shipped_table
 from augury.solver import solve
@@ -109,20 +108,6 @@ def test_a_network_without_margins_has_no_compiled_form() -> None:
     assert compiled(network).differences() == []
     with pytest.raises(InputError, match="not proven"):
         match_dense(np.ones((1, 2, 2)), network=network)
-
-
-def all_rounds(
-    networks: Sequence[FlowNetwork], executor: Subroutines, settings: Settings
-) -> list[Round]:
-    rngs = np.random.default_rng(5).spawn(len(networks))
-    return list(ford_fulkerson(Batch.of(networks), executor, rngs, settings))
-
-
-def some_networks() -> list[FlowNetwork]:
-    rng = np.random.default_rng(3)
-    made = [network_of(edges) for shape in SHAPES for edges in random_graphs(1, shape, 2)]
-    made += [flow(rng, k, 2 * k, low=0, high=high) for k in (3, 5, 9) for high in (1, 9)]
-    return [*made, path_state(rng, 9), *NETWORKS.values()]
 
 
 # The compiled loops against the network itself.
@@ -251,65 +236,14 @@ def test_order_and_repetition_of_a_rows_columns_change_nothing() -> None:
     np.testing.assert_array_equal(match_sparse(matrix).mates, match_sparse(shuffled).mates)
 
 
-# Flows.
-
-
-def test_a_compiled_flow_is_the_networks_own() -> None:
-    networks = some_networks()
-    chosen = Settings(many_paths=True, weights=mixed_weights)
-    rounds = all_rounds(networks, CellExecutor(proven()).subroutines(), chosen)
-    batch = Batch.of(networks)
-    expected, counted = batch.capacity.copy(), np.zeros(len(networks), np.int64)
-    for round_ in rounds:
-        for place, graph in enumerate(round_.batch.graphs):
-            arcs = slice(*round_.batch.arc_start[place : place + 2])
-            expected[slice(*batch.arc_start[graph : graph + 2])] = round_.after[arcs]
-        counted[round_.batch.graphs[np.unique(round_.paths.graph)]] += 1
-    residual, taken = push_flows(batch)
-    np.testing.assert_array_equal(residual, expected)
-    np.testing.assert_array_equal(taken, counted)
-
-
-def test_compiled_flows_are_maximum() -> None:
-    rng = np.random.default_rng(11)
-    sizes = [(2, 1), (6, 20), (12, 50), (40, 200), (60, 120)]
-    networks = [flow(rng, *size, low=0, high=2**40) for size in sizes for _ in range(8)]
-    residual, _ = push_flows(Batch.of(networks))
-    start = Batch.of(networks).arc_start
-    assert (residual >= 0).all()
-    for k, (network, value) in enumerate(zip(networks, maximum_values(networks), strict=True)):
-        own = residual[start[k] : start[k + 1]]
-        sent = network.capacity - own
-        assert (sent[::2] == -sent[1::2]).all()
-        net = np.zeros(network.num_nodes, np.int64)
-        np.add.at(net, network.sender[::2], sent[::2])
-        np.add.at(net, network.receiver[::2], -sent[::2])
-        assert net[network.source] == value == -net[network.sink]
-        inner = np.delete(net, [network.source, network.sink])
-        assert not inner.any()
-
-
-def test_a_flow_beyond_the_range_is_refused() -> None:
-    network = proven()
-    network.bits = 3
-    flow_network = FlowNetwork.from_arcs(2, [0], [1], [8], source=0, sink=1)
-    with pytest.raises(InputError, match="beyond this network's range of 3 bits"):
-        solve(flow_network, model=CellExecutor(network), engine="table")
-
-
 # Weights, interface.
 
 
 def test_weights_are_those_that_the_loops_use() -> None:
-    from augury.engines import flows, words
+    from augury.engines import words
 
     for number, rows in product(range(9), (1, 2, 7, 64, 1000)):
         assert words.turn(number, rows) == turn(number, rows) < rows
-    arcs = np.arange(2000)
-    for number in (0, 1, 17):
-        weights = mixed(number, arcs)
-        assert weights.tolist() == [flows.weight_of(number, arc) for arc in arcs]
-        assert set(weights.tolist()) == set(range(1, MAX_WEIGHT + 1))
 
 
 def test_a_column_prefers_the_rows_from_its_offset_on() -> None:

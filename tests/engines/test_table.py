@@ -188,8 +188,10 @@ def test_a_story_is_that_of_the_engine(graph: Any, engine: str | None) -> None:
     assert (story["model"]["engine"], story["solution"]["engine"]) == (name, name)
     told = solution.to_dict()
     what = "matching" if solution.matching is not None else "flow"
-    assert sorted(story["solution"][what]) == sorted(map(list, told[what]))
-    assert story["solution"]["rounds"] == solution.rounds
+    assert story["solution"]["size"] == solution.size
+    if what == "matching" or engine != "table":  # flows there are not found by weights
+        assert sorted(story["solution"][what]) == sorted(map(list, told[what]))
+        assert story["solution"]["rounds"] == solution.rounds
     assert solve(JOBS, model="classical").story()["model"]["engine"] is None
 
 

@@ -322,7 +322,8 @@ def _never_done(
 def refuse_beyond_range(residual: WideArray, bits: int) -> None:
     """Raise an InputError if some arc may come to hold more than a network's integers can."""
     # A residual can grow to its pair's sum, which never changes: so a run is refused at once.
-    refuse_beyond_bits(int((residual[::2] + residual[1::2]).max(initial=0)), bits)
+    if bits < 63:  # a sum fits in int64
+        refuse_beyond_bits(int((residual[::2] + residual[1::2]).max(initial=0)), bits)
 
 
 def refuse_beyond_bits(most: int, bits: int) -> None:

@@ -2,9 +2,9 @@
 
 The loops (`words`, `lists`, `flows`) do what the table of a proven network says, and have no judge.
 Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `ties`;
-beyond that each path is one that it takes, given weights: see `phases`. For flows the bottleneck
-and the subtraction are integer operations. Where there are costs, other loops are used, and what is
-equal is the cost: see `least_cost`.
+beyond that, and for small flows, each path is one that it takes, given weights: see `phases` and
+`small_flows`. Large flows are found in another way, and what is equal is the value and the cut: see
+`flows`. With costs it is the cost: see `least_cost`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from augury.classical.priced import Stack
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
 from augury.engines.small import WORD, match_small
+from augury.engines.small_flows import SMALL, push_flow
 from augury.inputs import Graph, Graphs
 
 if TYPE_CHECKING:
@@ -103,10 +104,9 @@ class Table(Engine):
         require_proof(executor)
         return assign_stack(stack)
 
-    def ties(self, graph: Graph) -> Callable[..., Any]:
-        """See `Engine`."""
-        is_flow = isinstance(graph, FlowNetwork)
-        return ties.mixed_weights if is_flow else ties.turning_weights
+    def ties(self, graph: Graph) -> Callable[..., Any] | None:
+        """See `Engine`; for flows None, as `flows` does not go by weights."""
+        return None if isinstance(graph, FlowNetwork) else ties.turning_weights
 
 
 def match_sparse(
@@ -162,21 +162,35 @@ def push_flows(batch: Batch, bits: int = 63) -> tuple[WideArray, IntArray]:
 
     `bits` is the width of the integers that the network, which is proven, is made for.
     """
+    refuse_beyond_range(batch.capacity, bits)
+    arcs = batch.sender, batch.receiver, batch.capacity
+    return _push(*arcs, batch.node_start, batch.arc_start, batch.source, batch.sink)
+
+
+def _push(*columns: npt.ArrayLike) -> tuple[WideArray, IntArray]:
+    """See `push_flows`; columns are those of `flows.Union`."""
     from augury.engines import flows
 
-    refuse_beyond_range(batch.capacity, bits)
-    nodes = batch.num_nodes
-    ends = own(batch.sender, np.int32), own(batch.receiver, np.int32)
-    state = np.zeros(nodes, np.int64), np.empty(nodes, np.int32), np.full(nodes, -1, np.int32)
-    arcs = flows.Arcs(*ends, batch.capacity.copy(), *batch.by_sender, *state)
-    rounds = np.empty(batch.num_graphs, np.int32)
-    flows.push_flows(arcs, batch.arc_start, batch.source, batch.sink, rounds)
-    return arcs.residual, rounds
+    kinds = (np.int32, np.int32, *(np.int64,) * 5)
+    union = flows.Union(*map(_read_only, columns, kinds))
+    arcs, graphs = len(union.sender), len(union.source)
+    residual, rounds = np.empty(arcs, np.int64), np.empty(graphs, np.int32)
+    # Room for all networks as for one: what none of them touches takes no memory.
+    own = flows.Network.of(int(union.node_start[-1]), arcs)
+    flows.push_flows(union, own, residual, rounds)
+    return residual, rounds
 
 
 def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
     """Return the array as compiled loops take it: they are compiled anew for any other form."""
     return np.require(array, dtype, ["C", "W"])
+
+
+def _read_only(array: npt.ArrayLike, dtype: type[np.integer]) -> npt.NDArray[Any]:
+    """Return the array as loops take it that do not write to it: without a copy, if it can be."""
+    view = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view
 
 
 def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:
@@ -207,13 +221,25 @@ def report(graphs: Graphs, answers: Sequence[Answer], how: How) -> None:
 
 
 def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
+    """Few arcs are pushed along in plain Python: see `small_flows`."""
     if not networks:
         return []
-    batch = Batch.of(networks)
-    residual, rounds = push_flows(batch, bits)
-    parts = np.split(residual, batch.arc_start[1:-1])
-    found = (own.found(part) for own, part in zip(networks, parts, strict=True))
-    return list(map(Answer, found, rounds.tolist()))
+    if sum(network.num_arcs for network in networks) <= SMALL:
+        for network in networks:
+            refuse_beyond_range(network.capacity, bits)
+        residuals, rounds = zip(*map(push_flow, networks), strict=True)
+    elif len(networks) == 1:
+        [own] = networks
+        refuse_beyond_range(own.capacity, bits)
+        ends = [0, own.num_nodes], [0, own.num_arcs], [own.source], [own.sink]
+        residual, rounds = _push(own.sender, own.receiver, own.capacity, *ends)
+        residuals = [residual]
+    else:
+        batch = Batch.of(networks)
+        residual, rounds = push_flows(batch, bits)
+        residuals = np.split(residual, batch.arc_start[1:-1])
+    found = (own.found(part) for own, part in zip(networks, residuals, strict=True))
+    return list(map(Answer, found, map(int, rounds)))
 
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:

@@ -11,19 +11,15 @@ the network's own rule. So different columns prefer different rows, and a search
 paths where equal weights would send all columns to row 0. Larger graphs are matched path by path:
 see `phases`.
 
-Flows: a hash of arc and round.
+Flows have no such rule: see `flows`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from augury.classical.arrays import WideArray
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import MAX_WEIGHT, WeightArray
-
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio: multiplying by it spreads neighbouring numbers apart."""
+from augury.classical.ford_fulkerson import WeightArray
 
 
 def turn(number: int, num_left: int) -> int:
@@ -46,17 +42,3 @@ def turning_weights(batch: Batch, number: int) -> WeightArray:
     offset = np.where(column >= 0, (column % rows[graph] + shift[graph]) % rows[graph], -1)
     place, offset = place.astype(np.int32), offset.astype(np.int32)
     return (place[batch.sender] < offset[batch.receiver]).view(np.uint8) + np.uint8(1)
-
-
-def mixed(number: int, arc: WideArray) -> WideArray:
-    """Return the weights, 1..15, of arcs by their numbers within their graph."""
-    word = (arc.astype(np.uint64) << np.uint64(20)) + np.uint64(number)
-    word = word * MULTIPLIER
-    word = (word ^ (word >> np.uint64(32))) * MULTIPLIER
-    return ((word >> np.uint64(32)) % np.uint64(MAX_WEIGHT)).astype(np.int64) + 1
-
-
-def mixed_weights(batch: Batch, number: int) -> WeightArray:
-    """Return the weights of a round for any networks."""
-    arc = np.arange(batch.num_arcs) - np.repeat(batch.arc_start[:-1], np.diff(batch.arc_start))
-    return mixed(number, arc).astype(np.uint8)
