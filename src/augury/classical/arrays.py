@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
 from operator import index
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,54 @@ IntArray = npt.NDArray[np.int32]
 WideArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
+Kind = TypeVar("Kind", bound=type)
 
 MAX_CAPACITY = 2**63 - 1
 """The largest capacity, and the largest sum of a pair, that int64 holds."""
+
+
+class Later:
+    """A field whose value may be given as a function, which is called when it is first asked for.
+
+    >>> from dataclasses import dataclass
+    >>> @later("square")
+    ... @dataclass(frozen=True)
+    ... class Number:
+    ...     square: int
+    >>> Number(lambda: 3 * 3) == Number(9)
+    True
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        value = instance.__dict__[self.name]
+        if callable(value):
+            value = instance.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+def later(*names: str) -> Callable[[Kind], Kind]:
+    """Return a decorator for a dataclass: these fields may be given as functions; see `Later`."""
+
+    def decorate(kind: Kind) -> Kind:
+        for name in names:
+            setattr(kind, name, Later(name))
+        return kind
+
+    return decorate
+
+
+def exact_sum(values: npt.NDArray[Any]) -> int:
+    """Return the sum of whole numbers, which 64 bits need not hold."""
+    if values.dtype.itemsize < 8:
+        values = values.astype(np.int64)
+    # Sums of 2³¹ 32-bit halves fit in 64 bits.
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 def equal(one: Any, other: Any) -> bool:

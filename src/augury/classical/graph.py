@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array as compact_list
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -281,6 +282,13 @@ class BipartiteGraph:
         """The number of arcs that it has as a flow network; see `as_arcs`."""
         return 2 * (self.num_left + len(self.left) + self.num_right)
 
+    @cached_property
+    def starts(self) -> WideArray:
+        """(left + 1,): where the edges of each left node start, and the end of all."""
+        starts = np.zeros(self.num_left + 1, np.int64)
+        np.cumsum(np.bincount(self.left, minlength=self.num_left), out=starts[1:])
+        return frozen(starts)
+
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield every edge as a pair of node numbers."""
         return zip(self.left.tolist(), self.right.tolist(), strict=True)
@@ -336,7 +344,11 @@ class BipartiteGraph:
 
     def labelled(self, found: WideArray) -> list[tuple[Label, Label]]:
         """Return the pairs of a matching with the user's labels."""
-        return [(self.left_label(u), self.right_label(v)) for u, v in found.tolist()]
+        left, right = self.left_labels, self.right_labels
+        if left is None and right is None:
+            return [(u, v) for u, v in found.tolist()]
+        left, right = left or range(self.num_left), right or range(self.num_right)
+        return [(left[u], right[v]) for u, v in found.tolist()]
 
     def edge_index(self, left: Numbers, right: Numbers) -> WideArray:
         """Return the position of each (left, right) pair among the edges, −1 for non-edges."""
