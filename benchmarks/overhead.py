@@ -109,7 +109,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     for name, (graph, ends) in small(rng).items():
         if given.only in name:
-            taken = least(lambda g=graph, e=ends: solve(g, engine="table", **e), given.runs, 200)
+            taken = least(lambda g=graph, e=ends: solve(g, **e), given.runs, 200)
             print(f"{name:28} solve {1000 * taken:7.1f} µs", flush=True)
     large: dict[str, Callable[[], Any]] = {
         "matching, random 3/n": lambda: sparse(rng, given.edges // 3),
@@ -128,12 +128,12 @@ def main() -> None:
         else:
             matrix = graph.to_scipy()
             kernel = least(lambda m=matrix: match_sparse(m), given.runs)
-        whole = least(lambda g=graph: solve(g, engine="table"), given.runs)
-        size = graph.num_arcs // 2
+        whole = least(lambda g=graph: solve(g), given.runs)
+        size = graph.num_edges if isinstance(graph, BipartiteGraph) else graph.num_arcs // 2
         told = f"{name:28} {size:9,} kernel {kernel:8.1f} ms, solve {whole:8.1f} ms"
         print(f"{told}, ratio {whole / kernel:6.2f}", flush=True)
         if not isinstance(graph, FlowNetwork):
-            built = least(lambda m=matrix: solve(m, engine="table"), given.runs)
+            built = least(lambda m=matrix: solve(m), given.runs)
             print(f"{'  from a CSR matrix':28} {size:9,} solve {built:8.1f} ms", flush=True)
 
 

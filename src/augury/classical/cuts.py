@@ -72,8 +72,9 @@ def minimum_cover(
             flow[2 * pair], flow[2 * pair + 1] = 1, -1
         in_cut, maximum = minimum_cut(network, network.capacity - flow, maximum)
         in_left, in_right = ~in_cut[1 : 1 + graph.num_left], in_cut[1 + graph.num_left : -1]
-    others = np.flatnonzero(~in_left[graph.left])  # edges that only their right node can cover
-    covers_all = bool(in_right[graph.right[others]].all())
+    covers_all = bool(in_left.all()) or bool(
+        (in_left.take(graph.left) | in_right.take(graph.right)).all()
+    )
     check_cover(covers_all, np.count_nonzero(in_left) + np.count_nonzero(in_right), maximum)
     return in_left, in_right
 
