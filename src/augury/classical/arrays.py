@@ -19,6 +19,7 @@ WideArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
 Kind = TypeVar("Kind", bound=type)
+Made = TypeVar("Made")
 
 MAX_CAPACITY = 2**63 - 1
 """The largest capacity, and the largest sum of a pair, that int64 holds."""
@@ -107,6 +108,8 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def unmasked(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
     """Return an array; refuse masked entries, whose mask NumPy would silently drop."""
+    if type(values) is np.ndarray:
+        return cast("npt.NDArray[Any]", values)
     is_masked: Any = getattr(cast("Any", values), "mask", False)
     if isinstance(values, np.ndarray) and np.any(is_masked):
         raise InputError(f"there are masked entries in the {what}: fill them, as .filled(0) does")
@@ -222,7 +225,8 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
         return np.zeros(0, np.int32)
     if array.dtype.kind not in "iu":
         raise InputError(f"the {ends} must be whole numbers, not {array.dtype}")
-    if array.min() < 0 or array.max() >= num_nodes:
+    # Seen as unsigned, negative numbers are large.
+    if array.view(f"u{array.itemsize}").max() >= num_nodes:
         at = int(((array < 0) | (array >= num_nodes)).argmax())
         raise InputError(f"edge {at} names {side} node {array[at]}, but there are {num_nodes}")
     return array.astype(np.int32)
@@ -244,6 +248,13 @@ def distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray,
     return left, key.astype(np.int32)
 
 
+def unchecked(kind: type[Made], *values: Any) -> Made:
+    """Return an object of a dataclass whose values, one for each field, are known to be right."""
+    made = object.__new__(kind)
+    vars(made).update(zip([field.name for field in fields(cast("Any", kind))], values, strict=True))
+    return made
+
+
 def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
     """Return the labels as a tuple after checking that each node has one, all different."""
     if labels is None:
@@ -251,7 +262,11 @@ def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label,
     names = as_labels(labels, what.replace("_", " "))
     if len(names) != count:
         raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    # The labels 0, 1, 2, … say no more than the numbers.
+    return unless_numbers(names)
+
+
+def unless_numbers(names: tuple[Label, ...]) -> tuple[Label, ...] | None:
+    """Return the labels, or None for 0, 1, 2, …, which say no more than the numbers."""
     return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
 
 
