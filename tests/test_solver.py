@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, T
 from augury.classical.ford_fulkerson import ford_fulkerson as run
 from augury.config import preset, with_settings
 from augury.inputs import Graph
-from augury.models.checkpoint import find, make_network, save
+from augury.models.checkpoint import find, load, make_network, save
 from augury.paper.executor import NeuralExecutor
 from augury.solver import solve_batch
 from augury.watch import watch
@@ -120,6 +122,46 @@ def test_a_solution_becomes_json() -> None:
     assert list(solve(BRIDGE).to_dict()) == [key.replace("matching", "flow") for key in keys]
     assert repr(solve(BRIDGE)).startswith("Solution(flow of 5, maximum, ")
     assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 1 round, discrete (table))"
+
+
+@pytest.mark.parametrize("graph", [JOBS, BRIDGE])
+def test_labels_are_made_when_they_are_asked_for(graph: Graph) -> None:
+    first, second = solve(graph), solve(graph)
+    assert callable(vars(first)[graph.noun])
+    assert first.noun == graph.noun
+    copied = pickle.loads(pickle.dumps(first))
+    assert repr(first) == repr(second) == repr(copied)
+    rows = getattr(first, graph.noun)
+    assert isinstance(rows, list) and getattr(first, graph.noun) is rows
+    assert getattr(copied, graph.noun) == rows
+    assert first == second == copied
+    assert pickle.loads(pickle.dumps(first)) == first  # made by now
+    changed = replace(second, ending="another")
+    assert changed != second and getattr(changed, graph.noun) == rows
+    assert copied.story() == first.story()
+
+
+def test_the_default_is_compiled_where_the_network_is_proven(tmp_path: Path) -> None:
+    proven, wrong = tmp_path / "proven.safetensors", tmp_path / "wrong.safetensors"
+    proven.write_bytes(find("discrete").read_bytes())
+    config = preset("discrete")
+    network = make_network(config.network, generator=torch.Generator().manual_seed(0))
+    save(wrong, network.state_dict(), config, {})
+    costs = BipartiteGraph.from_costs([[4, 1], [2, 3]])
+    expected: list[tuple[str, dict[str, Any], Graph]] = [
+        ("table", {}, JOBS),
+        ("table", {}, BRIDGE),
+        ("table", {"model": "discrete", "device": "cpu"}, JOBS),
+        ("table", {"model": proven}, JOBS),
+        ("lookup", {"model": wrong}, JOBS),
+        ("lookup", {"algorithm": "reachability"}, BRIDGE),
+        ("lookup", {}, costs),
+        ("fast", {"model": "paper-mpnn"}, JOBS),
+        ("lookup", {"model": CellExecutor(load(find("discrete")).network)}, JOBS),
+    ]
+    for engine, options, graph in expected:
+        assert solve(graph, **options).engine == engine
+    assert solve(JOBS, model="classical").engine is None
 
 
 def test_wrong_arguments_are_refused() -> None:
