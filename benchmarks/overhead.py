@@ -26,16 +26,16 @@ from augury.engines.table import match_sparse, push_flows
 Rng = np.random.Generator
 
 
-def least(work: Callable[[], Any], runs: int, repeats: int = 1) -> float:
-    """Return the least CPU milliseconds of a call, not counting the first."""
-    work()
-    taken: list[float] = []
-    for _ in range(runs):
-        start = time.process_time()
-        for _ in range(repeats):
-            work()
-        taken.append((time.process_time() - start) / repeats)
-    return 1000 * min(taken)
+def least(runs: int, *works: Callable[[], Any], repeats: int = 1) -> list[float]:
+    """Return the least CPU milliseconds of each call, in turns, not counting the first."""
+    taken: list[list[float]] = [[] for _ in works]
+    for _ in range(1 + runs):
+        for work, own in zip(works, taken, strict=True):
+            start = time.process_time()
+            for _ in range(repeats):
+                work()
+            own.append(1000 * (time.process_time() - start) / repeats)
+    return [min(own[1:]) for own in taken]
 
 
 def small(rng: Rng) -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -109,7 +109,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     for name, (graph, ends) in small(rng).items():
         if given.only in name:
-            taken = least(lambda g=graph, e=ends: solve(g, **e), given.runs, 200)
+            [taken] = least(given.runs, lambda g=graph, e=ends: solve(g, **e), repeats=200)
             print(f"{name:28} solve {1000 * taken:7.1f} µs", flush=True)
     large: dict[str, Callable[[], Any]] = {
         "matching, random 3/n": lambda: sparse(rng, given.edges // 3),
@@ -122,19 +122,17 @@ def main() -> None:
         if given.only not in name:
             continue
         graph = make()
+        works: list[Callable[[], Any]] = [lambda g=graph: solve(g)]
         if isinstance(graph, FlowNetwork):
-            batch = Batch.of([graph])
-            kernel = least(lambda b=batch: push_flows(b), given.runs)
+            batch, size = Batch.of([graph]), graph.num_arcs // 2
+            works.insert(0, lambda b=batch: push_flows(b))
         else:
-            matrix = graph.to_scipy()
-            kernel = least(lambda m=matrix: match_sparse(m), given.runs)
-        whole = least(lambda g=graph: solve(g), given.runs)
-        size = graph.num_edges if isinstance(graph, BipartiteGraph) else graph.num_arcs // 2
+            matrix, size = graph.to_scipy(), graph.num_edges
+            works = [lambda m=matrix: match_sparse(m), *works, lambda m=matrix: solve(m)]
+        kernel, whole, *built = least(given.runs, *works)
         told = f"{name:28} {size:9,} kernel {kernel:8.1f} ms, solve {whole:8.1f} ms"
-        print(f"{told}, ratio {whole / kernel:6.2f}", flush=True)
-        if not isinstance(graph, FlowNetwork):
-            built = least(lambda m=matrix: solve(m), given.runs)
-            print(f"{'  from a CSR matrix':28} {size:9,} solve {built:8.1f} ms", flush=True)
+        told += f", ratio {whole / kernel:5.2f}"
+        print(told + "".join(f", from CSR {own:8.1f} ms" for own in built), flush=True)
 
 
 if __name__ == "__main__":

@@ -412,9 +412,33 @@ class LabelIndex:
 
 def without_zeros(matrix: Any) -> Any:
     """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros dropped."""
-    csr = _summed_entries(matrix)
-    csr.eliminate_zeros()
+    csr = _canonical(matrix)
+    if csr is None:
+        csr = _summed_entries(matrix)
+        csr.eliminate_zeros()
     return csr.tocoo(copy=False)
+
+
+def _canonical(matrix: Any) -> Any:
+    """Return a CSR matrix that needs no sum and holds no zeros, its numbers shared; else None."""
+    if getattr(matrix, "format", "") != "csr" or matrix.ndim != 2 or not matrix.data.all():
+        return None
+    import scipy.sparse
+
+    try:
+        parts = matrix.data, matrix.indices.copy(), matrix.indptr
+        csr: Any = scipy.sparse.csr_array(parts, shape=matrix.shape)
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise _damaged(error) from None
+    if not csr.has_canonical_format:
+        return None
+    refuse_nan(csr.data, "the sparse matrix")
+    return csr
+
+
+def _damaged(error: ValueError) -> InputError:
+    return InputError(f"the sparse matrix is damaged: {error}")
 
 
 def stored_entries(matrix: Any) -> Any:
@@ -435,7 +459,7 @@ def _summed_entries(matrix: Any) -> Any:
         coo: Any = scipy.sparse.coo_array(matrix)
         csr: Any = coo.tocsr()
     except ValueError as error:  # an index beyond the shape
-        raise InputError(f"the sparse matrix is damaged: {error}") from None
+        raise _damaged(error) from None
     if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may overflow
         csr = _summed_exactly(coo)
     refuse_nan(csr.data, "the sparse matrix")

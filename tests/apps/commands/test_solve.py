@@ -126,9 +126,9 @@ def test_several_files_or_a_folder_are_one_batch(augury: Augury) -> None:
     assert (code, err) == (0, "")
     assert out == (
         "file          answer    size  rounds  proof\n"
-        "jobs.csv      matching  2     2       certified maximum\n"
+        "jobs.csv      matching  2     1       certified maximum\n"
         "folder/a.max  flow      5     2       certified maximum\n"
-        "folder/b.csv  matching  2     2       certified maximum\n"
+        "folder/b.csv  matching  2     1       certified maximum\n"
         "3 of 3 answers certified maximum\n"
     )
     told = json.loads(augury("solve", "jobs.csv", "folder", "--json").out)["solutions"]
