@@ -293,11 +293,13 @@ def _is_matching(graph: BipartiteGraph, left: Numbers, right: Numbers) -> bool:
     """Tell in one pass over the edges; no edge is there twice."""
     counts = graph.num_left, graph.num_right
     for nodes, count in zip((left, right), counts, strict=True):
-        if len(nodes) and (nodes.min() < 0 or nodes.max() >= count):
+        # Seen as unsigned, negative numbers are large.
+        if len(nodes) and nodes.view(f"u{nodes.itemsize}").max() >= count:
             return False
     mate, is_matched = np.full(counts[0], -1, np.int32), np.zeros(counts[1], np.bool_)
     mate[left], is_matched[right] = right, True
-    found = np.count_nonzero(mate.take(graph.left) == graph.right)  # a mate that is no edge: less
+    # A mate along no edge is not found; no left node is out of range, so none is clipped.
+    found = np.count_nonzero(mate.take(graph.left, mode="clip") == graph.right)
     return len(left) == found == np.count_nonzero(is_matched)
 
 

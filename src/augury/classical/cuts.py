@@ -88,21 +88,22 @@ def _tight_cover(
     leads to the mate of its right node or, if there is none, to an end that is never reached.
     """
     end = graph.num_left
-    is_reached = np.ones(end + 2, np.bool_)
-    is_reached[left] = is_reached[end] = False
-    start = np.flatnonzero(is_reached[:end])
+    if len(left) == end:
+        return np.ones(end, np.bool_), np.zeros(graph.num_right, np.bool_)
+    is_free = np.ones(end, np.bool_)
+    is_free[left] = False
+    start = np.flatnonzero(is_free).astype(np.int32)
     mate_of = np.full(graph.num_right, end, np.int32)
     mate_of[right] = left
-    if len(start):
-        next_ = np.concatenate([mate_of.take(graph.right), start.astype(np.int32)])
-        last = len(graph.left), len(next_)  # the end leads nowhere, its successor to the start
-        is_reached = _reached(next_, np.append(graph.starts, last), end + 1)
+    next_ = np.concatenate([mate_of.take(graph.right, mode="clip"), start])
+    last = len(graph.left), len(next_)  # the end leads nowhere, its successor to the start
+    is_reached = reached(np.append(graph.starts, last), next_, end + 1)
     if is_reached[end]:
         return None, None
     return ~is_reached[:end], is_reached.take(mate_of)
 
 
-def _reached(next_: IntArray, starts: WideArray, source: int) -> BoolArray:
+def reached(starts: WideArray, next_: IntArray, source: int) -> BoolArray:
     """Tell which nodes a source reaches; node u leads to `next_[starts[u] : starts[u + 1]]`."""
     import scipy.sparse
 
