@@ -16,7 +16,7 @@ from augury.classical.cuts import minimum_cover, minimum_cut, small_cover, small
 from augury.classical.generate import flow, sparse
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from graphs import BRIDGE, JOBS, WIDE, bipartite_graphs, networks
+from graphs import BOTH_WAYS, BRIDGE, JOBS, WIDE, bipartite_graphs, networks
 
 
 def maximum_pairs(graph: BipartiteGraph) -> np.ndarray[Any, Any]:
@@ -67,6 +67,8 @@ def test_in_plain_python_nothing_illegal_passes() -> None:
     uneven[1] += 1
     for flow_ in [*wrong_flows, uneven]:
         assert small_cut(BRIDGE, flow_) is None
+    assert small_cut(BOTH_WAYS, np.array([4, -4])) == ([0], 4)
+    assert small_cut(BOTH_WAYS, np.array([4, 0])) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

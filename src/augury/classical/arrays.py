@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
+from functools import cache
 from operator import index
 from typing import Any, TypeVar, cast
 
@@ -251,8 +252,13 @@ def distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray,
 def unchecked(kind: type[Made], *values: Any) -> Made:
     """Return an object of a dataclass whose values, one for each field, are known to be right."""
     made = object.__new__(kind)
-    vars(made).update(zip([field.name for field in fields(cast("Any", kind))], values, strict=True))
+    vars(made).update(zip(_names(kind), values, strict=True))
     return made
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:

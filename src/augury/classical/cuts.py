@@ -75,7 +75,7 @@ def minimum_cover(
     covers_all = bool(in_left.all()) or bool(
         (in_left.take(graph.left) | in_right.take(graph.right)).all()
     )
-    check_cover(covers_all, np.count_nonzero(in_left) + np.count_nonzero(in_right), maximum)
+    check_cover(covers_all, int(in_left.sum()) + int(in_right.sum()), maximum)
     return in_left, in_right
 
 
@@ -126,8 +126,10 @@ def small_cut(network: FlowNetwork, flow: npt.NDArray[Any]) -> tuple[list[int], 
 
     It does if the net flow is legal and maximum.
     """
-    sender, receiver = network.sender.tolist(), network.receiver.tolist()
-    capacity, net = network.capacity.tolist(), flow.tolist()
+    sender: list[int] = network.sender.tolist()
+    receiver: list[int] = network.receiver.tolist()
+    capacity: list[int] = network.capacity.tolist()
+    net: list[int] = flow.tolist()
     leads_to: list[list[int]] = [[] for _ in range(network.num_nodes)]
     over = [0] * network.num_nodes
     # The reverse of an arc comes after it, so each pair is seen twice, once from either end.

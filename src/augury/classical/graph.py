@@ -223,7 +223,8 @@ class BipartiteGraph:
         sum is zero, like an explicit zero, is not an edge.
         """
         coo = without_zeros(matrix)
-        return cls._sorted(*coo.shape, coo.row, coo.col)
+        columns = coo.col.astype(np.int32)  # a copy: they may be the matrix's own
+        return cls._sorted(*coo.shape, coo.row, columns)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the biadjacency matrix as a CSR array of ones."""
@@ -420,13 +421,13 @@ def without_zeros(matrix: Any) -> Any:
 
 
 def _canonical(matrix: Any) -> Any:
-    """Return a CSR matrix that needs no sum and holds no zeros, its numbers shared; else None."""
+    """Return a CSR matrix that needs no sum and holds no zeros, its memory shared; else None."""
     if getattr(matrix, "format", "") != "csr" or matrix.ndim != 2 or not matrix.data.all():
         return None
     import scipy.sparse
 
     try:
-        parts = matrix.data, matrix.indices.copy(), matrix.indptr
+        parts = matrix.data, matrix.indices, matrix.indptr
         csr: Any = scipy.sparse.csr_array(parts, shape=matrix.shape)
         csr.check_format(full_check=True)
     except ValueError as error:
