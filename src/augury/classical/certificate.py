@@ -196,8 +196,8 @@ def certify_pairs(graph: BipartiteGraph, pairs: Numbers) -> Certificate:
     if pairs.shape[1:] != (2,) or pairs.dtype.kind not in "iu":
         return Certificate(len(pairs), "a matching is rows of a left and a right node number")
     if graph.num_arcs <= SMALL and (cover := small_cover(graph, pairs)) is not None:
-        sides = zip(cover, (graph.left_labels, graph.right_labels), strict=True)
-        named = Cover(*(_named(labels, nodes) for nodes, labels in sides))
+        left, right = cover
+        named = Cover(_named(graph.left_labels, left), _named(graph.right_labels, right))
         return Certificate(len(pairs), "", len(pairs), named)
     left, right = pairs[:, 0], pairs[:, 1]
     fault = _matching_fault(graph, left, right)
@@ -208,19 +208,23 @@ def certify_pairs(graph: BipartiteGraph, pairs: Numbers) -> Certificate:
 
 def certify_all(graphs: Sequence[Graph], found: Sequence[Numbers]) -> list[Certificate]:
     """Check rows of a matching of each bipartite graph, and the net flow of each network."""
-    own = [
-        (graph, pairs)
-        for graph, pairs in zip(graphs, found, strict=True)
-        if isinstance(graph, BipartiteGraph)
-    ]
-    matchings = iter(_certify_matchings(own))
+    pairs = zip(graphs, found, strict=True)
+    if len(graphs) == 1:
+        return [_certified(*one) for one in pairs]
+    answers = list(pairs)
+    matchings = iter(_certify_matchings([x for x in answers if isinstance(x[0], BipartiteGraph)]))
     return [
-        certify_flow(graph, flow) if isinstance(graph, FlowNetwork) else next(matchings)
-        for graph, flow in zip(graphs, found, strict=True)
+        next(matchings) if isinstance(one[0], BipartiteGraph) else _certified(*one)
+        for one in answers
     ]
 
 
-def _certify_matchings(found: Sequence[tuple[BipartiteGraph, Numbers]]) -> list[Certificate]:
+def _certified(graph: Any, found: Numbers) -> Certificate:
+    is_matching = isinstance(graph, BipartiteGraph)
+    return certify_pairs(graph, found) if is_matching else certify_flow(graph, found)
+
+
+def _certify_matchings(found: Sequence[tuple[Any, Numbers]]) -> list[Certificate]:
     """Check a matching of each graph as `certify_pairs` does, all of them in one search.
 
     Side by side the graphs are one bipartite graph. A minimum cover of it, restricted to one of
