@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import networkx as nx
@@ -104,3 +106,18 @@ def test_a_cover_that_proves_nothing_is_never_returned(monkeypatch: pytest.Monke
         monkeypatch.setattr(cuts, "_tight_cover", wrong)
         with pytest.raises(AssertionError, match=words):
             minimum_cover(graph, *pairs.T)
+
+
+def test_a_small_graph_is_proven_without_scipy() -> None:
+    code = """
+import sys
+from augury.classical.certificate import certify, certify_flow
+from augury.classical.graph import BipartiteGraph
+from augury.classical.network import FlowNetwork
+
+assert certify(BipartiteGraph.from_edges([(0, 0), (1, 0)]), [(1, 0)]).is_maximum
+network = FlowNetwork.from_arcs(3, [0, 1], [1, 2], [5, 4], source=0, sink=2)
+assert certify_flow(network, [(0, 1, 4), (1, 2, 4)]).is_maximum
+assert "scipy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
