@@ -337,8 +337,8 @@ def certify_amounts(network: FlowNetwork, amounts: WideArray) -> Certificate:
         arcs = f"each of the {network.num_arcs} arcs"
         return Certificate(0, f"an arc carries a whole number of at least 0, given for {arcs}")
     net = amounts - amounts.reshape(-1, 2)[:, ::-1].reshape(-1)
-    fault = _capacity_fault(network, amounts) or _flow_fault(network, net)
-    return _certificate_of(network, net, fault)
+    fault = _capacity_fault(network, amounts)
+    return _certificate_of(network, net, fault) if fault else certify_flow(network, net)
 
 
 def _certificate_of(network: FlowNetwork, net: npt.NDArray[Any], fault: str) -> Certificate:
