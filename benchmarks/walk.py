@@ -1,11 +1,11 @@
-"""Print the walk through the code from `augury solve examples/jobs.csv` to the printed certificate.
+"""Print the walk through the code from `augury solve` to the printed certificate, by the network.
 
     python benchmarks/walk.py [ARGUMENT ...]
 
 Every function of the package in the order of its first call, a line for each change of file; then
 how many functions and files there are, and how often the walk returns to a file already seen.
 Lambdas, comprehensions, and the bodies of modules and classes are left out. Given arguments, it
-walks through that command instead.
+walks through that command instead of `augury solve examples/jobs.csv --engine lookup`.
 """
 
 from __future__ import annotations
@@ -61,4 +61,4 @@ def print_walk(codes: list[CodeType]) -> None:
 
 
 if __name__ == "__main__":
-    print_walk(walked(sys.argv[1:] or ["solve", str(EXAMPLE)]))
+    print_walk(walked(sys.argv[1:] or ["solve", str(EXAMPLE), "--engine", "lookup"]))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from augury.classical.ford_fulkerson import BREADTH_FIRST, Paths, Subroutines, T
 from augury.classical.ford_fulkerson import ford_fulkerson as run
 from augury.config import preset, with_settings
 from augury.inputs import Graph
-from augury.models.checkpoint import find, make_network, save
+from augury.models.checkpoint import find, load, make_network, save
 from augury.paper.executor import NeuralExecutor
 from augury.solver import solve_batch
 from augury.watch import watch
@@ -95,16 +97,20 @@ def test_the_answer_is_the_same_for_the_same_seed() -> None:
     graph = augury.generate("uniform", np.random.default_rng(0), n=12)
     assert isinstance(graph, BipartiteGraph)
     assert solve(graph, seed=3).matching == solve(graph, seed=3).matching
-    several = {tuple(solve(graph, seed=seed).matching or ()) for seed in range(9)}
-    assert len(several) > 1
+    for engine, many in (("lookup", True), ("auto", False)):  # a compiled form has a rule for ties
+        found = (solve(graph, seed=seed, engine=engine).matching for seed in range(9))
+        assert (len(set(map(tuple, filter(None, found)))) > 1) == many
 
 
 def test_progress_is_told_after_each_round() -> None:
     told: list[Progress] = []
-    solution = solve(JOBS, progress=told.append)
+    solution = solve(JOBS, progress=told.append, engine="lookup")
     # The last round is the one that finds no path.
     assert told[-1] == (1, solution.rounds + 1, solution.size)
     assert told == sorted(told)
+    told.clear()
+    solution = solve(JOBS, progress=told.append)
+    assert told == [(1, solution.rounds, solution.size)]
 
 
 def test_a_solution_becomes_json() -> None:
@@ -115,7 +121,47 @@ def test_a_solution_becomes_json() -> None:
     assert list(answer) == keys
     assert list(solve(BRIDGE).to_dict()) == [key.replace("matching", "flow") for key in keys]
     assert repr(solve(BRIDGE)).startswith("Solution(flow of 5, maximum, ")
-    assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 2 rounds, discrete (lookup))"
+    assert repr(solve(JOBS)) == "Solution(matching of 2, maximum, 1 round, discrete (table))"
+
+
+@pytest.mark.parametrize("graph", [JOBS, BRIDGE])
+def test_labels_are_made_when_they_are_asked_for(graph: Graph) -> None:
+    first, second = solve(graph), solve(graph)
+    assert callable(vars(first)[graph.noun])
+    assert first.noun == graph.noun
+    copied = pickle.loads(pickle.dumps(first))
+    assert repr(first) == repr(second) == repr(copied)
+    rows = getattr(first, graph.noun)
+    assert isinstance(rows, list) and getattr(first, graph.noun) is rows
+    assert getattr(copied, graph.noun) == rows
+    assert first == second == copied
+    assert pickle.loads(pickle.dumps(first)) == first  # made by now
+    changed = replace(second, ending="another")
+    assert changed != second and getattr(changed, graph.noun) == rows
+    assert copied.story() == first.story()
+
+
+def test_the_default_is_compiled_where_the_network_is_proven(tmp_path: Path) -> None:
+    proven, wrong = tmp_path / "proven.safetensors", tmp_path / "wrong.safetensors"
+    proven.write_bytes(find("discrete").read_bytes())
+    config = preset("discrete")
+    network = make_network(config.network, generator=torch.Generator().manual_seed(0))
+    save(wrong, network.state_dict(), config, {})
+    costs = BipartiteGraph.from_costs([[4, 1], [2, 3]])
+    expected: list[tuple[str, dict[str, Any], Graph]] = [
+        ("table", {}, JOBS),
+        ("table", {}, BRIDGE),
+        ("table", {"model": "discrete", "device": "cpu"}, JOBS),
+        ("table", {"model": proven}, JOBS),
+        ("lookup", {"model": wrong}, JOBS),
+        ("lookup", {"algorithm": "reachability"}, BRIDGE),
+        ("lookup", {}, costs),
+        ("fast", {"model": "paper-mpnn"}, JOBS),
+        ("lookup", {"model": CellExecutor(load(find("discrete")).network)}, JOBS),
+    ]
+    for engine, options, graph in expected:
+        assert solve(graph, **options).engine == engine
+    assert solve(JOBS, model="classical").engine is None
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -171,7 +217,7 @@ def test_what_ended_early_is_finished_by_the_classical_search_and_the_solution_s
 
 
 def test_a_verified_network_leaves_nothing_to_the_classical_search() -> None:
-    solution = solve(generate.sparse(np.random.default_rng(5), 100))
+    solution = solve(generate.sparse(np.random.default_rng(5), 100), engine="lookup")
     assert solution.classical_rounds == 0
     assert solution.neural_rounds > 3
     assert solve(JOBS, model="bellman-ford").neural_rounds == 0
@@ -184,14 +230,14 @@ def test_in_a_batch_every_graph_is_solved_as_if_alone(graphs: list[Graph]) -> No
 
 def test_a_batch_is_run_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     graphs = [generate.sparse(np.random.default_rng(seed), 9) for seed in range(20)]
-    whole = solve_batch(graphs)
+    whole = solve_batch(graphs, engine="lookup")
     arcs: list[int] = []
     monkeypatch.setattr(
         algorithm, "ford_fulkerson", lambda batch, *a: arcs.append(batch.num_arcs) or run(batch, *a)
     )
     monkeypatch.setattr(solver, "MAX_ARCS", 200)
     told: list[Progress] = []
-    assert solve_batch(iter(graphs), progress=told.append) == whole
+    assert solve_batch(iter(graphs), progress=told.append, engine="lookup") == whole
     assert len(arcs) > 8
     assert max(arcs) <= 200
     assert told[-1].finished == 20

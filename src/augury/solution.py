@@ -1,9 +1,13 @@
-"""An answer becomes a `Solution`: the user's labels, and the certificate that proves it."""
+"""An answer becomes a `Solution`: the user's labels, and the certificate that proves it.
+
+The certificate is made at once, labels only when they are asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -12,7 +16,7 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer
-from augury.classical.arrays import Label, Numbers, WideArray
+from augury.classical.arrays import Label, Numbers, WideArray, later
 from augury.classical.certificate import Certificate
 from augury.classical.costs import Amount
 from augury.classical.covers import Covers
@@ -20,7 +24,10 @@ from augury.classical.priced import Priced
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
+NOUNS = ("matching", "flow", "reached")
 
+
+@later(*NOUNS)
 @dataclass(frozen=True, repr=False)
 class Solution:
     """A legal answer with the user's labels, and what is known about it."""
@@ -92,7 +99,7 @@ class Solution:
     @property
     def noun(self) -> str:
         """What was found: "matching", "flow" or "reached"."""
-        return next(noun for noun in NOUNS if getattr(self, noun) is not None)
+        return next(noun for noun in NOUNS if vars(self)[noun] is not None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as one object that JSON can hold."""
@@ -149,25 +156,32 @@ class Solution:
         return f"Solution({found}, {proven}, {rounds}, {who})"
 
 
-NOUNS = ("matching", "flow", "reached")
-
-
 def is_classical(executor: str) -> bool:
     """Whether this is the name of an executor without a network."""
     return any(executor in algorithm.classical for algorithm in ALGORITHMS.values())
 
 
 def solutions_of(
-    algorithm: Algorithm, who: tuple[str, str | None], graphs: Graphs, answers: Sequence[Answer]
+    algorithm: Algorithm,
+    who: tuple[str, str | None],
+    graphs: Graphs,
+    answers: Sequence[Answer],
+    tell: Callable[[Graph], dict[str, Any]] | None = None,
 ) -> list[Solution]:
-    """Give answers their labels and certificates; `who` are the names of executor and engine."""
+    """Give answers their labels and certificates.
+
+    `who` are the names of executor and engine; `tell` tells the run on a graph.
+    """
+    name, engine = who
     certificates = algorithm.certify(graphs, answers)
     solutions: list[Solution] = []
     for graph, answer, certificate in zip(graphs, answers, certificates, strict=True):
-        noun, rows = algorithm.labelled(graph, answer.found)
-        told: dict[str, Any] = {noun: [] if certificate.fault else rows}
-        run = answer.neural_rounds, answer.classical_rounds, answer.ending
-        solutions.append(Solution(who[0], *run, certificate, who[1], **told))
+        found, rounds, finished, ending, _ = answer
+        rows: Any = [] if certificate.fault else partial(algorithm.labelled, graph, found)
+        told: dict[str, Any] = {algorithm.noun or graph.noun: rows}
+        told["retell"] = tell and partial(tell, graph)
+        run = name, rounds, finished, ending
+        solutions.append(Solution(*run, certificate, engine, **told))
     return solutions
 
 

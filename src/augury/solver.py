@@ -31,8 +31,9 @@ from augury.classical.network import FlowNetwork
 from augury.classical.priced import Priced, Stack, priced
 from augury.classical.prices import perfect as demand_perfect
 from augury.engines import AUTO, ENGINES, as_bytes
-from augury.engines.engine import Engine, Mates
-from augury.engines.stepwise import Stepwise
+from augury.engines.engine import Engine, Mates, is_proven
+from augury.engines.stepwise import LOOKUP, Stepwise
+from augury.engines.table import TABLE
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs, as_graph, as_graphs, as_stack
 from augury.inputs.arrays import as_array, is_array
@@ -87,19 +88,22 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
             solution is infeasible, and its certificate proves that.
         model: who executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
-        engine: how the network is computed, a name in `augury.engines.ENGINES`. By default
-            the discrete network is looked up in its table, and another evaluated at each step, as
-            "fast" where it has that form. "plain" evaluates any. "table" runs hand-written loops
-            that do what a proven network does or, with costs, other loops that find the same cost,
-            and then is the default for large graphs; "cuda" and "cuda-table" match graphs of at
-            most 64 nodes a side on a GPU. These three break ties by a rule, whatever the seed.
-        exact: finish by the classical search what the executor ended early.
+        engine: how the network is computed, a name in `augury.engines.ENGINES`. "table" runs
+            hand-written loops that do what a proven network does or, with costs, other loops that
+            find the same cost. It is the default for a network that is proven, as the shipped one
+            is, on a CPU; with costs, only for large graphs. "lookup" reads the network's table at
+            each step, the default for other discrete networks; "plain" evaluates any network at
+            each step, the default for all others, as "fast" where they have that form. "cuda" and
+            "cuda-table" match graphs of at most 64 nodes a side on a GPU.
+        exact: finish by the classical search what the executor ended early; "table" and the two
+            on a GPU never end early.
         device: where the network runs, as PyTorch names it; the CPU by default.
-        seed: of the random weights; another seed may give another answer of the same size.
+        seed: of the random weights that break ties; another seed may give another answer of the
+            same size. "table" and the two on a GPU break ties by a rule, whatever the seed.
         source: together with `sink` makes matrices, NetworkX graphs and rows flow networks;
             reachability needs no sink.
         sink: see `source`.
-        progress: called after each round.
+        progress: called after each round; by "table" once, at the end.
 
     Raises:
         InputError: the graph, the model or a capacity is not what it should be, or the engine
@@ -206,19 +210,17 @@ class Runner(NamedTuple):
     executor: Any
     """An `Executor`, `Subroutines`, or somebody's own object with a method `subroutines`."""
     engine: Engine
-    told_by: Callable[[Graph, How], dict[str, Any]] | None = None
+    told_by: Callable[[How, Graph], dict[str, Any]] | None = None
     """Runs again, every step told; None for somebody's own executor, which shows none."""
 
     def solutions(self, graphs: Iterable[Graph], how: How) -> list[Solution]:
         """Solve graphs side by side, and prove each."""
         who = self.name, self.engine.name
+        tell = self.told_by and partial(self.told_by, how)
         solutions: list[Solution] = []
         for chunk in _chunks(graphs):
             answers = self.answers(chunk, _shifted(how, solutions))
-            found = solutions_of(self.algorithm, who, chunk, answers)
-            for graph, solution in zip(chunk, found, strict=True):
-                tell = self.told_by and partial(self.told_by, graph, how)
-                solutions.append(replace(solution, retell=tell))
+            solutions += solutions_of(self.algorithm, who, chunk, answers, tell)
         return solutions
 
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
@@ -241,6 +243,18 @@ def runner_of(
         InputError: there is no such model, device, engine or algorithm, or the engine cannot run
             the model.
     """
+    if model is None:
+        return _shipped_runner(None if device is None else str(device), engine, algorithm)
+    return _runner(model, device, engine, algorithm)
+
+
+@lru_cache(maxsize=32)
+def _shipped_runner(device: str | None, engine: str, algorithm: str) -> Runner:
+    """Find who runs the shipped network, once: its files never change."""
+    return _runner(None, device, engine, algorithm)
+
+
+def _runner(model: Model, device: Any, engine: str, algorithm: str) -> Runner:
     row = ALGORITHMS[algorithm]
     chosen = None if engine == AUTO else ENGINES[engine]
     if not (isinstance(model, str | Path | Subroutines | None) or hasattr(model, "subroutines")):
@@ -248,18 +262,30 @@ def runner_of(
     name, executor = _executor_of(row, model, device, chosen)
     if row.name not in getattr(executor, "executes", (row.name,)):
         raise row.unable(name, executor)
+    is_named = isinstance(model, str | Path | None)
     if chosen is None:
-        form = getattr(executor, "form", None)
-        chosen = WITHOUT_NETWORK if form is None else ENGINES[form]
+        chosen = _quickest(row, executor) if is_named else _own_form(executor)
     elif isinstance(executor, Subroutines):
         who = "a tuple of subroutines" if name == OWN else name
         raise InputError(f"the engine {engine!r} is a form of a network, and {who} is none")
     else:
         _refuse_engine(row, name, executor, chosen, device)
-    is_named = isinstance(model, str | Path | None)
     choices = {"algorithm": row.name, "model": model, "engine": chosen.name}
     choices["device"] = str(device or "cpu")
     return Runner(row, name, executor, chosen, partial(_told, choices) if is_named else None)
+
+
+def _quickest(row: Algorithm, executor: Any) -> Engine:
+    """Return the engine of a network: compiled where it is proven, its own form elsewhere."""
+    form = _own_form(executor)
+    is_discrete = form is LOOKUP and str(executor.device) == "cpu"
+    # With costs the compiled loops only find the same cost: see `MANY_ARCS`.
+    return TABLE if is_discrete and row is FORD_FULKERSON and is_proven(executor) else form
+
+
+def _own_form(executor: Any) -> Engine:
+    form = getattr(executor, "form", None)
+    return WITHOUT_NETWORK if form is None else ENGINES[form]
 
 
 def _refuse_engine(row: Algorithm, name: str, executor: Any, engine: Engine, device: Any) -> None:
@@ -272,7 +298,7 @@ def _refuse_engine(row: Algorithm, name: str, executor: Any, engine: Engine, dev
         raise InputError(refusal)
 
 
-def _told(choices: dict[str, Any], graph: Graph, how: How) -> dict[str, Any]:
+def _told(choices: dict[str, Any], how: How, graph: Graph) -> dict[str, Any]:
     from augury.watch import watch
 
     return watch(graph, **choices, exact=how.exact, seed=how.seed, many_paths=True)
@@ -398,6 +424,5 @@ def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: 
 def _solutions(
     runner: Runner, how: How, rounds: npt.NDArray[np.int32], proofs: Covers | Priced
 ) -> Solutions:
-    told = runner.told_by
-    tell = told and (lambda graph: told(graph, how))
+    tell = runner.told_by and partial(runner.told_by, how)
     return Solutions(runner.name, str(runner.engine.name), rounds, proofs, tell)

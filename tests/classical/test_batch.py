@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augury.classical.batch import Batch
+from augury.classical.batch import MANY, Batch, in_order
 from augury.classical.network import FlowNetwork
 from graphs import BRIDGE, NETWORKS, networks
 
@@ -64,3 +65,12 @@ def test_one_large_network_is_not_copied() -> None:
 def test_the_named_networks_lie_side_by_side() -> None:
     check(Batch.of(list(NETWORKS.values())), list(NETWORKS.values()))
     check(Batch.of([]), [])
+
+
+@pytest.mark.parametrize("count", [0, 50, MANY + 1])
+def test_keys_are_put_in_order_whatever_their_number(count: int) -> None:
+    keys = np.random.default_rng(0).integers(0, 40, count).astype(np.int32)
+    order, start = in_order(keys, 41)
+    assert order.tolist() == np.argsort(keys, kind="stable").tolist()
+    assert start.tolist() == [int((keys < key).sum()) for key in range(42)]
+    assert (order.dtype, start.dtype) == (np.int32, np.int64)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,14 @@ from graphs import (
     bipartite_graphs,
     networks,
 )
+
+
+@pytest.fixture(params=["in plain Python", "by arrays"], autouse=True, scope="module")
+def searched(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small graphs are searched in plain Python, large ones by arrays: here all, in either way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SMALL", -1 if request.param == "by arrays" else 2**11)
+        yield
 
 
 def scipy_matching(graph: BipartiteGraph) -> list[tuple[int, int]]:
@@ -152,7 +162,24 @@ def test_what_is_told_of_a_matching() -> None:
     told = certificate.to_dict()
     assert told.pop("cover")
     assert told == {"legal": True, "maximum": False, "size": 1, "shortfall": 1}
+    assert {type(told["size"]), type(told["shortfall"])} == {int}  # JSON knows no other
     assert repr(certify(ISOLATED, [(0, 0), (1, 2)])) == "Certificate(legal and maximum, 2)"
+
+
+def test_labels_that_nobody_has_asked_for_are_equal_hashed_and_pickled() -> None:
+    first, second = (certify(JOBS, [("ann", "cook"), ("bob", "sing")]) for _ in range(2))
+    assert first == second
+    assert hash(first.proof) == hash(second.proof)
+    assert repr(first.proof) == "Cover(left=('ann', 'bob'), right=())"
+    for claimed in (certify(JOBS, [("bob", "sing")]), certify_flow(BRIDGE, [])):
+        assert pickle.loads(pickle.dumps(claimed)) == claimed
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])
+def test_a_matching_may_be_of_any_integer_type(dtype: type[Any]) -> None:
+    assert certify_pairs(JOBS, np.array([[0, 0], [1, 1]], dtype)).is_maximum
+    assert certify_pairs(JOBS, np.array([[1, 0]], dtype)).shortfall == 1
+    assert "left node 2, but" in certify_pairs(JOBS, np.array([[2, 0]], dtype)).fault
 
 
 def networkx_flow(network: FlowNetwork) -> tuple[int, list[tuple[Any, Any, int]]]:
@@ -318,6 +345,15 @@ def test_amounts_are_whole_numbers_of_every_arc_and_not_negative() -> None:
         assert "a whole number of at least 0" in certify_amounts(BRIDGE, wrong).fault
 
 
+def test_a_small_integer_type_is_summed_beyond_its_own_range() -> None:
+    tail, head = [0, 0, 1, 2], [1, 2, 3, 3]
+    network = FlowNetwork.from_arcs(4, tail, head, [100] * 4, source=0, sink=3)
+    flow = np.where(network.capacity > 0, 100, -100).astype(np.int8)
+    assert certify_flow(network, flow).size == 200
+    flow[:2] = 0
+    assert certify_flow(network, flow).fault == "flow is not preserved at 1"
+
+
 def test_a_flow_backwards_is_legal_and_short() -> None:
     certificate = certify_flow(BOTH_WAYS, [("t", "s", 9)])
     assert (certificate.size, certificate.maximum, certificate.shortfall) == (-9, 4, 13)
@@ -328,5 +364,5 @@ def test_certificates_owe_nothing_to_a_solver() -> None:
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     names = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
     ours = {name for name in froms | names if name and name.startswith("augury")}
-    own = {f"augury.classical.{name}" for name in ("arrays", "costs", "graph", "network")}
+    own = {f"augury.classical.{name}" for name in ("arrays", "costs", "cuts", "graph", "network")}
     assert ours == own | {"augury.errors"}

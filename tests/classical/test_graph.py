@@ -162,6 +162,21 @@ def test_scipy_duplicates_are_summed_and_zeros_are_no_edges() -> None:
     assert np.array_equal(matrix.data, before)
 
 
+def test_a_matrix_that_needs_no_work_is_neither_changed_nor_shared() -> None:
+    matrix = scipy.sparse.csr_array(np.array([[True, False, True], [False, True, False]]))
+    graph = BipartiteGraph.from_scipy(matrix)
+    assert list(graph.pairs()) == [(0, 0), (0, 2), (1, 1)]
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        assert part.flags.writeable
+        assert not any(np.shares_memory(part, own) for own in (graph.left, graph.right))
+    # Unsorted, double and zero entries need some.
+    rows = scipy.sparse.csr_array((np.array([1, 1, 1, 0]), [2, 0, 0, 1], [0, 3, 4]), shape=(2, 3))
+    assert list(BipartiteGraph.from_scipy(rows).pairs()) == [(0, 0), (0, 2)]
+    rows.indices[0] = 3
+    with pytest.raises(InputError, match="the sparse matrix is damaged"):
+        BipartiteGraph.from_scipy(rows)
+
+
 def twice(dtype: Any, *values: Any) -> scipy.sparse.coo_array:
     """Several entries at the same position."""
     places = np.zeros(len(values), int), np.ones(len(values), int)

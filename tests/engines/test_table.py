@@ -184,7 +184,7 @@ def test_an_answer_of_a_stack_that_is_not_maximum_is_said_to_be_none() -> None:
 def test_a_story_is_that_of_the_engine(graph: Any, engine: str | None) -> None:
     solution = solve(graph) if engine is None else solve(graph, engine=engine)
     story = solution.story()
-    name = engine or "lookup"
+    name = engine or "table"
     assert (story["model"]["engine"], story["solution"]["engine"]) == (name, name)
     told = solution.to_dict()
     what = "matching" if solution.matching is not None else "flow"

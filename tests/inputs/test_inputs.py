@@ -79,7 +79,7 @@ def test_batches_in_any_form() -> None:
     assert [solution.size for solution in mixed][:2] == [2, 5]
     assert all(solution.is_maximum for solution in mixed)
     assert solve_batch([]) == []
-    assert solve_batch(np.zeros((0, 3, 3))) == []
+    assert list(solve_batch(np.zeros((0, 3, 3)))) == []
 
 
 def flow_of(matrix: np.ndarray[Any, Any]) -> Data:

@@ -36,6 +36,11 @@ class Judge(Protocol):
         ...
 
 
+def graph_labelled(graph: Any, found: WideArray) -> list[tuple[Any, ...]]:
+    """Leave it to the graph."""
+    return graph.labelled(found)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
     """A programme over cells: learnt are the cells, programmed is everything else."""
@@ -57,8 +62,10 @@ class Algorithm:
     """The same, with every decision compared with the truth."""
     certify: Callable[[Graphs, Sequence[Answer]], list[Certificate]]
     """The proof of what was found on each graph, by code that knows no executor."""
-    labelled: Callable[[Graph, WideArray], tuple[str, list[tuple[Any, ...]]]]
-    """What was found, with the user's labels: the noun and its rows."""
+    noun: str | None = None
+    """What is found; None: what the graph calls it."""
+    labelled: Callable[[Any, WideArray], list[tuple[Any, ...]]] = graph_labelled
+    """What was found, with the user's labels."""
     story: Callable[[Graph, Actor, Telling], Told]
     """A run on one graph, told step by step."""
     theorem: str

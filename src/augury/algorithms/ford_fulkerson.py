@@ -224,7 +224,6 @@ FORD_FULKERSON = Algorithm(
     run=run,
     judge=simulate,
     certify=lambda graphs, answers: certify_all(graphs, [answer.found for answer in answers]),
-    labelled=lambda graph, found: (graph.noun, graph.labelled(found)),
     story=story,
     theorem=(
         "on every flow network, of any size, whose integer capacities add up to at most "

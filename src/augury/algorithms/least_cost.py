@@ -213,7 +213,6 @@ ASSIGNMENT = Algorithm(
         [answer.found for answer in answers],
         [answer.price for answer in answers],
     ),
-    labelled=lambda graph, found: (graph.noun, graph.labelled(found)),
     story=story,
     theorem=(
         "on every bipartite graph, of any size, whose integer costs times the number of nodes stay "

@@ -90,11 +90,11 @@ def judge(
     return runs
 
 
-def labelled(graph: Any, found: WideArray) -> tuple[str, list[tuple[Any, ...]]]:
+def labelled(graph: Any, found: WideArray) -> list[tuple[Any, ...]]:
     """Return (node, steps, predecessor) of each node that is reached, the nearest first."""
     nodes = np.flatnonzero(found[:, 0] >= 0)
     nodes = nodes[np.argsort(found[nodes, 0], kind="stable")]
-    return "reached", [
+    return [
         (graph.label(node), steps, None if came < 0 else graph.label(came))
         for node, (steps, came) in zip(nodes.tolist(), found[nodes].tolist(), strict=True)
     ]
@@ -149,6 +149,7 @@ REACHABILITY = Algorithm(
     certify=lambda graphs, answers: [
         certify_levels(graph, answer.found) for graph, answer in zip(graphs, answers, strict=True)
     ],
+    noun="reached",
     labelled=labelled,
     story=story,
     theorem=(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields
+from functools import cache
 from operator import index
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,55 @@ IntArray = npt.NDArray[np.int32]
 WideArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
+Kind = TypeVar("Kind", bound=type)
+Made = TypeVar("Made")
 
 MAX_CAPACITY = 2**63 - 1
 """The largest capacity, and the largest sum of a pair, that int64 holds."""
+
+
+class Later:
+    """A field whose value may be given as a function, which is called when it is first asked for.
+
+    >>> from dataclasses import dataclass
+    >>> @later("square")
+    ... @dataclass(frozen=True)
+    ... class Number:
+    ...     square: int
+    >>> Number(lambda: 3 * 3) == Number(9)
+    True
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        value = instance.__dict__[self.name]
+        if callable(value):
+            value = instance.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+def later(*names: str) -> Callable[[Kind], Kind]:
+    """Return a decorator for a dataclass: these fields may be given as functions; see `Later`."""
+
+    def decorate(kind: Kind) -> Kind:
+        for name in names:
+            setattr(kind, name, Later(name))
+        return kind
+
+    return decorate
+
+
+def exact_sum(values: npt.NDArray[Any]) -> int:
+    """Return the sum of whole numbers, which 64 bits need not hold."""
+    if values.dtype.itemsize < 8:
+        values = values.astype(np.int64)
+    # Sums of 2³¹ 32-bit halves fit in 64 bits.
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 def equal(one: Any, other: Any) -> bool:
@@ -62,6 +109,8 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def unmasked(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
     """Return an array; refuse masked entries, whose mask NumPy would silently drop."""
+    if type(values) is np.ndarray:
+        return cast("npt.NDArray[Any]", values)
     is_masked: Any = getattr(cast("Any", values), "mask", False)
     if isinstance(values, np.ndarray) and np.any(is_masked):
         raise InputError(f"there are masked entries in the {what}: fill them, as .filled(0) does")
@@ -177,7 +226,8 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
         return np.zeros(0, np.int32)
     if array.dtype.kind not in "iu":
         raise InputError(f"the {ends} must be whole numbers, not {array.dtype}")
-    if array.min() < 0 or array.max() >= num_nodes:
+    # Seen as unsigned, negative numbers are large.
+    if array.view(f"u{array.itemsize}").max() >= num_nodes:
         at = int(((array < 0) | (array >= num_nodes)).argmax())
         raise InputError(f"edge {at} names {side} node {array[at]}, but there are {num_nodes}")
     return array.astype(np.int32)
@@ -199,6 +249,18 @@ def distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray,
     return left, key.astype(np.int32)
 
 
+def unchecked(kind: type[Made], *values: Any) -> Made:
+    """Return an object of a dataclass whose values, one for each field, are known to be right."""
+    made = object.__new__(kind)
+    vars(made).update(zip(_names(kind), values, strict=True))
+    return made
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
 def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
     """Return the labels as a tuple after checking that each node has one, all different."""
     if labels is None:
@@ -206,7 +268,11 @@ def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label,
     names = as_labels(labels, what.replace("_", " "))
     if len(names) != count:
         raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    # The labels 0, 1, 2, … say no more than the numbers.
+    return unless_numbers(names)
+
+
+def unless_numbers(names: tuple[Label, ...]) -> tuple[Label, ...] | None:
+    """Return the labels, or None for 0, 1, 2, …, which say no more than the numbers."""
     return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
 
 

@@ -2,27 +2,29 @@
 
 The proof is a cut, which for a matching is a vertex cover (König): no flow exceeds the capacity of
 a cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); checking it
-takes only adding up its capacities. Nothing here is shared with a solver: an answer that falls
-short is completed by a plain Dinic of its own, which tells by how much, and gives the cut to prove
-it.
+takes only adding up its capacities. Nothing here is shared with a solver; see `cuts`, which also
+tells by how much an answer falls short. The labels of a proof are made when they are asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, Label, Numbers, WideArray
+from augury.classical.arrays import BoolArray, Label, Labels, Numbers, WideArray, exact_sum, later
 from augury.classical.costs import Amount
-from augury.classical.graph import Arcs, BipartiteGraph
+from augury.classical.cuts import SMALL, minimum_cover, minimum_cut, small_cover, small_cut
+from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
 
+@later("left", "right")
 @dataclass(frozen=True)
 class Cover:
     """Nodes that touch every edge, as many as a maximum matching has edges."""
@@ -42,6 +44,7 @@ class Cover:
         return f"{len(nodes):,} {verb} every edge{listed(nodes)}"
 
 
+@later("source_side")
 @dataclass(frozen=True)
 class Cut:
     """The source's side of a minimum cut, and the capacity that leaves it."""
@@ -192,30 +195,36 @@ def certify_pairs(graph: BipartiteGraph, pairs: Numbers) -> Certificate:
     """Check rows of (left node, right node) numbers as a matching of `graph`."""
     if pairs.shape[1:] != (2,) or pairs.dtype.kind not in "iu":
         return Certificate(len(pairs), "a matching is rows of a left and a right node number")
+    if graph.num_arcs <= SMALL and (cover := small_cover(graph, pairs)) is not None:
+        left, right = cover
+        named = Cover(_named(graph.left_labels, left), _named(graph.right_labels, right))
+        return Certificate(len(pairs), "", len(pairs), named)
     left, right = pairs[:, 0], pairs[:, 1]
-    edges = graph.edge_index(left, right)
-    fault = _matching_fault(graph, left, right, edges)
+    fault = _matching_fault(graph, left, right)
     if fault:
         return Certificate(len(pairs), fault)
-    in_left, in_right = _minimum_cover(graph, left, right, edges)
-    return _covered(graph, len(pairs), in_left, in_right)
+    return _covered(graph, len(pairs), *minimum_cover(graph, left, right))
 
 
 def certify_all(graphs: Sequence[Graph], found: Sequence[Numbers]) -> list[Certificate]:
     """Check rows of a matching of each bipartite graph, and the net flow of each network."""
-    own = [
-        (graph, pairs)
-        for graph, pairs in zip(graphs, found, strict=True)
-        if isinstance(graph, BipartiteGraph)
-    ]
-    matchings = iter(_certify_matchings(own))
+    pairs = zip(graphs, found, strict=True)
+    if len(graphs) == 1:
+        return [_certified(*one) for one in pairs]
+    answers = list(pairs)
+    matchings = iter(_certify_matchings([x for x in answers if isinstance(x[0], BipartiteGraph)]))
     return [
-        certify_flow(graph, flow) if isinstance(graph, FlowNetwork) else next(matchings)
-        for graph, flow in zip(graphs, found, strict=True)
+        next(matchings) if isinstance(one[0], BipartiteGraph) else _certified(*one)
+        for one in answers
     ]
 
 
-def _certify_matchings(found: Sequence[tuple[BipartiteGraph, Numbers]]) -> list[Certificate]:
+def _certified(graph: Any, found: Numbers) -> Certificate:
+    is_matching = isinstance(graph, BipartiteGraph)
+    return certify_pairs(graph, found) if is_matching else certify_flow(graph, found)
+
+
+def _certify_matchings(found: Sequence[tuple[Any, Numbers]]) -> list[Certificate]:
     """Check a matching of each graph as `certify_pairs` does, all of them in one search.
 
     Side by side the graphs are one bipartite graph. A minimum cover of it, restricted to one of
@@ -233,14 +242,13 @@ def _certify_matchings(found: Sequence[tuple[BipartiteGraph, Numbers]]) -> list[
     rows = [np.asarray(pairs, np.int64).reshape(-1, 2) for pairs in matchings]
     left = _shifted([pairs[:, 0] for pairs in rows], shift_left)
     right = _shifted([pairs[:, 1] for pairs in rows], shift_right)
-    edges = union.edge_index(left, right)
     within = all(
         ((pairs >= 0) & (pairs < (graph.num_left, graph.num_right))).all()
         for graph, pairs in zip(graphs, rows, strict=True)
     )
-    if not within or _matching_fault(union, left, right, edges):  # its own graph says what is wrong
+    if not within or _matching_fault(union, left, right):  # its own graph says what is wrong
         return [certify_pairs(*one) for one in found]
-    in_left, in_right = _minimum_cover(union, left, right, edges)
+    in_left, in_right = minimum_cover(union, left, right)
     covers = np.split(in_left, shift_left[1:-1]), np.split(in_right, shift_right[1:-1])
     return list(map(_covered, graphs, map(len, rows), *covers))
 
@@ -250,30 +258,25 @@ def _shifted(nodes: Sequence[npt.NDArray[Any]], shift: WideArray) -> WideArray:
     return np.concatenate([own + by for own, by in zip(nodes, shift[:-1], strict=True)])
 
 
-def _minimum_cover(
-    graph: BipartiteGraph, left: Numbers, right: Numbers, edges: WideArray
-) -> tuple[BoolArray, BoolArray]:
-    """Return which left and right nodes are in a minimum cover, given a matching."""
-    network = graph.as_arcs()
-    flow = np.zeros(len(network.sender), np.int64)
-    for pair in (left, graph.num_left + edges, graph.num_left + len(graph.left) + right):
-        flow[2 * pair], flow[2 * pair + 1] = 1, -1
-    in_cut, maximum = minimum_cut(network, network.capacity - flow, len(left))
-    beyond_left, in_right = np.split(in_cut[1:-1], [graph.num_left])
-    if (beyond_left[graph.left] & ~in_right[graph.right]).any():
-        raise AssertionError("the cover misses an edge")  # only a bug here could cause this
-    if np.count_nonzero(~beyond_left) + np.count_nonzero(in_right) != maximum:
-        raise AssertionError("the cover is not as large as the maximum")
-    return ~beyond_left, in_right
+def _covered(graph: BipartiteGraph, size: int, left: BoolArray, right: BoolArray) -> Certificate:
+    sides = (graph.left_labels, left), (graph.right_labels, right)
+    cover = Cover(*(cast("Any", partial(_named_in, *side)) for side in sides))
+    return Certificate(size, "", int(left.sum()) + int(right.sum()), cover)
 
 
-def _covered(graph: BipartiteGraph, size: int, *covered: BoolArray) -> Certificate:
-    left, right = (np.flatnonzero(side).tolist() for side in covered)
-    cover = Cover(tuple(map(graph.left_label, left)), tuple(map(graph.right_label, right)))
-    return Certificate(size, "", len(left) + len(right), cover)
+def _named_in(labels: Labels | None, is_in: BoolArray) -> tuple[Label, ...]:
+    return _named(labels, np.flatnonzero(is_in).tolist())
 
 
-def _matching_fault(graph: BipartiteGraph, left: Numbers, right: Numbers, edges: WideArray) -> str:
+def _named(labels: Labels | None, nodes: Sequence[int]) -> tuple[Label, ...]:
+    return tuple(nodes) if labels is None else tuple([labels[node] for node in nodes])
+
+
+def _matching_fault(graph: BipartiteGraph, left: Numbers, right: Numbers) -> str:
+    """Say what keeps pairs from being a matching; "" if nothing does."""
+    if _is_matching(graph, left, right):
+        return ""
+    edges = graph.edge_index(left, right)
     if (edges < 0).any():
         at = int((edges < 0).argmax())
         u, v = int(left[at]), int(right[at])
@@ -287,7 +290,21 @@ def _matching_fault(graph: BipartiteGraph, left: Numbers, right: Numbers, edges:
         double = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(double):
             return f"the {side} node {label(int(ordered[double[0]]))!r} is matched twice"
-    return ""
+    raise AssertionError("a matching was taken for none")  # only a bug here could cause this
+
+
+def _is_matching(graph: BipartiteGraph, left: Numbers, right: Numbers) -> bool:
+    """Tell in one pass over the edges; no edge is there twice."""
+    counts = graph.num_left, graph.num_right
+    for nodes, count in zip((left, right), counts, strict=True):
+        # Seen as unsigned, negative numbers are large.
+        if len(nodes) and nodes.view(f"u{nodes.itemsize}").max() >= count:
+            return False
+    mate, is_matched = np.full(counts[0], -1, np.int32), np.zeros(counts[1], np.bool_)
+    mate[left], is_matched[right] = right, True
+    # A mate along no edge is not found; no left node is out of range, so none is clipped.
+    found = np.count_nonzero(mate.take(graph.left, mode="clip") == graph.right)
+    return len(left) == found == np.count_nonzero(is_matched)
 
 
 def certify_flow(
@@ -306,6 +323,9 @@ def certify_flow(
     claimed = cast("npt.NDArray[Any]", flow)
     if claimed.shape != (network.num_arcs,) or claimed.dtype.kind not in "iu":
         return Certificate(0, f"a flow is a whole number for each of the {network.num_arcs} arcs")
+    if len(claimed) <= SMALL and (cut := small_cut(network, claimed)) is not None:
+        side, value = cut
+        return Certificate(value, "", value, Cut(_named(network.labels, side), value))
     fault = _capacity_fault(network, claimed) or _flow_fault(network, claimed)
     return _certificate_of(network, claimed, fault)
 
@@ -317,22 +337,22 @@ def certify_amounts(network: FlowNetwork, amounts: WideArray) -> Certificate:
         arcs = f"each of the {network.num_arcs} arcs"
         return Certificate(0, f"an arc carries a whole number of at least 0, given for {arcs}")
     net = amounts - amounts.reshape(-1, 2)[:, ::-1].reshape(-1)
-    fault = _capacity_fault(network, amounts) or _flow_fault(network, net)
-    return _certificate_of(network, net, fault)
+    fault = _capacity_fault(network, amounts)
+    return _certificate_of(network, net, fault) if fault else certify_flow(network, net)
 
 
 def _certificate_of(network: FlowNetwork, net: npt.NDArray[Any], fault: str) -> Certificate:
     """Certify a net flow, or report the fault found in it."""
-    value = sum(net[network.sender == network.source].tolist())
+    value = exact_sum(net[network.sender == network.source])
     if fault:
         return Certificate(value, fault)
-    residual = network.capacity - net.astype(np.int64)
+    residual = network.capacity - net.astype(np.int64, copy=False)
     in_cut, maximum = minimum_cut(network.as_arcs(), residual, value)
-    leaving = in_cut[network.sender] & ~in_cut[network.receiver]
-    capacity = sum(network.capacity[leaving].tolist())
+    leaving = in_cut.take(network.sender) > in_cut.take(network.receiver)
+    capacity = exact_sum(network.capacity[leaving])
     if capacity != maximum:
         raise AssertionError("the cut is not as large as the maximum")
-    side = tuple(network.label(int(node)) for node in np.flatnonzero(in_cut))
+    side = cast("Any", partial(_named_in, network.labels, in_cut))
     return Certificate(value, "", maximum, Cut(side, capacity))
 
 
@@ -351,70 +371,26 @@ def _capacity_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
 
 def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
     """Say what keeps a net flow within the capacities from being a flow; "" if nothing does."""
-    flow = flow.astype(np.int64)
+    flow = flow.astype(np.int64, copy=False)
     # The smallest int64 is its own negative.
     uneven = (flow[::2] != -flow[1::2]) | (flow[::2] == np.iinfo(np.int64).min)
     if uneven.any():
         return f"{_arc(network, 2 * int(uneven.argmax()))} and its reverse disagree on the flow"
-    # Sums of 32-bit halves fit in 64 bits at any degree, so conservation is checked exactly.
-    low, high = np.zeros(network.num_nodes, np.int64), np.zeros(network.num_nodes, np.int64)
-    np.add.at(low, network.sender, flow & 0xFFFFFFFF)
-    np.add.at(high, network.sender, flow >> 32)
-    unbalanced = ((low & 0xFFFFFFFF) != 0) | (high + (low >> 32) != 0)
+    unbalanced = _sent(network, flow) != 0
     unbalanced[[network.source, network.sink]] = False
     if unbalanced.any():
         return f"flow is not preserved at {network.label(int(unbalanced.argmax()))!r}"
     return ""
 
 
-def minimum_cut(network: Arcs, residual: WideArray, value: int) -> tuple[BoolArray, int]:
-    """Return the source's side of a minimum cut, and the maximum flow; `residual` is used up."""
-    while np.isfinite((hops := _hops(network, residual))[network.sink]):
-        value += _send_blocking_flow(network, residual, hops)
-    return np.isfinite(hops), value
-
-
-def _hops(network: Arcs, residual: WideArray) -> npt.NDArray[np.float64]:
-    """Count the hops from the source to each node over arcs with residual, or return infinity."""
-    import scipy.sparse
-    from scipy.sparse.csgraph import dijkstra
-
-    arcs = np.flatnonzero(residual > 0)
-    ends = network.sender[arcs], network.receiver[arcs]
-    shape = (network.num_nodes, network.num_nodes)
-    matrix = scipy.sparse.csr_array((np.ones(len(arcs)), ends), shape=shape)
-    return cast("Any", dijkstra(matrix, indices=np.array(network.source), unweighted=True))
-
-
-def _send_blocking_flow(network: Arcs, residual: WideArray, hops: npt.NDArray[np.float64]) -> int:
-    """Saturate all shortest paths by a depth-first search that tries no dead arc twice."""
-    forward = np.flatnonzero((residual > 0) & (hops[network.receiver] == hops[network.sender] + 1))
-    forward = forward[np.argsort(network.sender[forward], kind="stable")]
-    start = np.searchsorted(network.sender[forward], np.arange(network.num_nodes + 1))
-    arcs, left = forward.tolist(), residual[forward].tolist()
-    heads = network.receiver[forward].tolist()
-    current, end = start[:-1].tolist(), start[1:].tolist()
-    sent, path, nodes = 0, list[int](), [network.source]
-    while nodes:
-        node = nodes[-1]
-        if node == network.sink:
-            amount = min(left[at] for at in path)
-            sent += amount
-            for at in path:
-                left[at] -= amount
-            full = next(k for k, at in enumerate(path) if left[at] == 0)
-            del path[full:], nodes[full + 1 :]
-        elif current[node] == end[node]:  # a dead end: the arc that led here is dead too
-            nodes.pop()
-            if path:
-                path.pop()
-                current[nodes[-1]] += 1
-        elif left[current[node]] == 0:
-            current[node] += 1
-        else:
-            path.append(current[node])
-            nodes.append(heads[current[node]])
-    change = residual[forward] - np.array(left, np.int64)
-    residual[forward] -= change
-    residual[np.array(arcs, np.int64) ^ 1] += change
-    return sent
+def _sent(network: FlowNetwork, flow: WideArray) -> WideArray:
+    """(node,): 0 exactly if nothing is sent on balance, whatever 64 bits hold."""
+    if int(flow.max(initial=0)) * len(flow) < 2**63:
+        sent = np.zeros(network.num_nodes, np.int64)
+        np.add.at(sent, network.sender, flow)
+        return sent
+    # Sums of 32-bit halves fit in 64 bits at any degree.
+    low, high = np.zeros((2, network.num_nodes), np.int64)
+    np.add.at(low, network.sender, flow & 0xFFFFFFFF)
+    np.add.at(high, network.sender, flow >> 32)
+    return (low & 0xFFFFFFFF) | (high + (low >> 32))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array as compact_list
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -32,6 +33,8 @@ from augury.classical.arrays import (
     refuse_nan,
     starts_run,
     summed,
+    unchecked,
+    unless_numbers,
     whole_number,
 )
 from augury.classical.costs import Costs, no_edge, of_edges
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
 
 MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
+
+
+NO_EDGES = np.zeros((0, 2), np.int32)
 
 
 class Arcs(NamedTuple):
@@ -84,8 +90,7 @@ class BipartiteGraph:
     def __post_init__(self) -> None:
         for side, count in (("left", self.num_left), ("right", self.num_right)):
             whole = whole_number(count, f"the number of {side} nodes")
-            if not 0 <= whole <= MAX_NODES:
-                raise InputError(f"the number of {side} nodes is {count}, not in 0..{MAX_NODES}")
+            _refuse_count(whole, side)
             object.__setattr__(self, f"num_{side}", whole)
         left = node_numbers(self.left, self.num_left, "left")
         right = node_numbers(self.right, self.num_right, "right")
@@ -99,6 +104,16 @@ class BipartiteGraph:
         object.__setattr__(self, "right", frozen(right))
         for side, count in (("left_labels", self.num_left), ("right_labels", self.num_right)):
             object.__setattr__(self, side, checked_labels(getattr(self, side), count, side))
+
+    @classmethod
+    def _sorted(cls, num_left: int, num_right: int, *rest: Any) -> BipartiteGraph:
+        """Return a graph without costs, of sorted edges and labels known to be right."""
+        _refuse_count(num_left, "left")
+        _refuse_count(num_right, "right")
+        left, right, *labels = rest
+        names = (unless_numbers(own) for own in labels or ((), ()))
+        edges = (frozen(own.astype(np.int32, copy=False)) for own in (left, right))
+        return unchecked(cls, num_left, num_right, *edges, *names, None)
 
     def _sort_costs(self, left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
         """Sort edges and their costs; an edge that is given twice must cost the same."""
@@ -167,20 +182,22 @@ class BipartiteGraph:
         """
         sides = LabelIndex(left_labels, "left"), LabelIndex(right_labels, "right")
         numbers, expected = compact_list("i"), "a pair of hashable labels"
+        append, left_number, right_number = numbers.append, sides[0].number, sides[1].number
         for position, edge in enumerate(edges):
             try:
                 left, right = edge
-                numbers.append(sides[0].number(left))
-                numbers.append(sides[1].number(right))
+                append(left_number(left))
+                append(right_number(right))
             except (TypeError, ValueError) as error:
                 raise unpaired(f"edge {position}", edge, error, expected) from None
-        ends = np.asarray(numbers).reshape(-1, 2)
+        ends = np.frombuffer(numbers, np.int32).reshape(-1, 2) if numbers else NO_EDGES
         labels = [side.labels() for side in sides]
         counts = len(labels[0]), len(labels[1])
         if costs is not None:
             exists, costs = of_edges(costs, sum(counts) + 2, maximise)
             ends = ends if exists is None else ends[exists]
-        return cls(*counts, ends[:, 0], ends[:, 1], *labels, costs=costs)
+            return cls(*counts, ends[:, 0], ends[:, 1], *labels, costs=costs)
+        return cls._sorted(*counts, *distinct(ends[:, 0], ends[:, 1], counts[1]), *labels)
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
@@ -190,8 +207,7 @@ class BipartiteGraph:
         """
         array = matrix_of_numbers(matrix, "biadjacency matrix")
         refuse_nan(array, "the biadjacency matrix")
-        left, right = np.nonzero(array)
-        return cls(array.shape[0], array.shape[1], left, right)
+        return cls._sorted(*array.shape, *np.nonzero(array))
 
     def to_dense(self) -> BoolArray:
         """Return the biadjacency matrix, which must fit in memory."""
@@ -207,7 +223,8 @@ class BipartiteGraph:
         sum is zero, like an explicit zero, is not an edge.
         """
         coo = without_zeros(matrix)
-        return cls(coo.shape[0], coo.shape[1], coo.row, coo.col)
+        columns = coo.col.astype(np.int32)  # a copy: they may be the matrix's own
+        return cls._sorted(*coo.shape, coo.row, columns)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the biadjacency matrix as a CSR array of ones."""
@@ -281,6 +298,13 @@ class BipartiteGraph:
         """The number of arcs that it has as a flow network; see `as_arcs`."""
         return 2 * (self.num_left + len(self.left) + self.num_right)
 
+    @cached_property
+    def starts(self) -> WideArray:
+        """(left + 1,): where the edges of each left node start, and the end of all."""
+        starts = np.zeros(self.num_left + 1, np.int64)
+        np.cumsum(np.bincount(self.left, minlength=self.num_left), out=starts[1:])
+        return frozen(starts)
+
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield every edge as a pair of node numbers."""
         return zip(self.left.tolist(), self.right.tolist(), strict=True)
@@ -336,7 +360,11 @@ class BipartiteGraph:
 
     def labelled(self, found: WideArray) -> list[tuple[Label, Label]]:
         """Return the pairs of a matching with the user's labels."""
-        return [(self.left_label(u), self.right_label(v)) for u, v in found.tolist()]
+        left, right = self.left_labels, self.right_labels
+        if left is None and right is None:
+            return [(u, v) for u, v in found.tolist()]
+        left, right = left or range(self.num_left), right or range(self.num_right)
+        return [(left[u], right[v]) for u, v in found.tolist()]
 
     def edge_index(self, left: Numbers, right: Numbers) -> WideArray:
         """Return the position of each (left, right) pair among the edges, −1 for non-edges."""
@@ -356,6 +384,11 @@ class BipartiteGraph:
         sides = f"{self.num_left:,} + {self.num_right:,} nodes"
         costs = " with costs" * (self.costs is not None)
         return f"BipartiteGraph({sides}, {self.num_edges:,} edges{costs})"
+
+
+def _refuse_count(count: int, side: str) -> None:
+    if not 0 <= count <= MAX_NODES:
+        raise InputError(f"the number of {side} nodes is {count}, not in 0..{MAX_NODES}")
 
 
 class LabelIndex:
@@ -380,9 +413,33 @@ class LabelIndex:
 
 def without_zeros(matrix: Any) -> Any:
     """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros dropped."""
-    csr = _summed_entries(matrix)
-    csr.eliminate_zeros()
+    csr = _canonical(matrix)
+    if csr is None:
+        csr = _summed_entries(matrix)
+        csr.eliminate_zeros()
     return csr.tocoo(copy=False)
+
+
+def _canonical(matrix: Any) -> Any:
+    """Return a CSR matrix that needs no sum and holds no zeros, its memory shared; else None."""
+    if getattr(matrix, "format", "") != "csr" or matrix.ndim != 2 or not matrix.data.all():
+        return None
+    import scipy.sparse
+
+    try:
+        parts = matrix.data, matrix.indices, matrix.indptr
+        csr: Any = scipy.sparse.csr_array(parts, shape=matrix.shape)
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise _damaged(error) from None
+    if not csr.has_canonical_format:
+        return None
+    refuse_nan(csr.data, "the sparse matrix")
+    return csr
+
+
+def _damaged(error: ValueError) -> InputError:
+    return InputError(f"the sparse matrix is damaged: {error}")
 
 
 def stored_entries(matrix: Any) -> Any:
@@ -403,7 +460,7 @@ def _summed_entries(matrix: Any) -> Any:
         coo: Any = scipy.sparse.coo_array(matrix)
         csr: Any = coo.tocsr()
     except ValueError as error:  # an index beyond the shape
-        raise InputError(f"the sparse matrix is damaged: {error}") from None
+        raise _damaged(error) from None
     if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may overflow
         csr = _summed_exactly(coo)
     refuse_nan(csr.data, "the sparse matrix")

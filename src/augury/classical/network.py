@@ -34,6 +34,7 @@ from augury.classical.arrays import (
     node_numbers,
     starts_run,
     summed,
+    unchecked,
     whole_number,
 )
 from augury.classical.cost_network import CostNetwork
@@ -75,6 +76,20 @@ class FlowNetwork:
     """What is found in it."""
 
     def __post_init__(self) -> None:
+        self._check_ends()
+        sender = node_numbers(self.sender, self.num_nodes, "sending")
+        receiver = node_numbers(self.receiver, self.num_nodes, "receiving")
+        capacity = as_capacities(self.capacity)
+        if not len(sender) == len(receiver) == len(capacity) or len(sender) % 2:
+            raise InputError("arcs must come in pairs, each with a sender, receiver and capacity")
+        if (sender[::2] != receiver[1::2]).any() or (sender[1::2] != receiver[::2]).any():
+            raise InputError("arc ^ 1 must be the reverse of arc")
+        if (sender == receiver).any():
+            raise InputError("a pair of arcs must join two different nodes")
+        _refuse_double_pairs(sender[::2], receiver[::2], self.num_nodes)
+        self._keep(sender, receiver, capacity)
+
+    def _check_ends(self) -> None:
         for field in ("num_nodes", "source", "sink"):
             what = "the number of nodes" if field == "num_nodes" else f"the {field}"
             object.__setattr__(self, field, whole_number(getattr(self, field), what))
@@ -85,21 +100,13 @@ class FlowNetwork:
                 raise InputError(f"the {end} is node {node}, but there are {self.num_nodes} nodes")
         if self.source == self.sink:
             raise InputError(f"source and sink are the same node, {self.source}")
-        sender = node_numbers(self.sender, self.num_nodes, "sending")
-        receiver = node_numbers(self.receiver, self.num_nodes, "receiving")
-        capacity = as_capacities(self.capacity)
-        if not len(sender) == len(receiver) == len(capacity) or len(sender) % 2:
-            raise InputError("arcs must come in pairs, each with a sender, receiver and capacity")
-        if (sender[::2] != receiver[1::2]).any() or (sender[1::2] != receiver[::2]).any():
-            raise InputError("arc ^ 1 must be the reverse of arc")
-        if (sender == receiver).any():
-            raise InputError("a pair of arcs must join two different nodes")
+
+    def _keep(self, sender: IntArray, receiver: IntArray, capacity: WideArray) -> None:
+        """Keep arcs that are in pairs, and the labels."""
         if (capacity[::2] > MAX_CAPACITY - capacity[1::2]).any():
             raise InputError(f"the capacities of a pair must add up to at most {MAX_CAPACITY}")
-        _refuse_double_pairs(sender[::2], receiver[::2], self.num_nodes)
-        object.__setattr__(self, "sender", frozen(sender))
-        object.__setattr__(self, "receiver", frozen(receiver))
-        object.__setattr__(self, "capacity", frozen(capacity))
+        for name, values in (("sender", sender), ("receiver", receiver), ("capacity", capacity)):
+            object.__setattr__(self, name, frozen(values))
         object.__setattr__(self, "labels", checked_labels(self.labels, self.num_nodes, "labels"))
 
     @classmethod
@@ -136,7 +143,10 @@ class FlowNetwork:
             raise InputError(f"the capacities of parallel arcs add up to more than {MAX_CAPACITY}")
         columns = _in_pairs(key, amount, num_nodes)
         del key, amount
-        return cls(num_nodes, *columns, source, sink, labels)
+        made = unchecked(cls, num_nodes, *columns, source, sink, labels)
+        made._check_ends()
+        made._keep(*columns)
+        return made
 
     @classmethod
     def from_bipartite(cls, graph: BipartiteGraph) -> FlowNetwork:
@@ -188,7 +198,7 @@ class FlowNetwork:
         except TypeError:
             raise InputError("source and sink must be hashable, such as text or numbers") from None
         names = index.labels()
-        columns = np.asarray(tails), np.asarray(heads), as_capacities(capacities)
+        columns = np.asarray(tails), np.asarray(heads), capacities
         return cls.from_arcs(len(names), *columns, source=ends[0], sink=ends[1], labels=names)
 
     @classmethod

@@ -24,6 +24,7 @@ from augury.classical.arrays import BoolArray, Label, Numbers, WideArray
 from augury.classical.certificate import Certificate, Proof
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Amount, Costs
+from augury.classical.cuts import minimum_cut
 from augury.classical.graph import Arcs, BipartiteGraph, LabelIndex
 from augury.errors import InputError
 
@@ -284,7 +285,7 @@ def _largest(network: CostNetwork, value: int, more: WideArray, less: WideArray)
     assert network.source is not None and network.sink is not None
     both = ends.reshape(-1), ends[:, ::-1].reshape(-1)
     arcs = Arcs(network.num_nodes, *both, residual, network.source, network.sink)
-    in_cut, maximum = plain.minimum_cut(arcs, residual.copy(), value)
+    in_cut, maximum = minimum_cut(arcs, residual.copy(), value)
     leaving = in_cut[network.tail] & ~in_cut[network.head]
     entering = in_cut[network.head] & ~in_cut[network.tail]
     capacity = sum(network.capacity[leaving].tolist()) - sum(network.least[entering].tolist())

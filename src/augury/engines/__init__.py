@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES", "as_bytes", "match_dense", "match_sparse"]
 
 AUTO = "auto"
-"""The quickest form that any network of its kind has, and that the judge can follow."""
+"""The quickest form of a network: hand-written loops if it is proven; see `solver.runner_of`."""
 
 _ALL: tuple[Engine, ...] = (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)
 ENGINES = Choices({str(engine.name): engine for engine in _ALL})

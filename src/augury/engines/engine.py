@@ -71,15 +71,18 @@ class Engine(ABC):
         return None
 
 
-def require_proof(executor: Any) -> None:
-    """Raise an InputError unless its network is proven with margins, or is the table of one."""
+def is_proven(executor: Any) -> bool:
+    """Whether its network is proven with margins, or is the table of one that is."""
     network = executor.network
     if isinstance(network, Table):
-        is_proven = bool(network.proven)
-    else:
-        from augury.cells import proof
+        return bool(network.proven)
+    from augury.cells import proof
 
-        is_proven = proof.is_proven(network, executor.digest)
-    if not is_proven:
+    return proof.is_proven(network, executor.digest)
+
+
+def require_proof(executor: Any) -> None:
+    """Raise an InputError unless its network is proven."""
+    if not is_proven(executor):
         told = "this network is not proven, so it has no compiled form"
         raise InputError(f"{told}; `augury verify` shows why")

@@ -187,13 +187,13 @@ def _from_networkx(graph: Any, said: Said) -> Graph:
 FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Said], Graph]]] = [
     (lambda graph: isinstance(graph, Graph), _own),
     (lambda graph: isinstance(graph, str | Path), _from_path),
+    (is_rows, from_rows),
+    (lambda graph: isinstance(graph, dict), from_adjacency),
     (is_sparse, from_sparse),
     (is_array, from_array),
     (is_hetero, from_hetero),
     (is_data, from_data),
     (is_frame, from_frame),
-    (is_rows, from_rows),
-    (lambda graph: isinstance(graph, dict), from_adjacency),
     (_is_networkx, _from_networkx),
 ]
 """(how a form is recognised, how it is read), the first match."""

@@ -71,7 +71,8 @@ def from_sparse(graph: Any, said: Said) -> Graph:
     if said.ends is not None:
         return FlowNetwork.from_scipy(matrix, *said.ends)
     read = BipartiteGraph.from_scipy(matrix)
-    _refuse_costs(matrix.tocoo(copy=False).data, said)
+    has_entries = matrix.format in ("csr", "csc", "coo")
+    _refuse_costs(matrix.data if has_entries else matrix.tocoo(copy=False).data, said)
     return read
 
 

@@ -14,7 +14,7 @@ def test_a_matching_is_printed_with_its_proof(augury: Augury) -> None:
     assert (code, err) == (0, "")
     assert out == (
         "matching of 2 in a bipartite graph of 2 + 2 nodes and 3 edges\n"
-        "discrete executor (lookup engine), 2 rounds, done\n"
+        "discrete executor (table engine), 1 round, done\n"
         "certified maximum: 2 nodes cover every edge: ann, bob\n"
         "\nleft  right\nann   cook\nbob   sing\n"
     )
@@ -112,7 +112,7 @@ def test_the_old_names_of_options_work_and_say_so(augury: Augury) -> None:
     assert json.loads(Path("run.json").read_text())["format"] == "augury-story"
     both = augury("solve", "jobs.csv", "--executor", "classical", "--model", "discrete")
     assert both.code == 2 and "name two executors" in both.err
-    assert "lookup engine" in augury("solve", "jobs.csv", "--executor", "neural").out
+    assert "table engine" in augury("solve", "jobs.csv", "--executor", "neural").out
     out = augury("solve", "--help").out
     assert "--executor" not in out and "--trace" not in out
 
@@ -126,9 +126,9 @@ def test_several_files_or_a_folder_are_one_batch(augury: Augury) -> None:
     assert (code, err) == (0, "")
     assert out == (
         "file          answer    size  rounds  proof\n"
-        "jobs.csv      matching  2     2       certified maximum\n"
+        "jobs.csv      matching  2     1       certified maximum\n"
         "folder/a.max  flow      5     2       certified maximum\n"
-        "folder/b.csv  matching  2     2       certified maximum\n"
+        "folder/b.csv  matching  2     1       certified maximum\n"
         "3 of 3 answers certified maximum\n"
     )
     told = json.loads(augury("solve", "jobs.csv", "folder", "--json").out)["solutions"]

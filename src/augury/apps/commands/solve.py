@@ -46,7 +46,7 @@ EXAMPLES = (
     "Examples:  augury solve people.csv  ·  augury solve pipes.max --json  ·  "
     "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
     "augury solve graphs/ --output answers/  ·  augury solve people.csv --story run.json  ·  "
-    "augury solve large.mtx --engine table  ·  zcat graph.mtx.gz | augury solve -  ·  "
+    "augury solve people.csv --engine plain  ·  zcat graph.mtx.gz | augury solve -  ·  "
     "augury solve roads.csv --algorithm reachability --source home  ·  "
     "augury solve hours.csv --perfect  ·  augury solve costs.mtx --algorithm assignment"
 )

@@ -1,0 +1,218 @@
+"""A matching or flow becomes the cut that proves it to be maximum, or one beyond it.
+
+The cut is what the source reaches over arcs that can carry more; for a matching, what is not
+reached on the left and what is on the right is a vertex cover (König). Each is found by one search
+and then checked by itself: a cover touches every edge, a cut has the capacity that it should.
+
+A small graph is searched in plain Python, which needs neither SciPy nor the time of a call to it;
+a large one by SciPy's compiled search on arrays. Only the size of the graph decides. An answer that
+is not maximum is completed by a plain Dinic, shared with no solver.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
+from augury.classical.graph import Arcs, BipartiteGraph
+from augury.classical.network import FlowNetwork
+
+SMALL = 2**11
+"""Arcs up to which plain Python takes less time than a few dozen calls on arrays."""
+
+
+def small_cover(graph: BipartiteGraph, pairs: Numbers) -> tuple[list[int], list[int]] | None:
+    """Return a minimum cover, or None unless the pairs are a maximum matching."""
+    rows: list[list[int]] = pairs.tolist()
+    mate, mate_of = dict[int, int](), dict[int, int]()
+    for u, v in rows:
+        mate[u], mate_of[v] = v, u
+    edges = list(graph.pairs())
+    is_legal = len(mate) == len(mate_of) == len(rows) and set(edges).issuperset(mate.items())
+    if not is_legal:
+        return None
+    columns: list[list[int]] = [[] for _ in range(graph.num_left)]
+    for u, v in edges:
+        columns[u].append(v)
+    queue = [u for u in range(graph.num_left) if u not in mate]
+    right = set[int]()
+    for u in queue:
+        for v in columns[u]:
+            if v not in right:
+                if v not in mate_of:
+                    return None
+                right.add(v)
+                queue.append(mate_of[v])
+    left = set(range(graph.num_left)).difference(queue)
+    check_cover(all(u in left or v in right for u, v in edges), len(left) + len(right), len(rows))
+    return sorted(left), sorted(right)
+
+
+def check_cover(covers_all: bool, size: int, maximum: int) -> None:
+    """Raise an AssertionError unless the cover proves the maximum; only a bug could cause this."""
+    if not covers_all:
+        raise AssertionError("the cover misses an edge")
+    if size != maximum:
+        raise AssertionError("the cover is not as large as the maximum")
+
+
+def minimum_cover(
+    graph: BipartiteGraph, left: Numbers, right: Numbers
+) -> tuple[BoolArray, BoolArray]:
+    """Return which left and right nodes are in a minimum cover, given a legal matching."""
+    maximum, (in_left, in_right) = len(left), _tight_cover(graph, left, right)
+    if in_left is None or in_right is None:
+        network = graph.as_arcs()
+        flow = np.zeros(len(network.sender), np.int64)
+        edges = graph.num_left + graph.edge_index(left, right)
+        for pair in (left, edges, graph.num_left + len(graph.left) + right):
+            flow[2 * pair], flow[2 * pair + 1] = 1, -1
+        in_cut, maximum = minimum_cut(network, network.capacity - flow, maximum)
+        in_left, in_right = ~in_cut[1 : 1 + graph.num_left], in_cut[1 + graph.num_left : -1]
+    covers_all = bool(in_left.all()) or bool(
+        (in_left.take(graph.left) | in_right.take(graph.right)).all()
+    )
+    check_cover(covers_all, int(in_left.sum()) + int(in_right.sum()), maximum)
+    return in_left, in_right
+
+
+def _tight_cover(
+    graph: BipartiteGraph, left: Numbers, right: Numbers
+) -> tuple[BoolArray, BoolArray] | tuple[None, None]:
+    """Return a cover as large as the matching, or None if there is none.
+
+    From a right node the search goes on to its mate alone, so it runs over left nodes: an edge
+    leads to the mate of its right node or, if there is none, to an end that is never reached.
+    """
+    end = graph.num_left
+    if len(left) == end:
+        return np.ones(end, np.bool_), np.zeros(graph.num_right, np.bool_)
+    is_free = np.ones(end, np.bool_)
+    is_free[left] = False
+    start = np.flatnonzero(is_free).astype(np.int32)
+    mate_of = np.full(graph.num_right, end, np.int32)
+    mate_of[right] = left
+    next_ = np.concatenate([mate_of.take(graph.right, mode="clip"), start])
+    last = len(graph.left), len(next_)  # the end leads nowhere, its successor to the start
+    is_reached = reached(np.append(graph.starts, last), next_, end + 1)
+    if is_reached[end]:
+        return None, None
+    return ~is_reached[:end], is_reached.take(mate_of)
+
+
+def reached(starts: WideArray, next_: IntArray, source: int) -> BoolArray:
+    """Tell which nodes a source reaches; node u leads to `next_[starts[u] : starts[u + 1]]`."""
+    import scipy.sparse
+
+    shape = len(starts) - 1, len(starts) - 1
+    ones = np.broadcast_to(np.float64(1), len(next_))
+    matrix = scipy.sparse.csr_array((ones, next_, starts.astype(np.int32)), shape=shape)
+    return _searched(matrix, source)
+
+
+def _searched(matrix: Any, source: int) -> BoolArray:
+    from scipy.sparse.csgraph import breadth_first_order
+
+    is_reached = np.zeros(matrix.shape[0], np.bool_)
+    is_reached[cast("Any", breadth_first_order)(matrix, source, return_predecessors=False)] = True
+    return is_reached
+
+
+def small_cut(network: FlowNetwork, flow: npt.NDArray[Any]) -> tuple[list[int], int] | None:
+    """Return the source's side of a minimum cut and its capacity, or None unless it proves `flow`.
+
+    It does if the net flow is legal and maximum.
+    """
+    sender: list[int] = network.sender.tolist()
+    receiver: list[int] = network.receiver.tolist()
+    capacity: list[int] = network.capacity.tolist()
+    net: list[int] = flow.tolist()
+    leads_to: list[list[int]] = [[] for _ in range(network.num_nodes)]
+    over = [0] * network.num_nodes
+    # The reverse of an arc comes after it, so each pair is seen twice, once from either end.
+    for arc, (tail, head, room, amount) in enumerate(
+        zip(sender, receiver, capacity, net, strict=True)
+    ):
+        if amount > room or amount != -net[arc ^ 1]:
+            return None
+        over[tail] += amount
+        if amount < room:
+            leads_to[tail].append(head)
+    source, sink = network.source, network.sink
+    value, over[source], over[sink] = over[source], 0, 0
+    if any(over):
+        return None
+    side, queue = {source}, [source]
+    for node in queue:
+        for head in leads_to[node]:
+            if head not in side:
+                side.add(head)
+                queue.append(head)
+    if sink in side:
+        return None
+    arcs = zip(sender, receiver, capacity, strict=True)
+    leaving = sum(room for tail, head, room in arcs if tail in side and head not in side)
+    if leaving != value:
+        raise AssertionError("the cut is not as large as the maximum")
+    return sorted(side), value
+
+
+def minimum_cut(network: Arcs, residual: WideArray, value: int) -> tuple[BoolArray, int]:
+    """Return the source's side of a minimum cut, and the maximum flow; `residual` is used up."""
+    while (in_cut := _searched(_residual_matrix(network, residual), network.source))[network.sink]:
+        value += _send_blocking_flow(network, residual)
+    return in_cut, value
+
+
+def _residual_matrix(network: Arcs, residual: WideArray) -> Any:
+    """Return the arcs that can carry more as a CSR matrix of ones."""
+    import scipy.sparse
+
+    arcs = np.flatnonzero(residual > 0)
+    ends = network.sender.take(arcs), network.receiver.take(arcs)
+    shape = network.num_nodes, network.num_nodes
+    ones = np.broadcast_to(np.float64(1), len(arcs))
+    matrix = scipy.sparse.coo_array((ones, ends), shape=shape)
+    matrix.has_canonical_format = True  # their order does not matter, nor parallel ones
+    return matrix.tocsr()
+
+
+def _send_blocking_flow(network: Arcs, residual: WideArray) -> int:
+    """Saturate all shortest paths by a depth-first search that tries no dead arc twice."""
+    from scipy.sparse.csgraph import dijkstra
+
+    matrix, source = _residual_matrix(network, residual), np.array(network.source)
+    hops: Any = cast("Any", dijkstra)(matrix, indices=source, unweighted=True)
+    forward = np.flatnonzero((residual > 0) & (hops[network.receiver] == hops[network.sender] + 1))
+    forward = forward[np.argsort(network.sender[forward], kind="stable")]
+    start = np.searchsorted(network.sender[forward], np.arange(network.num_nodes + 1))
+    arcs, left = forward.tolist(), residual[forward].tolist()
+    heads = network.receiver[forward].tolist()
+    current, end = start[:-1].tolist(), start[1:].tolist()
+    sent, path, nodes = 0, list[int](), [network.source]
+    while nodes:
+        node = nodes[-1]
+        if node == network.sink:
+            amount = min(left[at] for at in path)
+            sent += amount
+            for at in path:
+                left[at] -= amount
+            full = next(k for k, at in enumerate(path) if left[at] == 0)
+            del path[full:], nodes[full + 1 :]
+        elif current[node] == end[node]:  # a dead end: the arc that led here is dead too
+            nodes.pop()
+            if path:
+                path.pop()
+                current[nodes[-1]] += 1
+        elif left[current[node]] == 0:
+            current[node] += 1
+        else:
+            path.append(current[node])
+            nodes.append(heads[current[node]])
+    change = residual[forward] - np.array(left, np.int64)
+    residual[forward] -= change
+    residual[np.array(arcs, np.int64) ^ 1] += change
+    return sent
