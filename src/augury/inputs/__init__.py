@@ -44,9 +44,10 @@ from augury.inputs.arrays import (
 )
 from augury.inputs.costs import Ends, Said
 from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
+from augury.inputs.many import Part, gathered
 from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 
-__all__ = ["Graph", "Graphs", "as_graph", "as_graphs", "as_stack"]
+__all__ = ["Graph", "Graphs", "as_graph", "as_graphs", "as_parts", "as_stack"]
 
 
 def as_graph(
@@ -124,30 +125,42 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
 
 
 def as_graphs(graphs: Any, costs: bool | None = None, maximise: bool = False) -> Iterator[Graph]:
-    """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
-    if _are_own(graphs) and not maximise:
-        yield from graphs
-        return
-    if is_of(graphs, "torch_geometric") and hasattr(graphs, "to_data_list"):
-        graphs = graphs.to_data_list()
-    elif is_array(graphs):
+    """Read many graphs, one by one."""
+    read = _reader(costs, maximise)
+    return (read(position, graph) for position, graph in enumerate(_several(graphs)))
+
+
+def as_parts(graphs: Any, costs: bool | None, max_arcs: int) -> Iterator[list[Part]]:
+    """Read many graphs, those of one kind together: chunks of at most `max_arcs` arcs."""
+    return gathered(_several(graphs), _reader(costs), max_arcs)
+
+
+def _several(graphs: Any) -> Iterable[Any]:
+    """Take an iterable of graphs, a PyG batch, or a dense (graph, left, right) array apart."""
+    if is_of(graphs, "torch_geometric") and hasattr(graphs, "get_example"):
+        return map(graphs.get_example, range(graphs.num_graphs))
+    if is_array(graphs):
         graphs = as_array(graphs, "stack of graphs")
         if graphs.ndim != 3:
             axes = "graph, left and right"
             raise InputError(f"a batch of dense graphs has the axes {axes}, not {graphs.ndim}")
     elif not isinstance(graphs, Iterable) or _is_one(graphs):
         raise TypeError(f"expected several graphs, got one {type(graphs).__name__}")
-    for position, graph in enumerate(graphs):
+    return graphs
+
+
+def _reader(costs: bool | None, maximise: bool = False) -> Callable[[int, Any], Graph]:
+    """Return what reads a graph, given its position, which an error names."""
+
+    def read(position: int, graph: Any) -> Graph:
         try:
-            yield as_graph(graph, costs=costs, maximise=maximise)
+            return as_graph(graph, costs=costs, maximise=maximise)
         except InputError as error:
             raise InputError(f"graph {position}: {error}") from None
         except TypeError as error:
             raise TypeError(f"graph {position}: {error}") from None
 
-
-def _are_own(graphs: Any) -> bool:
-    return isinstance(graphs, list) and all(isinstance(graph, Graph) for graph in graphs)
+    return read
 
 
 def _is_one(graphs: Any) -> bool:
