@@ -36,7 +36,7 @@ from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates
 from augury.engines.stepwise import Stepwise
 from augury.errors import InputError
-from augury.inputs import Graph, Graphs, as_graph, as_graphs, as_parts, as_stack
+from augury.inputs import Graph, Graphs, as_batch, as_graph, as_graphs, as_parts, as_stack
 from augury.inputs.arrays import as_array, is_array
 from augury.inputs.many import Part
 from augury.models import DEFAULT_MODEL, shipped_table
@@ -155,6 +155,7 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
         stack = as_stack(graphs) if runner.engine.takes_stacks else None
         if stack is not None:
             return _solved_stack(stack, runner, how)
+        graphs = as_batch(graphs)
     elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
         if engine == AUTO and model is None:
             engine = "table"

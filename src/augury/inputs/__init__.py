@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from augury.classical.arrays import Label
+from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import LabelFinder
@@ -39,15 +40,21 @@ from augury.inputs.arrays import (
     from_array,
     from_sparse,
     is_array,
-    is_of,
     is_sparse,
 )
 from augury.inputs.costs import Ends, Said
-from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
-from augury.inputs.many import Part, gathered
+from augury.inputs.geometric import (
+    from_batch,
+    from_data,
+    from_hetero,
+    is_batch,
+    is_data,
+    is_hetero,
+)
+from augury.inputs.many import Part, gathered, in_pieces
 from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 
-__all__ = ["Graph", "Graphs", "as_graph", "as_graphs", "as_parts", "as_stack"]
+__all__ = ["Graph", "Graphs", "as_batch", "as_graph", "as_graphs", "as_parts", "as_stack"]
 
 
 def as_graph(
@@ -130,14 +137,22 @@ def as_graphs(graphs: Any, costs: bool | None = None, maximise: bool = False) ->
     return (read(position, graph) for position, graph in enumerate(_several(graphs)))
 
 
+def as_batch(graphs: Any) -> Any:
+    """Return a PyG batch of bipartite graphs without costs as a `BipartiteBatch`."""
+    batch = from_batch(graphs) if is_batch(graphs) else None
+    return graphs if batch is None else batch
+
+
 def as_parts(graphs: Any, costs: bool | None, max_arcs: int) -> Iterator[list[Part]]:
     """Read many graphs, those of one kind together: chunks of at most `max_arcs` arcs."""
+    if isinstance(graphs, BipartiteBatch):
+        return ([part] for part in in_pieces(graphs, max_arcs))
     return gathered(_several(graphs), _reader(costs), max_arcs)
 
 
 def _several(graphs: Any) -> Iterable[Any]:
     """Take an iterable of graphs, a PyG batch, or a dense (graph, left, right) array apart."""
-    if is_of(graphs, "torch_geometric") and hasattr(graphs, "get_example"):
+    if is_batch(graphs):
         return map(graphs.get_example, range(graphs.num_graphs))
     if is_array(graphs):
         graphs = as_array(graphs, "stack of graphs")

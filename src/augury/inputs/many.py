@@ -19,6 +19,7 @@ from augury.classical.batch import starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import MAX_NODES, BipartiteGraph
 from augury.classical.network import Graph, Graphs
+from augury.inputs.costs import each_differ
 
 Read = Callable[[int, Any], Graph]
 """Reads one graph, given its position."""
@@ -63,6 +64,16 @@ def gathered(graphs: Iterable[Any], read: Read, max_arcs: int) -> Iterator[list[
         chunk.num_arcs += arcs
     if chunk.groups:
         yield list(chunk.parts())
+
+
+def in_pieces(batch: BipartiteBatch, max_arcs: int) -> Iterator[Part]:
+    """Cut a batch into pieces of at most `max_arcs` arcs, or of one graph."""
+    total, first = starts(batch.num_arcs), 0
+    while first < len(batch):
+        end = int(np.searchsorted(total, total[first] + max_arcs, "right")) - 1
+        end = max(end, first + 1)
+        yield Part(range(first, end), batch.part(first, end))
+        first = end
 
 
 class _Chunk:
@@ -111,8 +122,10 @@ def _from_arrays(arrays: Sequence[npt.NDArray[Any]]) -> BipartiteBatch | BoolArr
     edges = np.searchsorted(place, cells)
     unclear = _are_wide(shapes)
     if flat.dtype != np.bool_:
-        has_two_readings = (shapes == 2).any(axis=1) & (flat.dtype.kind != "f")
-        unclear |= _differ(flat[place], edges, has_two_readings)
+        values = flat[place]
+        unclear |= each_differ(values, edges)
+        if flat.dtype.kind != "f" and not (values == 1).all():  # they may be the ends of edges
+            unclear |= (shapes == 2).any(axis=1) & (sums(values != 1, edges) > 0)
     if unclear.any():
         return unclear
     graph = np.repeat(np.arange(len(arrays)), np.diff(edges))
@@ -146,28 +159,12 @@ def _from_csr(matrices: Sequence[Any]) -> BipartiteBatch | BoolArray:
         row, column, values = row[is_edge], column[is_edge], values[is_edge]
         edges = starts(is_edge)[edges]
     if values.dtype != np.bool_:
-        unclear = _differ(values, edges)
+        unclear = each_differ(values, edges)
         # Duplicates are summed, and large ones might not fit.
         unclear |= sums((values >= 2**31) | (values <= -(2**31)), edges) > 0
     if unclear.any():
         return unclear
     return BipartiteBatch.of_edges(left, right, row, column)
-
-
-def _differ(
-    values: npt.NDArray[Any], edges: WideArray, are_ones: BoolArray | None = None
-) -> BoolArray:
-    """Tell for each graph whether its non-zero entries differ, or are not 1 where they must be.
-
-    NaN differs from everything, itself included.
-    """
-    if (values == 1).all():
-        return np.zeros(len(edges) - 1, np.bool_)
-    degree = np.diff(edges)
-    has_edges = degree > 0
-    mark = np.repeat(values[edges[:-1][has_edges]], degree[has_edges])
-    differ = sums(values != mark, edges) > 0
-    return differ if are_ones is None else differ | (are_ones & (sums(values != 1, edges) > 0))
 
 
 def _are_wide(shapes: WideArray) -> BoolArray:
