@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from augury.classical import proofs
 from augury.classical.batch import Batch
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.certificate import certify_flow, certify_pairs
@@ -102,6 +103,41 @@ def test_one_wrong_flow_is_told_and_spoils_no_other(given: list[FlowNetwork], se
         less = residual.copy()
         less[own] = batch.capacity[own]
         assert_flows_as_alone(networks, batch, less)
+
+
+def test_a_circle_beyond_its_capacity_is_no_flow_though_it_adds_nothing() -> None:
+    arcs = [("s", "a", 1), ("a", "b", 1), ("b", "c", 1), ("c", "a", 1), ("d", "t", 1)]
+    circle = FlowNetwork.from_labelled_arcs(arcs, "s", "t")
+    batch = Batch.of([BRIDGE, circle])
+    _, residual = pushed([BRIDGE, circle])
+    for tail, head in ("ab", "bc", "ca"):
+        ends = (np.array([(circle.labels or ()).index(node)]) for node in (tail, head))
+        arc = int(batch.arc_start[1] + circle.arc_index(*ends)[0])
+        residual[[arc, arc ^ 1]] += -2, 2
+    assert flows_of([BRIDGE, circle], batch, residual).is_proven.tolist() == [True, False]
+    assert_flows_as_alone([BRIDGE, circle], batch, residual)
+
+
+def test_a_wrong_search_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is proven depends on the checks alone, whatever the search says it has reached."""
+    rng = np.random.default_rng(2)
+    graphs = [BipartiteGraph.from_dense(rng.random((4, 3)) < 0.4) for _ in range(300)]
+    short = FlowNetwork.from_labelled_arcs([("s", "a", 2**32 + 5), ("a", "t", 5)], "s", "t")
+    matchings = BipartiteBatch.of(graphs)
+    mates = matched(matchings)
+    batch, residual = pushed([short] * 20)
+    monkeypatch.setattr(proofs, "_reached", lambda start, _: rng.random(len(start) - 1) < 0.5)
+    found = matchings_of(matchings, mates)
+    assert 0 < found.is_proven.sum() < 300
+    for number in np.flatnonzero(found.is_proven).tolist():
+        cover: Any = found.certificate(number).proof
+        edges = graphs[number].edges()
+        assert all(u in cover.left or v in cover.right for u, v in edges)
+        assert len(cover.left) + len(cover.right) == found.sizes[number]
+    flows = flows_of([short] * 20, batch, residual)
+    cuts = flows.in_cut.reshape(20, 3)
+    is_least = (cuts == [True, True, False]).all(axis=1)  # {s} alone is larger by 2**32
+    assert flows.is_proven.tolist() == is_least.tolist() and is_least.any()
 
 
 def test_a_value_beyond_64_bits_is_exact() -> None:

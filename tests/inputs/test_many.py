@@ -147,6 +147,13 @@ def test_a_bad_graph_is_named_by_its_position(bad: Any) -> None:
         assert str(error.value) == f"graph {len(before)}: {alone.value}"
 
 
+def test_numbers_of_one_type_are_not_rounded_to_another() -> None:
+    wide = np.full((3, 3), 2**53) + np.eye(3, dtype=np.int64)
+    for kind in (np.asarray, scipy.sparse.csr_array):
+        with pytest.raises(InputError, match="graph 1: the entries of the matrix differ"):
+            solve_batch([kind(np.eye(3)), kind(wide)], **TABLE)
+
+
 def test_costs_in_a_later_graph_are_refused() -> None:
     priced = BipartiteGraph.from_costs([[4, 1], [2, 3]])
     with pytest.raises(InputError, match="ford-fulkerson would ignore the costs"):

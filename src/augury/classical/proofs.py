@@ -134,13 +134,11 @@ def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
     edges = graphs.indptr[graphs.left]
     is_matched = mates >= 0
     sizes = sums(is_matched, graphs.left)
-    # A pair is legal if it is an edge; edges are distinct, so a row has one such edge at most.
+    # The rows of one edge each that is in the matching; no edge is there twice.
     pairs = np.flatnonzero(graphs.indices == mates[row])
     mate = np.full(num_right, -1)
     mate[column[pairs]] = row[pairs]
-    is_proven = (np.diff(np.searchsorted(pairs, edges)) == sizes) & (
-        sums(mate >= 0, graphs.right) == sizes
-    )
+    is_legal = sums(mate >= 0, graphs.right) == sizes  # less, if one is no edge or two share a node
     # To a column over any edge, back over the matched one, and from the source to free rows.
     back, free = np.flatnonzero(mate >= 0), np.flatnonzero(~is_matched)
     heads = np.concatenate([column + num_left, mate[back], free])
@@ -149,7 +147,7 @@ def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
     beyond_left, in_right = reached[:num_left], reached[num_left:-1]
     num_cover = sums(~beyond_left, graphs.left) + sums(in_right, graphs.right)
     missed = sums(beyond_left[row] & ~in_right[column], edges)
-    is_proven &= (missed == 0) & (num_cover == sizes)
+    is_proven = is_legal & (missed == 0) & (num_cover == sizes)
     return Matchings(graphs, mates, sizes, is_proven, ~beyond_left, in_right)
 
 
@@ -212,7 +210,8 @@ def flows_of(networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray)
     in_cut = _reached(starts(np.append(num_open, batch.num_graphs)), heads)[:-1]
     leaves = in_cut[batch.sender] & ~in_cut[batch.receiver]
     cut = _exact_sums(np.where(leaves, batch.capacity, 0), batch.arc_start)
-    is_proven = is_legal & (cut[0] == value[0]) & (cut[1] == value[1]) & ~in_cut[batch.sink]
+    is_cut = in_cut[batch.source] & ~in_cut[batch.sink]
+    is_proven = is_legal & is_cut & (cut[0] == value[0]) & (cut[1] == value[1])
     sizes = value[0] + (value[1] << 32)
     if (np.abs(value[1]) >= 2**31).any():
         sizes = value[0].astype(object) + value[1].astype(object) * 2**32

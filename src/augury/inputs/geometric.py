@@ -312,10 +312,11 @@ def _from_data_batch(batch: Any, slices: Any, shifts: Any) -> BipartiteBatch | N
 
 
 def _coloured(ends: npt.NDArray[np.int64], first: WideArray) -> tuple[BoolArray, bool]:
-    """Tell which nodes are on the side of their graph's first one, and whether that is clear.
+    """Tell which nodes are on the side of their graph's first one, and whether all are connected.
 
-    Twice over, each edge joins a node of one copy to one of the other. A graph in one piece then
-    falls into two pieces, one with the even walks from its first node, or it has an odd circle.
+    Twice over, each edge joins a node of one copy to one of the other. A connected graph then falls
+    into two pieces, one with all even walks from its first node; or, if it has an odd circle, into
+    one, so that all nodes seem to be on one side.
     """
     import scipy.sparse
     from scipy.sparse.csgraph import connected_components
@@ -329,4 +330,4 @@ def _coloured(ends: npt.NDArray[np.int64], first: WideArray) -> tuple[BoolArray,
     root = np.repeat(first[:-1], np.diff(first))
     even, odd = piece[root], piece[root + num_nodes]
     own = piece[:num_nodes]
-    return own == even, bool(((even != odd) & ((own == even) | (own == odd))).all())
+    return own == even, bool(((own == even) | (own == odd)).all())
