@@ -162,8 +162,8 @@ def main() -> None:
     print(f"{'form':32} {'solve_batch':>12} {'read':>10} {'peer':>10}")
     for name, form in forms(args.graphs, args.side, args.seed).items():
         solved, read, peer = measured(form)
-        ratio = f"{form.peer}, 1/{solved / peer:.1f}"
-        print(f"{name:32} {solved:12,.0f} {read:10,.0f} {peer:10,.0f} {ratio}", flush=True)
+        ratio = f"{solved / peer:.1f} × {form.peer}"
+        print(f"{name:32} {solved:12,.0f} {read:10,.0f} {peer:10,.0f}   {ratio}", flush=True)
 
 
 if __name__ == "__main__":

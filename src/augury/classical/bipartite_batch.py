@@ -13,7 +13,7 @@ from typing import overload
 
 import numpy as np
 
-from augury.classical.arrays import IntArray, Numbers, WideArray, starts_run
+from augury.classical.arrays import IntArray, Labels, Numbers, WideArray, starts_run
 from augury.classical.batch import starts
 from augury.classical.graph import BipartiteGraph
 
@@ -84,6 +84,18 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
         ends = self.left + self.indptr[self.left] + self.right
         return 2 * np.diff(ends)
 
+    def labels(self, number: int) -> tuple[Labels, Labels]:
+        """Return what the left and the right nodes of a graph are called."""
+        if self.given is not None:
+            graph = self.given[number]
+            sides = range(graph.num_left), range(graph.num_right)
+            return graph.left_labels or sides[0], graph.right_labels or sides[1]
+        low, high = self.left[number : number + 2].tolist()
+        first, last = self.right[number : number + 2].tolist()
+        if self.names is None:
+            return range(high - low), range(last - first)
+        return self.names[0][low:high].tolist(), self.names[1][first:last].tolist()
+
     def part(self, first: int, end: int) -> BipartiteBatch:
         """Return some of the graphs."""
         left, right = self.left[first : end + 1], self.right[first : end + 1]
@@ -109,14 +121,12 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
             return self.given[number]
         number = range(len(self))[number]
         low, high = self.left[number : number + 2].tolist()
-        first, last = self.right[number : number + 2].tolist()
         indptr = self.indptr[low : high + 1]
         row = np.repeat(np.arange(high - low), np.diff(indptr))
+        labels = self.labels(number)
         edges = row, self.indices[indptr[0] : indptr[-1]]
-        labels = (None, None)
-        if self.names is not None:
-            labels = self.names[0][low:high].tolist(), self.names[1][first:last].tolist()
-        return BipartiteGraph(high - low, last - first, *edges, *labels)
+        own = () if self.names is None else labels
+        return BipartiteGraph(high - low, len(labels[1]), *edges, *own)
 
     def __iter__(self) -> Iterator[BipartiteGraph]:
         return (self[k] for k in range(len(self)))

@@ -86,37 +86,24 @@ class Matchings(NamedTuple):
     def certificate(self, number: int) -> Certificate:
         """See `Proofs`."""
         if not self.is_proven[number]:
-            return certify_pairs(self.graph(number), self._pairs(number))
-        batch, cover = self.graphs, list[Any]()
-        for side, covered in enumerate((self.in_left, self.in_right)):
-            first, last = (batch.left, batch.right)[side][number : number + 2].tolist()
-            nodes = np.flatnonzero(covered[first:last])
-            cover.append(tuple(self._labels(number, side, nodes)))
+            pairs = np.array(self._pairs(number), np.int64).reshape(-1, 2)
+            return certify_pairs(self.graph(number), pairs)
+        cover = list[tuple[Label, ...]]()
+        sides = (self.graphs.left, self.in_left), (self.graphs.right, self.in_right)
+        for (start, is_in), labels in zip(sides, self.graphs.labels(number), strict=True):
+            first, last = start[number : number + 2].tolist()
+            cover.append(tuple([labels[node] for node in is_in[first:last].nonzero()[0].tolist()]))
         size = int(self.sizes[number])
         return Certificate(size, "", size, Cover(*cover))
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `Proofs`."""
-        pairs = self._pairs(number)
-        ends = (self._labels(number, side, pairs[:, side]) for side in (0, 1))
-        return self.noun, list(zip(*ends, strict=True))
+        left, right = self.graphs.labels(number)
+        return self.noun, [(left[u], right[v]) for u, v in self._pairs(number)]
 
-    def _pairs(self, number: int) -> WideArray:
+    def _pairs(self, number: int) -> list[tuple[int, int]]:
         first, last = self.graphs.left[number : number + 2].tolist()
-        mates = self.mates[first:last]
-        row = np.flatnonzero(mates >= 0)
-        return np.stack([row, mates[row]], axis=1).astype(np.int64)
-
-    def _labels(self, number: int, side: int, nodes: Numbers) -> list[Label]:
-        """Name left (0) or right (1) nodes of a graph."""
-        batch = self.graphs
-        if batch.given is not None:
-            graph = batch.given[number]
-            label = (graph.left_label, graph.right_label)[side]
-            return list(map(label, nodes.tolist()))
-        if batch.names is None:
-            return nodes.tolist()
-        return batch.names[side][nodes + (batch.left, batch.right)[side][number]].tolist()
+        return [(u, v) for u, v in enumerate(self.mates[first:last].tolist()) if v >= 0]
 
 
 def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
