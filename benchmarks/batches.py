@@ -152,7 +152,7 @@ def measured(form: Form) -> tuple[float, float, float]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--graphs", type=int, default=10_000)
     parser.add_argument("--side", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)

@@ -426,12 +426,14 @@ def _solved_part(graphs: Graphs, runner: Runner) -> tuple[npt.NDArray[np.int32],
     if isinstance(graphs, BipartiteBatch):
         mates, rounds = runner.engine.match_batch(graphs, runner.executor)
         return rounds, matchings_of(graphs, mates)
+    networks: list[FlowNetwork] = []
     for graph in graphs:
-        if not suits(runner.algorithm, graph):
-            raise runner.algorithm.other(graph)
-    batch = Batch.of(graphs)
+        if not isinstance(graph, FlowNetwork):
+            raise runner.algorithm.other(graph)  # one with costs
+        networks.append(graph)
+    batch = Batch.of(networks)
     residual, rounds = runner.engine.push_batch(batch, runner.executor)
-    return rounds, flows_of(graphs, batch, residual)
+    return rounds, flows_of(networks, batch, residual)
 
 
 def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: How) -> Solutions:
@@ -446,5 +448,5 @@ def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: 
 def _solutions(
     runner: Runner, how: How, rounds: npt.NDArray[np.int32], proofs: Proofs
 ) -> Solutions:
-    tell = runner.told_by and partial(runner.told_by, how=how)
+    tell: Any = runner.told_by and partial(runner.told_by, how=how)  # type: ignore[reportCallIssue]
     return Solutions(runner.name, str(runner.engine.name), rounds, proofs, tell)

@@ -253,7 +253,7 @@ def test_an_edge_that_leaves_its_graph_is_no_edge_of_the_next() -> None:
 @pytest.mark.parametrize("name", ["weight", "cost", "edge_weight", "edge_attr"])
 @pytest.mark.filterwarnings("ignore:Unable to accurately infer 'num_nodes'")
 def test_a_batch_with_what_may_be_costs_is_read_one_by_one(name: str) -> None:
-    data = [pair_data(), pair_data()]
+    data: list[Any] = [pair_data(), pair_data()]
     for one in data:
         one[name] = torch.tensor([2.0, 2.0, 2.0, 2.0])
     assert from_batch(Batch.from_data_list(data)) is not None

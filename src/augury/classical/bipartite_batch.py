@@ -120,7 +120,7 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
         if self.given is not None:
             return self.given[number]
         number = range(len(self))[number]
-        low, high = self.left[number : number + 2].tolist()
+        low, high = int(self.left[number]), int(self.left[number + 1])
         indptr = self.indptr[low : high + 1]
         row = np.repeat(np.arange(high - low), np.diff(indptr))
         labels = self.labels(number)

@@ -235,18 +235,24 @@ class Several(NamedTuple):
 
     def graph(self, number: int) -> Graph:
         """See `Proofs`."""
-        part, own = self.place[number].tolist()
-        return self.parts[part].graph(own)
+        part, own = self._at(number)
+        return part.graph(own)
 
     def certificate(self, number: int) -> Certificate:
         """See `Proofs`."""
-        part, own = self.place[number].tolist()
-        return self.parts[part].certificate(own)
+        part, own = self._at(number)
+        return part.certificate(own)
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `Proofs`."""
+        part, own = self._at(number)
+        return part.labelled(own)
+
+    def _at(self, number: int) -> tuple[Proofs, int]:
+        part: int
+        own: int
         part, own = self.place[number].tolist()
-        return self.parts[part].labelled(own)
+        return self.parts[part], own
 
 
 def _exact_sums(values: WideArray, start: WideArray) -> tuple[WideArray, WideArray]:

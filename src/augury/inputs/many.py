@@ -168,7 +168,7 @@ def _from_csr(matrices: Sequence[Any]) -> BipartiteBatch | BoolArray:
 
 
 def _are_wide(shapes: WideArray) -> BoolArray:
-    return (shapes > MAX_NODES).any(axis=1)
+    return shapes.max(axis=1) > MAX_NODES
 
 
 NUMBERS = "biuf"
