@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, overload
+from operator import eq
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,12 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer
-from augury.classical.arrays import Label, Numbers, WideArray, later
+from augury.classical.arrays import Label, Numbers, later
 from augury.classical.certificate import Certificate
 from augury.classical.costs import Amount
 from augury.classical.covers import Covers
 from augury.classical.priced import Priced
+from augury.classical.proofs import Proofs
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -187,28 +189,31 @@ def solutions_of(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solutions(Sequence[Solution]):
-    """The solutions of a stack of dense graphs, all found and proven; each is made when asked for.
+    """The solutions of many graphs, all found and proven; each is made when asked for.
 
-    `sizes` and `mates` have them as arrays.
+    `sizes` has the sizes as an array, and `mates` the matchings of a stack of dense graphs. It is
+    equal to any sequence of the same solutions.
     """
 
     executor: str
     engine: str
     rounds: npt.NDArray[np.int32]
     """(graph,): searches that led to at least one augmenting path."""
-    proofs: Covers | Priced
+    proofs: Proofs
     """What was found, and the proof of each."""
     tell: Callable[[Graph], dict[str, Any]] | None
     """Tells the run on a graph; see `Solution.retell`."""
 
     @property
     def mates(self) -> Numbers:
-        """(graph, left): the column of each row, −1 for none."""
+        """(graph, left): the column of each row, −1 for none, in a stack of dense graphs."""
+        if not isinstance(self.proofs, Covers | Priced):
+            raise InputError("only a stack of dense graphs has its matchings in one array")
         return self.proofs.mates
 
     @property
-    def sizes(self) -> WideArray:
-        """(graph,): edges of each matching."""
+    def sizes(self) -> npt.NDArray[Any]:
+        """(graph,): edges of each matching, value of each flow."""
         return self.proofs.sizes
 
     @property
@@ -217,7 +222,7 @@ class Solutions(Sequence[Solution]):
         return bool(self.proofs.is_proven.all()) or all(one.is_maximum for one in self)
 
     def __len__(self) -> int:
-        return len(self.mates)
+        return len(self.rounds)
 
     @overload
     def __getitem__(self, number: int) -> Solution: ...
@@ -231,15 +236,34 @@ class Solutions(Sequence[Solution]):
         return self._solution(number % len(self))
 
     def _solution(self, number: int) -> Solution:
-        proofs, tell = self.proofs, self.tell
-        rows = np.flatnonzero(self.mates[number] >= 0)
-        matching: list[Any] = [*zip(rows.tolist(), self.mates[number][rows].tolist(), strict=True)]
+        proofs = self.proofs
+        certificate = proofs.certificate(number)
         run = self.executor, int(self.rounds[number]), 0, "done"
-        told = tell and (lambda: tell(proofs.graph(number)))
-        return Solution(*run, proofs.certificate(number), self.engine, matching, retell=told)
+        found: dict[str, Any] = dict([proofs.labelled(number)])
+        told = self.tell and _Retold(self.tell, proofs, number)
+        return Solution(*run, certificate, self.engine, retell=told, **found)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
 
     def __repr__(self) -> str:
         proven = int(self.proofs.is_proven.sum())
         who = f"{self.executor} ({self.engine})"
         best = "of least cost" if isinstance(self.proofs, Priced) else "maximum"
-        return f"Solutions({len(self):,} matchings, {proven:,} proven {best}, {who})"
+        return f"Solutions({len(self):,} {self.proofs.noun}s, {proven:,} proven {best}, {who})"
+
+
+class _Retold(NamedTuple):
+    """Tells the run on one of many graphs, which is only then made; pickled, it is that graph's."""
+
+    tell: Callable[[Graph], dict[str, Any]]
+    proofs: Proofs
+    number: int
+
+    def __call__(self) -> dict[str, Any]:
+        return self.tell(self.proofs.graph(self.number))
+
+    def __reduce__(self) -> Any:
+        return partial, (self.tell, self.proofs.graph(self.number))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,21 +22,24 @@ from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm,
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import Label, WideArray, as_seed
-from augury.classical.batch import MAX_ARCS
+from augury.classical.batch import MAX_ARCS, Batch
+from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.cost_network import CostNetwork
 from augury.classical.covers import Covers, covers_of
 from augury.classical.ford_fulkerson import Subroutines
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.classical.priced import Priced, Stack, priced
+from augury.classical.priced import Stack, priced
 from augury.classical.prices import perfect as demand_perfect
+from augury.classical.proofs import Proofs, Several, flows_of, matchings_of
 from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates, is_proven
 from augury.engines.stepwise import LOOKUP, Stepwise
 from augury.engines.table import TABLE
 from augury.errors import InputError
-from augury.inputs import Graph, Graphs, as_graph, as_graphs, as_stack
+from augury.inputs import Graph, Graphs, as_batch, as_graph, as_graphs, as_parts, as_stack
 from augury.inputs.arrays import as_array, is_array
+from augury.inputs.many import Part
 from augury.models import DEFAULT_MODEL, shipped_table
 from augury.solution import Solution, Solutions, solutions_of
 
@@ -143,8 +146,8 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
     unless the network's scores are so close that rounding decides; see docs/reliability.md. Only a
     stack of cost matrices is solved by the engine "table", which may choose another best answer.
-    Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list; for a
-    dense array and an engine that takes arrays it is `Solutions`, which makes each when asked for.
+    Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list, or, from
+    the engine "table" and those of a GPU, `Solutions`, which makes each when asked for.
 
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
@@ -156,18 +159,24 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
         stack = as_stack(graphs) if runner.engine.takes_stacks else None
         if stack is not None:
             return _solved_stack(stack, runner, how)
+        graphs = as_batch(graphs)
     elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
         if engine == AUTO and model is None:
             engine = "table"
         runner = runner_of(model, device, engine, ASSIGNMENT.name)
         if runner.engine.takes_stacks:
             return _solved_costs(as_array(graphs, "stack of graphs"), maximise, runner, how)
-    read = as_graphs(graphs, costs_of(row), maximise)
-    first = next(read, None)
+    head = graphs
+    if isinstance(graphs, Iterator):
+        head = list(islice(graphs, 1))
+        graphs = chain(head, graphs)
+    first = next(as_graphs(head, costs_of(row), maximise), None)
     if first is None:
         return []
     runner = runner_for([first], model, device, engine, algorithm)
-    return runner.solutions(chain([first], read), how)
+    if runner.engine.takes_batches and runner.algorithm is FORD_FULKERSON:
+        return _solved_parts(as_parts(graphs, costs_of(row), MAX_ARCS), runner, how)
+    return runner.solutions(as_graphs(graphs, costs_of(row), maximise), how)
 
 
 def runner_for(
@@ -412,6 +421,47 @@ def _solved_stack(stack: npt.NDArray[Any], runner: Runner, how: How) -> Solution
     return _solutions(runner, how, rounds, Covers.joined(covers))
 
 
+def _solved_parts(chunks: Iterable[list[Part]], runner: Runner, how: How) -> Solutions:
+    """Solve and prove graphs of any sizes, chunk by chunk."""
+    proofs: list[Proofs] = []
+    rounds: list[npt.NDArray[Any]] = []
+    places: list[npt.NDArray[Any]] = []
+    size = finished = 0
+    for chunk in chunks:
+        most = 0
+        for position, graphs in chunk:
+            found, proof = _solved_part(graphs, runner)
+            place = np.full((len(position), 3), len(proofs))
+            place[:, 0], place[:, 2] = position, np.arange(len(position))
+            places.append(place)
+            proofs.append(proof)
+            rounds.append(found)
+            most = max(most, int(found.max(initial=0)))
+            finished, size = finished + len(position), size + sum(proof.sizes.tolist())
+        if how.progress is not None:
+            how.progress(Progress(finished, most, size))
+    if len(proofs) == 1:
+        return _solutions(runner, how, rounds[0], proofs[0])
+    place = np.concatenate(places)
+    several = Several(proofs, place[np.argsort(place[:, 0])][:, 1:])
+    return _solutions(runner, how, several.joined(rounds), several)
+
+
+def _solved_part(graphs: Graphs, runner: Runner) -> tuple[npt.NDArray[np.int32], Proofs]:
+    """Solve and prove graphs of one kind."""
+    if isinstance(graphs, BipartiteBatch):
+        mates, rounds = runner.engine.match_batch(graphs, runner.executor)
+        return rounds, matchings_of(graphs, mates)
+    networks: list[FlowNetwork] = []
+    for graph in graphs:
+        if not isinstance(graph, FlowNetwork):
+            raise runner.algorithm.other(graph)  # one with costs
+        networks.append(graph)
+    batch = Batch.of(networks)
+    residual, rounds = runner.engine.push_batch(batch, runner.executor)
+    return rounds, flows_of(networks, batch, residual)
+
+
 def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: How) -> Solutions:
     """Solve and prove a dense (graph, left, right) array of costs."""
     costs = Stack.of(stack, maximise)
@@ -422,7 +472,7 @@ def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: 
 
 
 def _solutions(
-    runner: Runner, how: How, rounds: npt.NDArray[np.int32], proofs: Covers | Priced
+    runner: Runner, how: How, rounds: npt.NDArray[np.int32], proofs: Proofs
 ) -> Solutions:
     tell = runner.told_by and partial(runner.told_by, how)
     return Solutions(runner.name, str(runner.engine.name), rounds, proofs, tell)

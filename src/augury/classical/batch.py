@@ -200,6 +200,15 @@ def starts(counts: Sequence[int] | WideArray) -> WideArray:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
 
 
+def sums(values: npt.NDArray[Any], start: WideArray) -> WideArray:
+    """Add up consecutive ranges, given where each starts and the last ends; no sum may overflow.
+
+    >>> sums(np.array([True, True, False, True]), np.array([0, 1, 1, 4]))
+    array([1, 0, 2])
+    """
+    return np.diff(starts(values)[start])
+
+
 def _joined(arrays: Sequence[npt.NDArray[Integer]], dtype: type[Integer]) -> npt.NDArray[Integer]:
     return np.concatenate([np.zeros(0, dtype), *arrays])
 

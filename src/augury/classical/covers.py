@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, IntArray, WideArray
+from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.certificate import Certificate, Cover, certify_pairs
 from augury.classical.graph import BipartiteGraph
 
@@ -48,6 +48,15 @@ class Covers(NamedTuple):
         """Concatenate several stacks."""
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
 
+    @property
+    def noun(self) -> str:
+        """See `proofs.Proofs`."""
+        return BipartiteGraph.noun
+
+    def labelled(self, number: int) -> tuple[str, list[Any]]:
+        """See `proofs.Proofs`."""
+        return self.noun, pairs_of(self.mates[number])
+
     def graph(self, number: int) -> BipartiteGraph:
         """Return one of the graphs."""
         return BipartiteGraph.from_dense(_bits(self.rows[number], self.in_right.shape[1]))
@@ -61,6 +70,12 @@ class Covers(NamedTuple):
         sides = self.in_left[number], self.in_right[number]
         cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
         return Certificate(len(rows), "", len(rows), cover)
+
+
+def pairs_of(mates: Numbers) -> list[Any]:
+    """(left,) mates or −1 → the (left, right) pairs."""
+    rows = np.flatnonzero(mates >= 0)
+    return list(zip(rows.tolist(), mates[rows].tolist(), strict=True))
 
 
 def covers_of(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:

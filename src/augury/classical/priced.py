@@ -16,6 +16,7 @@ import numpy.typing as npt
 from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.certificate import Certificate
 from augury.classical.costs import Costs, no_edge
+from augury.classical.covers import pairs_of
 from augury.classical.graph import BipartiteGraph
 from augury.classical.prices import certify_cost
 
@@ -79,6 +80,15 @@ class Priced(NamedTuple):
     """(graph,): whether the matching is legal, as large as can be, and of least cost."""
     totals: WideArray
     """(graph,): its cost to be minimised, in units; meaningless where nothing is proven."""
+
+    @property
+    def noun(self) -> str:
+        """See `proofs.Proofs`."""
+        return BipartiteGraph.noun
+
+    def labelled(self, number: int) -> tuple[str, list[Any]]:
+        """See `proofs.Proofs`."""
+        return self.noun, pairs_of(self.mates[number])
 
     def graph(self, number: int) -> BipartiteGraph:
         """Return one of the graphs."""

@@ -13,6 +13,8 @@ from augury.algorithms.algorithm import Algorithm
 from augury.cells.table import Table
 from augury.classical.answer import Answer, How
 from augury.classical.arrays import IntArray, WideArray
+from augury.classical.batch import Batch
+from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.priced import Stack
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
@@ -44,6 +46,8 @@ class Engine(ABC):
     """Whether it computes with the network's weights; otherwise the table is enough."""
     takes_stacks: bool = False
     """Whether it takes dense graphs of one shape as they are; see `match`."""
+    takes_batches: bool = False
+    """Whether it takes graphs that lie side by side; see `match_batch` and `push_batch`."""
 
     def refusal(self, algorithm: Algorithm, name: str, executor: Any) -> str:
         """Say why it cannot run this executor, called `name`; "" if it can."""
@@ -61,6 +65,14 @@ class Engine(ABC):
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """Match a stack of dense graphs, bytes of 0 and 1."""
         raise InputError(f"the engine {self.name!r} has no form of a discrete network")
+
+    def match_batch(self, graphs: BipartiteBatch, executor: Any) -> Mates:
+        """Match bipartite graphs of any sizes; the mates are those of all rows, (left,)."""
+        raise InputError(f"the engine {self.name!r} takes no batch of graphs")
+
+    def push_batch(self, batch: Batch, executor: Any) -> tuple[WideArray, IntArray]:
+        """Return the residual of a maximum flow of each network, and the rounds taken."""
+        raise InputError(f"the engine {self.name!r} takes no batch of flow networks")
 
     def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
         """Assign a stack of cost matrices: mates (graph, left), prices (graph, node)."""

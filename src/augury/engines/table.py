@@ -22,6 +22,7 @@ from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import IntArray, WideArray
 from augury.classical.batch import Batch, starts
+from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
@@ -53,6 +54,7 @@ class Table(Engine):
     algorithms = ("ford-fulkerson", "assignment", "min-cost-flow")
     needs_proof = True
     takes_stacks = True
+    takes_batches = True
 
     def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""
@@ -96,6 +98,16 @@ class Table(Engine):
             with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(match, parts))
         return Mates(mates, rounds)
+
+    def match_batch(self, graphs: BipartiteBatch, executor: Any) -> Mates:
+        """See `Engine`."""
+        require_proof(executor)
+        return match_lists(graphs.indptr, graphs.columns, graphs.left, graphs.right)
+
+    def push_batch(self, batch: Batch, executor: Any) -> tuple[WideArray, IntArray]:
+        """See `Engine`."""
+        require_proof(executor)
+        return push_flows(batch, executor.network.bits)
 
     def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
         """See `Engine`; graphs that cannot be assigned in full are assigned by their edges."""

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from augury.classical.arrays import Label
+from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.formats import ReadOptions, read_graph
 from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import LabelFinder
@@ -39,14 +40,21 @@ from augury.inputs.arrays import (
     from_array,
     from_sparse,
     is_array,
-    is_of,
     is_sparse,
 )
 from augury.inputs.costs import Ends, Said
-from augury.inputs.geometric import from_data, from_hetero, is_data, is_hetero
+from augury.inputs.geometric import (
+    from_batch,
+    from_data,
+    from_hetero,
+    is_batch,
+    is_data,
+    is_hetero,
+)
+from augury.inputs.many import Part, gathered, in_pieces
 from augury.inputs.rows import from_adjacency, from_frame, from_rows, is_frame, is_rows
 
-__all__ = ["Graph", "Graphs", "as_graph", "as_graphs", "as_stack"]
+__all__ = ["Graph", "Graphs", "as_batch", "as_graph", "as_graphs", "as_parts", "as_stack"]
 
 
 def as_graph(
@@ -124,30 +132,50 @@ def _other(nodes: Iterable[Label], source: Label) -> Label:
 
 
 def as_graphs(graphs: Any, costs: bool | None = None, maximise: bool = False) -> Iterator[Graph]:
-    """Read many graphs: an iterable of them, a PyG batch, or a dense (graph, left, right) array."""
-    if _are_own(graphs) and not maximise:
-        yield from graphs
-        return
-    if is_of(graphs, "torch_geometric") and hasattr(graphs, "to_data_list"):
-        graphs = graphs.to_data_list()
-    elif is_array(graphs):
+    """Read many graphs, one by one."""
+    read = _reader(costs, maximise)
+    return (read(position, graph) for position, graph in enumerate(_several(graphs)))
+
+
+def as_batch(graphs: Any) -> Any:
+    """Return a PyG batch of bipartite graphs without costs as a `BipartiteBatch`."""
+    batch = from_batch(graphs) if is_batch(graphs) else None
+    return graphs if batch is None else batch
+
+
+def as_parts(graphs: Any, costs: bool | None, max_arcs: int) -> Iterator[list[Part]]:
+    """Read many graphs, those of one kind together: chunks of at most `max_arcs` arcs."""
+    if isinstance(graphs, BipartiteBatch):
+        return ([part] for part in in_pieces(graphs, max_arcs))
+    return gathered(_several(graphs), _reader(costs), max_arcs)
+
+
+def _several(graphs: Any) -> Iterable[Any]:
+    """Take an iterable of graphs, a PyG batch, or a dense (graph, left, right) array apart."""
+    if is_batch(graphs):
+        return map(graphs.get_example, range(graphs.num_graphs))
+    if is_array(graphs):
         graphs = as_array(graphs, "stack of graphs")
         if graphs.ndim != 3:
             axes = "graph, left and right"
             raise InputError(f"a batch of dense graphs has the axes {axes}, not {graphs.ndim}")
     elif not isinstance(graphs, Iterable) or _is_one(graphs):
         raise TypeError(f"expected several graphs, got one {type(graphs).__name__}")
-    for position, graph in enumerate(graphs):
+    return graphs
+
+
+def _reader(costs: bool | None, maximise: bool = False) -> Callable[[int, Any], Graph]:
+    """Return what reads a graph, given its position, which an error names."""
+
+    def read(position: int, graph: Any) -> Graph:
         try:
-            yield as_graph(graph, costs=costs, maximise=maximise)
+            return as_graph(graph, costs=costs, maximise=maximise)
         except InputError as error:
             raise InputError(f"graph {position}: {error}") from None
         except TypeError as error:
             raise TypeError(f"graph {position}: {error}") from None
 
-
-def _are_own(graphs: Any) -> bool:
-    return isinstance(graphs, list) and all(isinstance(graph, Graph) for graph in graphs)
+    return read
 
 
 def _is_one(graphs: Any) -> bool:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.arrays import BoolArray, WideArray
+from augury.classical.batch import sums
 from augury.errors import InputError
 
 BLOCK = 2**15
@@ -78,3 +80,17 @@ def graphs_differ(stack: npt.NDArray[Any]) -> bool:
     flat = stack.reshape(len(stack), -1)
     low, high = flat.min(axis=1, keepdims=True), flat.max(axis=1, keepdims=True)
     return bool(((flat != 0) & (flat != np.where(high != 0, high, low))).any())
+
+
+def each_differ(values: npt.NDArray[Any], start: WideArray) -> BoolArray:
+    """Tell which of consecutive ranges hold numbers that differ, zeros included.
+
+    >>> each_differ(np.array([3, 3, 1, 2, np.nan]), np.array([0, 2, 2, 4, 5]))
+    array([False, False,  True,  True])
+    """
+    if (values == 1).all():
+        return np.zeros(len(start) - 1, np.bool_)
+    lengths = np.diff(start)
+    some = lengths > 0
+    first = np.repeat(values[start[:-1][some]], lengths[some])
+    return sums(values != first, start) > 0

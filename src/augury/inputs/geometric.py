@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import whole_number
+from augury.classical.arrays import BoolArray, WideArray, whole_number
+from augury.classical.batch import starts, sums
+from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import of_edges
 from augury.classical.formats.networkx_graph import COST_ATTRIBUTES, values_differ
@@ -15,7 +17,7 @@ from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.inputs.arrays import as_array, is_array, is_of
-from augury.inputs.costs import Ends, Said
+from augury.inputs.costs import Ends, Said, each_differ
 
 FEATURES = ("edge_weight", "edge_attr")
 """Edge attributes of PyTorch Geometric that may hold costs, or something else."""
@@ -191,3 +193,141 @@ def _count(num_nodes: Any, index: npt.NDArray[Any]) -> int:
             raise InputError(f"an edge names node {index.max()}, but there are {count} nodes")
         return count
     return int(index.max()) + 1 if index.size else 0
+
+
+def is_batch(graphs: Any) -> bool:
+    """Tell a `Batch`."""
+    return is_of(graphs, "torch_geometric") and hasattr(graphs, "get_example")
+
+
+def from_batch(batch: Any) -> BipartiteBatch | None:
+    """Read a `Batch` of bipartite graphs without costs, all at once.
+
+    None if it is no such batch, or if anything in it is unclear: its graphs, read one by one, then
+    say what.
+    """
+    try:
+        read = _from_hetero_batch if is_hetero(batch) else _from_data_batch
+        return read(batch, batch._slice_dict, batch._inc_dict)
+    except (InputError, AttributeError, KeyError, IndexError, ValueError):
+        return None
+
+
+class _Edges(NamedTuple):
+    """The edges of a batch, by the node numbers of each graph."""
+
+    graph: WideArray
+    start: WideArray
+    ends: npt.NDArray[np.int64]
+    """(2, edge)"""
+
+    @classmethod
+    def of(cls, store: Any, slices: Any, shifts: Any) -> _Edges:
+        """Undo what batching did to the node numbers; `slices` and `shifts` are of this store."""
+        ends = _edge_index(store, "edge_index")
+        start, shift = (as_array(own["edge_index"]) for own in (slices, shifts))
+        if start[-1] != ends.shape[1] or _may_have_costs(store, slices, start):
+            raise InputError("there may be costs")
+        graph = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        rows = shift.reshape(len(start) - 1, -1).T  # one for both rows of ends, or one for each
+        return cls(graph, start, ends - rows[:, graph])
+
+    def within(self, *counts: WideArray) -> _Edges:
+        """Refuse ends beyond the nodes of their graph, given the counts of both sides."""
+        for side, count in zip(self.ends, counts, strict=True):
+            if count.max(initial=0) > BELIEVED or ((side < 0) | (side >= count[self.graph])).any():
+                raise InputError("an edge names an unknown node")
+        return self
+
+
+def _may_have_costs(store: Any, slices: Any, start: WideArray) -> bool:
+    """Tell whether an attribute may hold costs of some graph; see `_row`."""
+    for name in (*COST_ATTRIBUTES, *FEATURES):
+        if name not in store:
+            continue
+        values, own = _values(store, name), as_array(slices[name])
+        if not np.array_equal(own, start) or len(values) != start[-1]:
+            return True
+        if values.size == len(values):
+            if each_differ(values.reshape(-1), start).any():
+                return True
+        elif name != "edge_attr":
+            return True
+    return False
+
+
+def _node_starts(store: Any) -> WideArray:
+    """Return where the nodes of each graph start."""
+    return starts(store._num_nodes) if hasattr(store, "_num_nodes") else as_array(store.ptr)
+
+
+def _from_hetero_batch(batch: Any, slices: Any, shifts: Any) -> BipartiteBatch | None:
+    """See `from_hetero`."""
+    left, _, right = batch.edge_types[0]
+    kinds = {frozenset((kind[0], kind[2])) for kind in batch.edge_types}
+    if len(kinds) != 1 or left == right or not {left, right} <= set(batch.node_types):
+        return None
+    sides = {kind: _node_starts(batch[kind]) for kind in (left, right)}
+    rows: list[Any] = []
+    columns: list[Any] = []
+    for kind in batch.edge_types:
+        edges = _Edges.of(batch[kind], slices[kind], shifts[kind])
+        edges.within(*(np.diff(sides[end]) for end in (kind[0], kind[2])))
+        ends = edges.ends if kind[0] == left else edges.ends[::-1]
+        rows.append(ends[0] + sides[left][edges.graph])
+        columns.append(ends[1])
+    sorted_by = np.concatenate(rows), np.concatenate(columns)
+    return BipartiteBatch.of_edges(sides[left], sides[right], *sorted_by)
+
+
+def _from_data_batch(batch: Any, slices: Any, shifts: Any) -> BipartiteBatch | None:
+    """See `from_data`; what may be flow networks is left to it."""
+    if "source" in batch and "sink" in batch:
+        return None
+    edges = _Edges.of(batch._store, slices, shifts)
+    if "x_s" in batch and "x_t" in batch:
+        left, right = (as_array(slices[name]) for name in ("x_s", "x_t"))
+        edges.within(np.diff(left), np.diff(right))
+        row, column = edges.ends
+        return BipartiteBatch.of_edges(left, right, row + left[edges.graph], column)
+    first = _node_starts(batch._store)
+    edges.within(np.diff(first), np.diff(first))
+    ends = edges.ends + first[edges.graph]
+    if "bipartite" in batch:
+        side = _values(batch, "bipartite").reshape(-1)
+        is_told = np.array_equal(as_array(slices["bipartite"]), first) and len(side) == first[-1]
+        is_left = side == 0
+        is_clear = is_told and bool((is_left | (side == 1)).all())
+    else:
+        is_left, is_clear = _coloured(ends, first)
+    is_left_end = is_left[ends]
+    if not is_clear or (is_left_end[0] == is_left_end[1]).any():
+        return None
+    left, right = starts(sums(is_left, first)), starts(sums(~is_left, first))
+    number = np.arange(len(is_left)) - np.repeat(first[:-1], np.diff(first))
+    place = np.where(is_left, np.cumsum(is_left), np.cumsum(~is_left)) - 1
+    row, column = place[np.where(is_left_end[0], ends, ends[::-1])]
+    names = number[is_left], number[~is_left]
+    return BipartiteBatch.of_edges(left, right, row, column - right[edges.graph], names)
+
+
+def _coloured(ends: npt.NDArray[np.int64], first: WideArray) -> tuple[BoolArray, bool]:
+    """Tell which nodes are on the side of their graph's first one, and whether all are connected.
+
+    Twice over, each edge joins a node of one copy to one of the other. A connected graph then falls
+    into two pieces, one with all even walks from its first node; or, if it has an odd circle, into
+    one, so that all nodes seem to be on one side.
+    """
+    import scipy.sparse
+    from scipy.sparse.csgraph import connected_components
+
+    num_nodes = int(first[-1])
+    other = np.array([[0], [num_nodes]])
+    pairs = np.concatenate([ends + other, ends + other[::-1]], axis=1)
+    shape = (2 * num_nodes, 2 * num_nodes)
+    twice: Any = scipy.sparse.coo_array((np.ones(pairs.shape[1], np.int8), tuple(pairs)), shape)
+    _, piece = connected_components(twice, directed=False)
+    root = np.repeat(first[:-1], np.diff(first))
+    even, odd = piece[root], piece[root + num_nodes]
+    own = piece[:num_nodes]
+    return own == even, bool(((own == even) | (own == odd)).all())

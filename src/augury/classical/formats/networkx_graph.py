@@ -30,7 +30,10 @@ def cost_attribute(graph: Any, costs: bool | None = None) -> str | None:
     Raises:
         InputError: two do, some edges lack it, or it is no number.
     """
-    found = [name for name in COST_ATTRIBUTES if _has_costs(graph, name, costs)]
+    given = [row[-1] for row in graph.edges(data=True)]
+    found = list[str]()
+    if any(given):  # most graphs have no attributes at all
+        found = [name for name in COST_ATTRIBUTES if _has_costs(given, name, costs)]
     if len(found) > 1:
         told = " and ".join(map(repr, found))
         raise InputError(f"the attributes {told} of the edges may both be costs: leave one out")
@@ -46,10 +49,10 @@ def cost_attribute(graph: Any, costs: bool | None = None) -> str | None:
     return found[0]
 
 
-def _has_costs(graph: Any, name: str, costs: bool | None) -> bool:
-    values = [value for _, _, value in graph.edges(data=name)]
-    some = [value for value in values if value is not None]
-    return bool(some) and (bool(costs) or values_differ(values))
+def _has_costs(given: Iterable[dict[str, Any]], name: str, costs: bool | None) -> bool:
+    values = [attributes.get(name) for attributes in given]
+    is_there = any(value is not None for value in values)
+    return is_there and (bool(costs) or values_differ(values))
 
 
 def values_differ(values: Iterable[Any]) -> bool:

@@ -1,0 +1,275 @@
+"""Many graphs of unequal sizes and their answers become proofs, all in one search.
+
+What `certificate` does for one graph, this does for many that lie side by side: together they are
+one graph, and each node is reached from the source of its own. An answer counts as proven only
+after checks that do not depend on how the cover, or the cut, was found: it is legal, and as large
+as that. Whatever is not proven here is certified by itself when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from augury.classical.arrays import BoolArray, IntArray, Label, Numbers, WideArray
+from augury.classical.batch import Batch, starts, sums
+from augury.classical.bipartite_batch import BipartiteBatch
+from augury.classical.certificate import (
+    Certificate,
+    Cover,
+    Cut,
+    certify_flow,
+    certify_pairs,
+)
+from augury.classical.graph import BipartiteGraph
+from augury.classical.network import FlowNetwork, Graph
+
+
+class Proofs(Protocol):
+    """What is known about the answers to many graphs."""
+
+    @property
+    def sizes(self) -> npt.NDArray[Any]:
+        """(graph,): edges of the matching or value of the flow."""
+        ...
+
+    @property
+    def is_proven(self) -> BoolArray:
+        """(graph,): whether the answer is legal, and proven to be the best."""
+        ...
+
+    @property
+    def noun(self) -> str:
+        """What was found: a "matching", a "flow", or a "solution" where there are both."""
+        ...
+
+    def graph(self, number: int) -> Graph:
+        """Return one of the graphs."""
+        ...
+
+    def certificate(self, number: int) -> Certificate:
+        """Prove the answer to one of them."""
+        ...
+
+    def labelled(self, number: int) -> tuple[str, list[Any]]:
+        """Return that answer with the user's labels: its noun and its rows."""
+        ...
+
+
+class Matchings(NamedTuple):
+    """What is known about the matching of each graph."""
+
+    graphs: BipartiteBatch
+    mates: IntArray
+    """(row,): the column of each row in its own graph, −1 for none."""
+    sizes: WideArray
+    """(graph,): edges of the matching."""
+    is_proven: BoolArray
+    """(graph,): whether the matching is legal and the cover is valid and of the same size."""
+    in_left: BoolArray
+    """(row,): whether it is in the cover; meaningless where nothing is proven."""
+    in_right: BoolArray
+    """(column,)"""
+
+    @property
+    def noun(self) -> str:
+        """See `Proofs`."""
+        return BipartiteGraph.noun
+
+    def graph(self, number: int) -> BipartiteGraph:
+        """See `Proofs`."""
+        return self.graphs[number]
+
+    def certificate(self, number: int) -> Certificate:
+        """See `Proofs`."""
+        if not self.is_proven[number]:
+            pairs = np.array(self._pairs(number), np.int64).reshape(-1, 2)
+            return certify_pairs(self.graph(number), pairs)
+        cover = list[tuple[Label, ...]]()
+        sides = (self.graphs.left, self.in_left), (self.graphs.right, self.in_right)
+        for (start, is_in), labels in zip(sides, self.graphs.labels(number), strict=True):
+            first, last = start[number : number + 2].tolist()
+            cover.append(tuple([labels[node] for node in is_in[first:last].nonzero()[0].tolist()]))
+        size = int(self.sizes[number])
+        return Certificate(size, "", size, Cover(*cover))
+
+    def labelled(self, number: int) -> tuple[str, list[Any]]:
+        """See `Proofs`."""
+        left, right = self.graphs.labels(number)
+        return self.noun, [(left[u], right[v]) for u, v in self._pairs(number)]
+
+    def _pairs(self, number: int) -> list[tuple[int, int]]:
+        first, last = self.graphs.left[number : number + 2].tolist()
+        return [(u, v) for u, v in enumerate(self.mates[first:last].tolist()) if v >= 0]
+
+
+def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
+    """Find and check a cover for the matching of each graph.
+
+    `mates`, (row,), is the column of each row within its own graph, −1 for none.
+
+    >>> two = BipartiteBatch.of([BipartiteGraph.from_dense(x) for x in ([[1, 1], [0, 1]], [[1]])])
+    >>> proofs = matchings_of(two, np.array([0, 1, -1], np.int32))
+    >>> proofs.is_proven.tolist(), proofs.certificate(1).shortfall
+    ([True, False], 1)
+    """
+    num_left, num_right = int(graphs.left[-1]), int(graphs.right[-1])
+    row, column = graphs.row, graphs.columns
+    edges = graphs.indptr[graphs.left]
+    is_matched = mates >= 0
+    sizes = sums(is_matched, graphs.left)
+    # The rows of one edge each that is in the matching; no edge is there twice.
+    pairs = np.flatnonzero(graphs.indices == mates[row])
+    mate = np.full(num_right, -1)
+    mate[column[pairs]] = row[pairs]
+    is_legal = sums(mate >= 0, graphs.right) == sizes  # less, if one is no edge or two share a node
+    # To a column over any edge, back over the matched one, and from the source to free rows.
+    back, free = np.flatnonzero(mate >= 0), np.flatnonzero(~is_matched)
+    heads = np.concatenate([column + num_left, mate[back], free])
+    degree = np.concatenate([np.diff(graphs.indptr), mate >= 0, [len(free)]])
+    reached = _reached(starts(degree), heads)
+    beyond_left, in_right = reached[:num_left], reached[num_left:-1]
+    num_cover = sums(~beyond_left, graphs.left) + sums(in_right, graphs.right)
+    missed = sums(beyond_left[row] & ~in_right[column], edges)
+    is_proven = is_legal & (missed == 0) & (num_cover == sizes)
+    return Matchings(graphs, mates, sizes, is_proven, ~beyond_left, in_right)
+
+
+class Flows(NamedTuple):
+    """What is known about the flow of each network."""
+
+    networks: Sequence[FlowNetwork]
+    node_start: WideArray
+    arc_start: WideArray
+    flow: WideArray
+    """(arc,): the net flow; `flow[arc] == -flow[arc ^ 1]`."""
+    sizes: npt.NDArray[Any]
+    """(graph,): the value of the flow; Python integers where some are beyond 64 bits."""
+    is_proven: BoolArray
+    """(graph,): whether the flow is legal and the cut has the same capacity."""
+    in_cut: BoolArray
+    """(node,): whether it is on the source's side; meaningless where nothing is proven."""
+
+    @property
+    def noun(self) -> str:
+        """See `Proofs`."""
+        return FlowNetwork.noun
+
+    def graph(self, number: int) -> FlowNetwork:
+        """See `Proofs`."""
+        return self.networks[number]
+
+    def certificate(self, number: int) -> Certificate:
+        """See `Proofs`."""
+        network = self.networks[number]
+        if not self.is_proven[number]:
+            return certify_flow(network, self._own(number))
+        first, last = self.node_start[number : number + 2].tolist()
+        side = np.flatnonzero(self.in_cut[first:last]).tolist()
+        value = int(self.sizes[number])
+        return Certificate(value, "", value, Cut(tuple(map(network.label, side)), value))
+
+    def labelled(self, number: int) -> tuple[str, list[Any]]:
+        """See `Proofs`."""
+        return self.noun, self.networks[number].labelled(self._own(number))
+
+    def _own(self, number: int) -> WideArray:
+        return self.flow[self.arc_start[number] : self.arc_start[number + 1]]
+
+
+def flows_of(networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray) -> Flows:
+    """Find and check a cut for the flow of each network; `batch` are the networks."""
+    flow = batch.capacity - residual
+    order, order_start = batch.by_sender
+    is_legal = sums((residual < 0) | (flow != -flow.reshape(-1, 2)[:, ::-1].reshape(-1)),
+                     batch.arc_start) == 0  # fmt: skip
+    low, high = _exact_sums(flow[order], order_start)  # what leaves each node
+    value = low[batch.source], high[batch.source]
+    is_lost = (low != 0) | (high != 0)
+    is_lost[batch.source] = is_lost[batch.sink] = False
+    is_legal &= sums(is_lost, batch.node_start) == 0
+    open_ = order[residual[order] > 0]
+    num_open = np.bincount(batch.sender[open_], minlength=batch.num_nodes)
+    heads = np.concatenate([batch.receiver[open_], batch.source])
+    in_cut = _reached(starts(np.append(num_open, batch.num_graphs)), heads)[:-1]
+    leaves = in_cut[batch.sender] & ~in_cut[batch.receiver]
+    cut = _exact_sums(np.where(leaves, batch.capacity, 0), batch.arc_start)
+    is_cut = in_cut[batch.source] & ~in_cut[batch.sink]
+    is_proven = is_legal & is_cut & (cut[0] == value[0]) & (cut[1] == value[1])
+    sizes = value[0] + (value[1] << 32)
+    if (np.abs(value[1]) >= 2**31).any():
+        sizes = value[0].astype(object) + value[1].astype(object) * 2**32
+    return Flows(networks, batch.node_start, batch.arc_start, flow, sizes, is_proven, in_cut)
+
+
+class Several(NamedTuple):
+    """What is known about the answers to several batches, in another order."""
+
+    parts: Sequence[Proofs]
+    place: WideArray
+    """(graph, 2): the part, and the number within it."""
+
+    @property
+    def sizes(self) -> npt.NDArray[Any]:
+        """See `Proofs`."""
+        return self.joined([part.sizes for part in self.parts])
+
+    @property
+    def is_proven(self) -> BoolArray:
+        """See `Proofs`."""
+        return self.joined([part.is_proven for part in self.parts])
+
+    def joined(self, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Return what each part has for each of its graphs, in the order of the graphs."""
+        first = starts(list(map(len, values)))
+        return np.concatenate(values)[first[self.place[:, 0]] + self.place[:, 1]]
+
+    @property
+    def noun(self) -> str:
+        """See `Proofs`."""
+        nouns = {part.noun for part in self.parts}
+        return nouns.pop() if len(nouns) == 1 else "solution"
+
+    def graph(self, number: int) -> Graph:
+        """See `Proofs`."""
+        part, own = self._at(number)
+        return part.graph(own)
+
+    def certificate(self, number: int) -> Certificate:
+        """See `Proofs`."""
+        part, own = self._at(number)
+        return part.certificate(own)
+
+    def labelled(self, number: int) -> tuple[str, list[Any]]:
+        """See `Proofs`."""
+        part, own = self._at(number)
+        return part.labelled(own)
+
+    def _at(self, number: int) -> tuple[Proofs, int]:
+        part: int
+        own: int
+        part, own = self.place[number].tolist()
+        return self.parts[part], own
+
+
+def _exact_sums(values: WideArray, start: WideArray) -> tuple[WideArray, WideArray]:
+    """Add up consecutive ranges exactly, at any length: the low 32 bits, and the rest."""
+    low, high = sums(values & 0xFFFFFFFF, start), sums(values >> 32, start)
+    return low & 0xFFFFFFFF, high + (low >> 32)
+
+
+def _reached(indptr: WideArray, heads: Numbers) -> BoolArray:
+    """Tell which nodes the last one reaches; node u leads to `heads[indptr[u] : indptr[u + 1]]`."""
+    import scipy.sparse
+    from scipy.sparse.csgraph import breadth_first_order
+
+    num_nodes = len(indptr) - 1
+    arcs = np.ones(len(heads)), heads, indptr
+    matrix: Any = scipy.sparse.csr_array(arcs, shape=(num_nodes, num_nodes))
+    reached = np.zeros(num_nodes, np.bool_)
+    found: Any = breadth_first_order(matrix, num_nodes - 1, return_predecessors=False)
+    reached[found] = True
+    return reached
