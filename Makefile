@@ -39,7 +39,7 @@ bench: .venv/for-test
 # The stamps are made anew when the requirements change, so both commands work twice in a row.
 .venv/for-run: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) -e .
+	$(PIP) -e '.[neural]'
 	touch $@
 
 .venv/for-test: pyproject.toml constraints.txt

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from augury import __version__
 from augury.apps import cli
@@ -30,9 +29,12 @@ def test_version_and_help(augury: Augury) -> None:
         done = augury(*arguments)
         assert done.code == 0
         assert all(command in done.out for command in ("solve", "certify", "generate"))
-    for command in ("solve", "certify", "generate"):
+    for command, module in cli.COMMANDS.items():
+        summary = " ".join(getattr(module, command).__doc__.partition("\n\n")[0].split())
+        assert summary in " ".join(augury("--help").out.split())
         done = augury(command, "--help")
         assert done.code == 0
+        assert summary in " ".join(done.out.split())
         assert "Example" in done.out
 
 
@@ -117,16 +119,16 @@ def test_wrong_usage_is_explained_with_exit_code_2(
 
 
 def test_the_examples_of_every_help_parse() -> None:
-    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore
-        examples = re.findall(r"(?:^|\s)(augury [^·;\n]+)", command.epilog)
+    for name in cli.COMMANDS:
+        examples = re.findall(r"(?:^|\s)(augury [^·;\n]+)", cli.command(name).epilog)
         assert examples, name
         for example in examples:
             parse(tuple(shlex.split(example)))
 
 
 def test_what_is_written_is_called_out_or_output_in_every_command() -> None:
-    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore
-        names = {option for parameter in command.params for option in parameter.opts}
+    for name in cli.COMMANDS:
+        names = {option for parameter in cli.command(name).params for option in parameter.opts}
         assert ("--out" in names) == ("--output" in names), name
 
 

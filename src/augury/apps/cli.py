@@ -1,7 +1,8 @@
 """Files and options become calls of the package; answers become text, and errors one sentence.
 
-Exit codes: 0 done, 1 proven that there is no answer, 2 bad input or usage, 130 interrupted.
-Everything heavy is imported inside the commands, so that `augury --help` answers at once.
+Exit codes: 0 done, 1 proven that there is no answer, 2 bad input or usage, 3 some of several files
+failed, 130 interrupted. Everything heavy is imported inside the commands, and only the command
+that is called is put together, so that `augury --help` answers at once.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+import typer.main
+from typer.core import TyperCommand, TyperGroup
 
 from augury import __version__
 from augury.apps.commands import (
@@ -37,8 +41,29 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 
+COMMANDS: dict[str, ModuleType] = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        solve, certify, generate, train, evaluate, reproduce, verify, bench, explore,
+    )
+}  # fmt: skip
+"""Each command is a function of its module, and both have its name."""
+
+
 class Commands(TyperGroup):
     """The commands; what they say of wrong usage holds nothing that a terminal would obey."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        # To be listed they need no options, and making those takes longer than all the rest.
+        for name, module in COMMANDS.items():
+            summary = getattr(module, name).__doc__.partition("\n\n")[0]
+            self.add_command(TyperCommand(name, short_help=summary))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is called, and put it together."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and command(str(name)), rest
 
     def make_context(self, *given: Any, **named: Any) -> Any:
         """Read the options that come before the command."""
@@ -65,15 +90,13 @@ def _usage_visible() -> Generator[None]:
         raise
 
 
-app = typer.Typer(
-    name="augury",
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,  # Rich takes as long to import as everything else here
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+app = typer.Typer(name="augury", cls=Commands, no_args_is_help=True, **SETTINGS)
 
 
 def _show_version(wanted: bool) -> None:
@@ -93,25 +116,26 @@ def _augury(
 ) -> None:
     """Maximum bipartite matchings and integer maximum flows, each with a certificate.
 
-    [bold]Try:[/bold]  augury generate uniform --n 8 --output graph.csv
+    \b
+    Try:  augury generate uniform --n 8 --output graph.csv
           augury solve graph.csv
-    """
+    """  # noqa: D301  # \b keeps the lines below it as they are
 
 
-app.command(epilog=solve.EXAMPLES)(solve.solve)
-app.command(epilog=certify.EXAMPLES)(certify.certify)
-app.command(epilog=generate.EXAMPLES)(generate.generate)
-app.command(epilog=train.epilog())(train.train)
-app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
-app.command(epilog=verify.EXAMPLES)(verify.verify)
-app.command(epilog=bench.EXAMPLES)(bench.bench)
-app.command(epilog=explore.EXAMPLES)(explore.explore)
+@cache
+def command(name: str) -> Any:
+    """Put together a command, with all its options."""
+    module = COMMANDS[name]
+    epilog = getattr(module, "EXAMPLES", None) or module.epilog()
+    alone = typer.Typer(**SETTINGS)
+    alone.command(name, epilog=epilog)(getattr(module, name))
+    return typer.main.get_command(alone)
 
 
 def main() -> None:
     """Run the command; bad input becomes one sentence on standard error and exit code 2."""
     from augury.errors import ConfigError, InputError, visible
+    from augury.extras import needs
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A label that the terminal's encoding lacks is shown as its number, not as a traceback.
@@ -119,7 +143,8 @@ def main() -> None:
     try:
         with interrupts_heeded():
             try:
-                app()
+                with needs("this command"):
+                    app()
             finally:
                 sys.stdout.flush()
     except (InputError, ConfigError) as error:

@@ -272,6 +272,7 @@ def chosen_device(text: str) -> str:
         InputError: there is no such device here.
     """
     from augury.errors import InputError
+    from augury.extras import is_installed, needs
 
     if text == "cpu":
         from augury.processes import use_one_thread
@@ -280,7 +281,10 @@ def chosen_device(text: str) -> str:
         return text
     if not re.fullmatch(r"auto|cuda(:\d+)?", text):
         raise InputError(f"the device is {text!r}, but must be cpu, cuda or auto")
-    import torch
+    if text == "auto" and not is_installed("torch"):
+        return chosen_device("cpu")
+    with needs(f"the device {text}"):
+        import torch
 
     if text == "auto":
         return "cuda" if torch.cuda.is_available() else chosen_device("cpu")
