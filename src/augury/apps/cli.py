@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ from augury.apps.commands import (
     train,
     verify,
 )
-from augury.apps.commands.terminal import Interrupted, interrupts_heeded
+from augury.apps.commands.terminal import Interrupted, compiling_told, interrupts_heeded
 
 STDOUT = 1
 """The file descriptor that every process has for its output."""
@@ -50,8 +50,41 @@ COMMANDS: dict[str, ModuleType] = {
 """Each command is a function of its module, and both have its name."""
 
 
+def _without_pydantic(params: Any) -> Any:
+    """Let parameters take text, and what is not given, as it is.
+
+    Typer would have Pydantic check that too, and importing Pydantic takes 0.1 seconds.
+    """
+    for parameter in params:
+        parameter.process_value = partial(_processed, parameter)
+    return params
+
+
+def _processed(parameter: Any, ctx: Any, value: Any) -> Any:
+    """Return the value of a parameter, checked by Typer if need be."""
+    is_absent = value in (None, parameter.default) and not parameter.required
+    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    if value and not parameter.callback and kind in (str, list[str]):
+        return kind(value)
+    if not is_absent:
+        return type(parameter).process_value(parameter, ctx, value)
+    return parameter.callback(ctx, parameter, value) if parameter.callback else value
+
+
+class Command(TyperCommand):
+    """One command."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, --help too."""
+        return _without_pydantic(super().get_params(ctx))
+
+
 class Commands(TyperGroup):
     """The commands; what they say of wrong usage holds nothing that a terminal would obey."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, --help too."""
+        return _without_pydantic(super().get_params(ctx))
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
@@ -128,7 +161,7 @@ def command(name: str) -> Any:
     module = COMMANDS[name]
     epilog = getattr(module, "EXAMPLES", None) or module.epilog()
     alone = typer.Typer(**SETTINGS)
-    alone.command(name, epilog=epilog)(getattr(module, name))
+    alone.command(name, cls=Command, epilog=epilog)(getattr(module, name))
     return typer.main.get_command(alone)
 
 
@@ -143,7 +176,7 @@ def main() -> None:
     try:
         with interrupts_heeded():
             try:
-                with needs("this command"):
+                with needs("this command"), compiling_told():
                     app()
             finally:
                 sys.stdout.flush()

@@ -322,7 +322,7 @@ def run_stages(
     rounds = dict.fromkeys(busy, 0)
     for event in least_cost(batch, state, subroutines, rngs, settings):
         if isinstance(event, Round):
-            for graph in np.unique(event.paths.graph).tolist():
+            for graph in sorted(set(event.paths.graph.tolist())):
                 rounds[int(event.batch.graphs[graph])] += 1
         else:
             for graph in np.flatnonzero(event.verdict != Verdict.GOES_ON).tolist():

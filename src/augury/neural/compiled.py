@@ -3,12 +3,14 @@
 numba refuses to compile where it cannot cache the result (a read-only installation and no home),
 and fails if the cache is full or damaged. Here the result is then simply not cached, and the next
 process compiles again. Processes that need the same function at the same time compile it once: the
-others wait. Importing this module needs numba.
+others wait. Each function that is compiled is logged, since that takes seconds; nobody hears it
+unless they listen. Importing this module needs numba.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +21,8 @@ from typing import Any, BinaryIO
 
 import numba
 from numba.core.caching import FunctionCache
+
+LOGGER = logging.getLogger(__name__)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -86,6 +90,7 @@ class _Cache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self.function = f"{function.__module__}.{function.__qualname__}"
         self.turn = _turn_of(Path(getfile(function)))
         # numba compares the function's own file alone, but it may call functions of files beside.
         index: Any = self._cache_file
@@ -98,6 +103,8 @@ class _Cache(FunctionCache):
             found = self._loaded(sig, target_context)  # by whoever had the turn before
             if found is not None:
                 self.turn.give()
+            else:
+                LOGGER.info("compiling %s", self.function)
         return found  # if None, it is compiled and then saved
 
     def _loaded(self, sig: Any, target_context: Any) -> Any:

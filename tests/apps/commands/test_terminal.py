@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import pty
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from augury.apps.commands import terminal
 from command import Augury, runner
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
@@ -277,3 +279,14 @@ def test_costs_are_ignored_on_request_by_every_command_that_reads_a_graph(augury
         assert (done.code, "cost" in done.out) == (0, False)
     taken = augury("explore", "costs.csv", "--ignore-costs", "--host", "no.such.host.invalid")
     assert "is no address to listen on" in taken.err
+
+
+def test_compiling_is_told_once_and_only_by_a_command(capfd: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("augury.neural.compiled")
+    logger.info("compiling one")
+    for _ in range(2):
+        with terminal.compiling_told():
+            logger.info("compiling one")
+            logger.info("compiling another")
+        assert capfd.readouterr() == ("", f"{terminal.COMPILING}\n")
+    assert not logger.handlers and logger.level == logging.NOTSET
