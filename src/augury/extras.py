@@ -38,12 +38,20 @@ def is_installed(module: str) -> bool:
     return find_spec(module) is not None
 
 
+def missing(what: str, module: str) -> MissingExtra | None:
+    """Return the error to raise if a module of `EXTRAS` is not installed; else None."""
+    module = module.partition(".")[0]
+    if module not in EXTRAS or is_installed(module):
+        return None
+    name, wanted = EXTRAS[module]
+    return MissingExtra(f"{what} needs {name}: pip install '{wanted}'")
+
+
 def require(what: str, *modules: str) -> None:
-    """Raise a `MissingExtra` if one of these modules of `EXTRAS` is not installed."""
+    """Raise a `MissingExtra` if one of these modules is not installed."""
     for module in modules:
-        if not is_installed(module):
-            name, wanted = EXTRAS[module]
-            raise MissingExtra(f"{what} needs {name}: pip install '{wanted}'")
+        if fault := missing(what, module):
+            raise fault
 
 
 @contextmanager
@@ -52,7 +60,6 @@ def needs(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing in EXTRAS:
-            require(what, missing)
+        if fault := missing(what, error.name or ""):
+            raise fault from None
         raise

@@ -172,7 +172,10 @@ LIGHT = """
 import sys
 from augury.apps.cli import main
 
-heavy = ("torch", "scipy", "networkx", "matplotlib", "torch_geometric", "lightning")
+heavy = (
+    "torch", "scipy", "networkx", "matplotlib", "torch_geometric", "lightning", "numba",
+    "rich", "asyncio",
+)
 for arguments in (
     "--help",
     "evaluate classical --scales 1 --graphs 1 --runs 1",
@@ -191,6 +194,20 @@ def test_what_computes_no_network_needs_no_heavy_library(tmp_path: Path) -> None
     command = [sys.executable, "-c", LIGHT]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert [line for line in done.stdout.splitlines() if "ended" in line] == ["ended 0 []"] * 3
+
+
+def test_a_package_that_is_missing_anywhere_is_one_sentence(
+    augury: Augury, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch.nn")
+
+    monkeypatch.setattr("augury.apps.commands.solve._solved", fail)
+    with pytest.raises(ModuleNotFoundError):  # it is installed here: then it is broken
+        augury("solve", "jobs.csv")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    told = "augury: this command needs PyTorch: pip install 'augury[neural]'\n"
+    assert augury("solve", "jobs.csv") == Done(2, "", told)
 
 
 @pytest.mark.parametrize("rows", [3, 30_000])

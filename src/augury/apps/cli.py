@@ -168,7 +168,6 @@ def command(name: str) -> Any:
 def main() -> None:
     """Run the command; bad input becomes one sentence on standard error and exit code 2."""
     from augury.errors import ConfigError, InputError, visible
-    from augury.extras import needs
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A label that the terminal's encoding lacks is shown as its number, not as a traceback.
@@ -176,7 +175,7 @@ def main() -> None:
     try:
         with interrupts_heeded():
             try:
-                with needs("this command"), compiling_told():
+                with compiling_told():
                     app()
             finally:
                 sys.stdout.flush()
@@ -204,12 +203,16 @@ def main() -> None:
 
 
 def _refusal(error: Exception) -> str | None:
-    """Say what the system refused: memory, a folder, a full disk; None if it is none of these."""
+    """Say what is missing: memory, a package, a folder, room on a disk; None for anything else."""
     from augury.errors import NO_MEMORY, is_out_of_memory
+    from augury.extras import missing
     from augury.files import os_fault
 
     if is_out_of_memory(error):
         return NO_MEMORY
+    if isinstance(error, ModuleNotFoundError):
+        fault = missing("this command", error.name or "")
+        return fault and str(fault)
     if not isinstance(error, OSError):
         return None
     return f"{error.filename}: {os_fault(error)}" if error.filename else os_fault(error)
