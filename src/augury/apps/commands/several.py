@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FAILED = 3
 """Exit code if some of several files failed."""
 
-DONE = ".augury-done.jsonl"
+DONE = ".augury.jsonl"
 """In a folder of answers: what each of them is the answer to."""
 
 MANY_ARCS = 2**16
