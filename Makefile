@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types tests slow bench clean
+.PHONY: run test lint types tests light slow bench clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
@@ -28,6 +28,10 @@ types: .venv/for-test
 tests: .venv/for-test
 	$(PYTEST)
 
+# What `pip install augury` brings, and nothing else, in an environment of its own.
+light: .venv-light/ready
+	.venv-light/bin/python tests/light.py
+
 slow: .venv/for-test
 	$(BIN)/pytest -m slow
 
@@ -39,7 +43,7 @@ bench: .venv/for-test
 # The stamps are made anew when the requirements change, so both commands work twice in a row.
 .venv/for-run: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) -e .
+	$(PIP) -e '.[neural]'
 	touch $@
 
 .venv/for-test: pyproject.toml constraints.txt
@@ -47,5 +51,10 @@ bench: .venv/for-test
 	$(PIP) -e '.[all]'
 	touch $@
 
+.venv-light/ready: pyproject.toml constraints.txt
+	test -x .venv-light/bin/python || $(PYTHON) -m venv .venv-light
+	.venv-light/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
 clean:
-	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis

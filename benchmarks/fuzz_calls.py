@@ -403,7 +403,7 @@ def attempt_command(case: Case, folder: Path) -> str:
         os.chdir(before)
         told = bytes(sys.stderr.buffer.getvalue()).decode()
         sys.stdin, sys.stdout, sys.stderr, sys.argv = streams
-    if code not in (0, 1, 2) or "Traceback" in told:
+    if code not in (0, 1, 2, 3) or "Traceback" in told:
         raise Fault(f"exit code {code}: {told[:300]}")
     if code == 2 and not told.strip():
         raise Fault("exit code 2 without a word")
@@ -411,6 +411,8 @@ def attempt_command(case: Case, folder: Path) -> str:
         raise Fault(f"the refusal is not one line: {told[:300]!r}")
     left = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     new = left - set(case.files)
-    if any(".augury-" in name for name in new) or (code and new and case.details[0] != "generate"):
+    if any(".augury-" in name for name in new) or (
+        code not in (0, 3) and new and case.details[0] != "generate"
+    ):
         raise Fault(f"exit code {code}, but there is {sorted(new)}")
     return "refused" if code == 2 else "read"

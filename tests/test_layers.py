@@ -17,6 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "augury"
 
 LAYERS = {
     "errors": 0,
+    "extras": 0,
     "files": 0,
     "provenance": 0,
     "processes": 0,

@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch_geometric.data import Data, InMemoryDataset
 
 from augury.classical.arrays import whole_number
 from augury.classical.generate import partly_matched as draw_partly_matched
@@ -27,7 +24,14 @@ from augury.classical.generate import uniform
 from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, record
 from augury.errors import InputError
-from augury.models.checkpoint import read_tensors, write_tensors
+from augury.extras import needs
+
+with needs("this dataset"):
+    import torch
+    from torch import Tensor
+    from torch_geometric.data import Data, InMemoryDataset
+
+    from augury.models.checkpoint import read_tensors, write_tensors
 
 SIDE = 8
 """Nodes on a side at scale 1."""

@@ -13,14 +13,17 @@ from collections.abc import Callable
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
-from networkx.algorithms.flow import build_residual_network
-from networkx.algorithms.flow.utils import detect_unboundedness
 
 from augury.classical.arrays import MAX_CAPACITY, Label, WideArray
 from augury.classical.network import FlowNetwork
+from augury.extras import needs
 from augury.solver import maximum_residual
+
+with needs("neural_ford_fulkerson"):
+    import networkx as nx
+    from networkx.algorithms.flow import build_residual_network
+    from networkx.algorithms.flow.utils import detect_unboundedness
 
 if TYPE_CHECKING:
     Graph = nx.Graph[Any]

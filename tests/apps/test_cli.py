@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from augury import __version__
 from augury.apps import cli
@@ -30,9 +29,12 @@ def test_version_and_help(augury: Augury) -> None:
         done = augury(*arguments)
         assert done.code == 0
         assert all(command in done.out for command in ("solve", "certify", "generate"))
-    for command in ("solve", "certify", "generate"):
+    for command, module in cli.COMMANDS.items():
+        summary = " ".join(getattr(module, command).__doc__.partition("\n\n")[0].split())
+        assert summary in " ".join(augury("--help").out.split())
         done = augury(command, "--help")
         assert done.code == 0
+        assert summary in " ".join(done.out.split())
         assert "Example" in done.out
 
 
@@ -117,16 +119,16 @@ def test_wrong_usage_is_explained_with_exit_code_2(
 
 
 def test_the_examples_of_every_help_parse() -> None:
-    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore
-        examples = re.findall(r"(?:^|\s)(augury [^·;\n]+)", command.epilog)
+    for name in cli.COMMANDS:
+        examples = re.findall(r"(?:^|\s)(augury [^·;\n]+)", cli.command(name).epilog)
         assert examples, name
         for example in examples:
             parse(tuple(shlex.split(example)))
 
 
 def test_what_is_written_is_called_out_or_output_in_every_command() -> None:
-    for name, command in typer.main.get_command(cli.app).commands.items():  # type: ignore
-        names = {option for parameter in command.params for option in parameter.opts}
+    for name in cli.COMMANDS:
+        names = {option for parameter in cli.command(name).params for option in parameter.opts}
         assert ("--out" in names) == ("--output" in names), name
 
 
@@ -170,7 +172,10 @@ LIGHT = """
 import sys
 from augury.apps.cli import main
 
-heavy = ("torch", "scipy", "networkx", "matplotlib", "torch_geometric", "lightning")
+heavy = (
+    "torch", "scipy", "networkx", "matplotlib", "torch_geometric", "lightning", "numba",
+    "rich", "asyncio",
+)
 for arguments in (
     "--help",
     "evaluate classical --scales 1 --graphs 1 --runs 1",
@@ -189,6 +194,20 @@ def test_what_computes_no_network_needs_no_heavy_library(tmp_path: Path) -> None
     command = [sys.executable, "-c", LIGHT]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert [line for line in done.stdout.splitlines() if "ended" in line] == ["ended 0 []"] * 3
+
+
+def test_a_package_that_is_missing_anywhere_is_one_sentence(
+    augury: Augury, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch.nn")
+
+    monkeypatch.setattr("augury.apps.commands.solve._solved", fail)
+    with pytest.raises(ModuleNotFoundError):  # it is installed here: then it is broken
+        augury("solve", "jobs.csv")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    told = "augury: this command needs PyTorch: pip install 'augury[neural]'\n"
+    assert augury("solve", "jobs.csv") == Done(2, "", told)
 
 
 @pytest.mark.parametrize("rows", [3, 30_000])

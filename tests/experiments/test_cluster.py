@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 import signal
 import sys
@@ -108,13 +107,6 @@ def test_what_ray_gives_up_is_told_as_what_it_was(error: str, told: str) -> None
 
 
 def test_without_ray_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without_ray(name: str, *rest: Any) -> Any:
-        if name == "ray":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_ray)
-    with pytest.raises(InputError, match=r"pip install 'augury\[cluster\]'"):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"--ray needs Ray: pip install 'augury\[cluster\]'"):
         RayWorkers(do, "local", 2)

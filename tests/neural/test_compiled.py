@@ -44,6 +44,20 @@ def test_what_was_compiled_once_is_kept_and_not_compiled_again(tmp_path: Path) -
     assert again(5) == 10 and sum(again.stats.cache_hits.values()) == 1
 
 
+def test_what_is_compiled_is_logged_and_what_is_kept_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    double_in(tmp_path)(4)
+    assert caplog.messages == []  # nobody has asked
+    kept_in(tmp_path)[0].unlink()
+    with caplog.at_level("INFO", "augury.neural.compiled"):
+        double_in(tmp_path)(4)
+        assert caplog.messages == ["compiling doubling.double"]
+        double_in(tmp_path)(4)
+        assert len(caplog.messages) == 1
+    assert capfd.readouterr() == ("", "")
+
+
 AT_ONCE = """
 import sys
 sys.path.insert(0, ".")

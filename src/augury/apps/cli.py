@@ -1,7 +1,8 @@
 """Files and options become calls of the package; answers become text, and errors one sentence.
 
-Exit codes: 0 done, 1 proven that there is no answer, 2 bad input or usage, 130 interrupted.
-Everything heavy is imported inside the commands, so that `augury --help` answers at once.
+Exit codes: 0 done, 1 proven that there is no answer, 2 bad input or usage, 3 some of several files
+failed, 130 interrupted. Everything heavy is imported inside the commands, and only the command
+that is called is put together, so that `augury --help` answers at once.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache, partial
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+import typer.main
+from typer.core import TyperCommand, TyperGroup
 
 from augury import __version__
 from augury.apps.commands import (
@@ -28,7 +32,7 @@ from augury.apps.commands import (
     train,
     verify,
 )
-from augury.apps.commands.terminal import Interrupted, interrupts_heeded
+from augury.apps.commands.terminal import Interrupted, compiling_told, interrupts_heeded
 
 STDOUT = 1
 """The file descriptor that every process has for its output."""
@@ -37,8 +41,62 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
 
+COMMANDS: dict[str, ModuleType] = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        solve, certify, generate, train, evaluate, reproduce, verify, bench, explore,
+    )
+}  # fmt: skip
+"""Each command is a function of its module, and both have its name."""
+
+
+def _without_pydantic(params: Any) -> Any:
+    """Let parameters take text, and what is not given, as it is.
+
+    Typer would have Pydantic check that too, and importing Pydantic takes 0.1 seconds.
+    """
+    for parameter in params:
+        parameter.process_value = partial(_processed, parameter)
+    return params
+
+
+def _processed(parameter: Any, ctx: Any, value: Any) -> Any:
+    """Return the value of a parameter, checked by Typer if need be."""
+    is_absent = value in (None, parameter.default) and not parameter.required
+    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    if value and not parameter.callback and kind in (str, list[str]):
+        return kind(value)
+    if not is_absent:
+        return type(parameter).process_value(parameter, ctx, value)
+    return parameter.callback(ctx, parameter, value) if parameter.callback else value
+
+
+class Command(TyperCommand):
+    """One command."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, --help too."""
+        return _without_pydantic(super().get_params(ctx))
+
+
 class Commands(TyperGroup):
     """The commands; what they say of wrong usage holds nothing that a terminal would obey."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return all parameters, --help too."""
+        return _without_pydantic(super().get_params(ctx))
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        # To be listed they need no options, and making those takes longer than all the rest.
+        for name, module in COMMANDS.items():
+            summary = getattr(module, name).__doc__.partition("\n\n")[0]
+            self.add_command(TyperCommand(name, short_help=summary))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is called, and put it together."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and command(str(name)), rest
 
     def make_context(self, *given: Any, **named: Any) -> Any:
         """Read the options that come before the command."""
@@ -65,15 +123,13 @@ def _usage_visible() -> Generator[None]:
         raise
 
 
-app = typer.Typer(
-    name="augury",
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,  # Rich takes as long to import as everything else here
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+app = typer.Typer(name="augury", cls=Commands, no_args_is_help=True, **SETTINGS)
 
 
 def _show_version(wanted: bool) -> None:
@@ -93,20 +149,20 @@ def _augury(
 ) -> None:
     """Maximum bipartite matchings and integer maximum flows, each with a certificate.
 
-    [bold]Try:[/bold]  augury generate uniform --n 8 --output graph.csv
+    \b
+    Try:  augury generate uniform --n 8 --output graph.csv
           augury solve graph.csv
-    """
+    """  # noqa: D301  # \b keeps the lines below it as they are
 
 
-app.command(epilog=solve.EXAMPLES)(solve.solve)
-app.command(epilog=certify.EXAMPLES)(certify.certify)
-app.command(epilog=generate.EXAMPLES)(generate.generate)
-app.command(epilog=train.epilog())(train.train)
-app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command(epilog=reproduce.EXAMPLES)(reproduce.reproduce)
-app.command(epilog=verify.EXAMPLES)(verify.verify)
-app.command(epilog=bench.EXAMPLES)(bench.bench)
-app.command(epilog=explore.EXAMPLES)(explore.explore)
+@cache
+def command(name: str) -> Any:
+    """Put together a command, with all its options."""
+    module = COMMANDS[name]
+    epilog = getattr(module, "EXAMPLES", None) or module.epilog()
+    alone = typer.Typer(**SETTINGS)
+    alone.command(name, cls=Command, epilog=epilog)(getattr(module, name))
+    return typer.main.get_command(alone)
 
 
 def main() -> None:
@@ -119,7 +175,8 @@ def main() -> None:
     try:
         with interrupts_heeded():
             try:
-                app()
+                with compiling_told():
+                    app()
             finally:
                 sys.stdout.flush()
     except (InputError, ConfigError) as error:
@@ -146,12 +203,16 @@ def main() -> None:
 
 
 def _refusal(error: Exception) -> str | None:
-    """Say what the system refused: memory, a folder, a full disk; None if it is none of these."""
+    """Say what is missing: memory, a package, a folder, room on a disk; None for anything else."""
     from augury.errors import NO_MEMORY, is_out_of_memory
+    from augury.extras import missing
     from augury.files import os_fault
 
     if is_out_of_memory(error):
         return NO_MEMORY
+    if isinstance(error, ModuleNotFoundError):
+        fault = missing("this command", error.name or "")
+        return fault and str(fault)
     if not isinstance(error, OSError):
         return None
     return f"{error.filename}: {os_fault(error)}" if error.filename else os_fault(error)

@@ -17,14 +17,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
 from augury.cells.cell import Cell, Entries, Field, mask_of
 from augury.cells.table import Numbers, Said, Table
-from augury.neural.isolation import inference
-from augury.neural.layers import Linear, to_bits
+from augury.extras import needs
+
+with needs("evaluating networks"):
+    import torch
+    import torch.nn.functional as F
+    from torch import Tensor, nn
+
+    from augury.neural.isolation import inference
+    from augury.neural.layers import Linear, to_bits
 
 
 class Point(nn.Module):

@@ -39,6 +39,7 @@ from augury.classical.arrays import (
 )
 from augury.classical.costs import Costs, no_edge, of_edges
 from augury.errors import InputError
+from augury.extras import needs
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -267,7 +268,8 @@ class BipartiteGraph:
         Unlabelled right nodes are numbered after the left ones, as NetworkX itself does; labels
         that occur on both sides become ("left", label) and ("right", label).
         """
-        import networkx as nx
+        with needs("to_networkx"):
+            import networkx as nx
 
         left = list(self.left_labels or range(self.num_left))
         right = list(self.right_labels or range(self.num_right))

@@ -100,7 +100,7 @@ def least_cost(
         truth = flows.reachable(batch, _tight(state, residual))[-1]
         is_wrong = reached != truth
         is_wrong[batch.sink] |= reached[batch.sink]  # a search that was not done
-        missed = np.unique(batch.node_graph[is_wrong])
+        missed = np.flatnonzero(np.bincount(batch.node_graph[is_wrong]))
         verdict[missed[verdict[missed] == Verdict.GOES_ON]] = Verdict.WRONG_SEARCH
 
         # A cut, and the arcs across it that could carry something if they were tight.

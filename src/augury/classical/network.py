@@ -47,6 +47,7 @@ from augury.classical.graph import (
     without_zeros,
 )
 from augury.errors import InputError
+from augury.extras import needs
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -270,7 +271,8 @@ class FlowNetwork:
 
     def to_networkx(self) -> nx.DiGraph[Any]:
         """Return a NetworkX digraph with the attribute `capacity` and the labels as node names."""
-        import networkx as nx
+        with needs("to_networkx"):
+            import networkx as nx
 
         graph: nx.DiGraph[Any] = nx.DiGraph()
         graph.add_nodes_from(self.label(node) for node in range(self.num_nodes))

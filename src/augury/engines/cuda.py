@@ -18,11 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from augury.cells.network import CellNetwork
 from augury.errors import InputError
-from augury.neural.isolation import inference
+from augury.extras import needs
+
+with needs("this engine"):
+    import torch
+
+    from augury.cells.network import CellNetwork
+    from augury.neural.isolation import inference
 
 FOLDER = Path(__file__).parent
 WORDS = {8: "unsigned int", 16: "unsigned int", 32: "unsigned int", 64: "unsigned long long"}
@@ -52,12 +56,8 @@ class Packed(NamedTuple):
 
 def cupy() -> Any:
     """Import CuPy, and say what to do where it or the GPU is missing."""
-    try:
+    with needs("this engine"):
         import cupy as module  # type: ignore[reportMissingImports]
-    except ImportError:
-        raise InputError(
-            "this engine needs CuPy: pip install 'augury[cuda]', on a machine with a GPU"
-        ) from None
     try:
         count = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError:

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from augury.errors import InputError
+from augury.extras import needs
 from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
 
 GPU_SHARE = 0.125
@@ -40,12 +41,8 @@ class RayWorkers:
         Raises:
             InputError: Ray is not installed or did not start, or there is no such cluster.
         """
-        try:
+        with needs("--ray"):
             import ray
-        except ImportError:
-            raise InputError(
-                "--ray needs Ray: pip install 'augury[cluster]'; --workers N does without"
-            ) from None
         self.ray: Any = ray
         self._join(address, slots)
         cores = int(ray.cluster_resources().get("CPU", 1))

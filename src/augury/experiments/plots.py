@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.extras import needs
 from augury.files import atomic_file
 
 LOOKS = {
@@ -67,7 +68,8 @@ class Spread:
 @contextmanager
 def _drawn(folder: Path, name: str, *shape: int, **more: Any) -> Iterator[tuple[Any, Any]]:
     """Yield a plot and its panels; then write it in both forms, without dates and versions."""
-    import matplotlib
+    with needs("drawing"):
+        import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -223,7 +225,8 @@ LEAST = {"seconds": 1e-9, "bytes": 4096}
 
 def plot_bench(batches: list[dict[str, Any]], growth: list[dict[str, Any]], path: Path) -> None:
     """Draw one panel for each density, and two for the growth with the edges."""
-    import matplotlib
+    with needs("drawing"):
+        import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt

@@ -16,22 +16,27 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-import safetensors
-import safetensors.torch
-import torch
-from torch import Tensor, nn
-
 import augury
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.executor import CellExecutor, Executor
-from augury.cells.network import CellNetwork
 from augury.config import Config, NetworkConfig, from_dict, to_dict
 from augury.errors import InputError
+from augury.extras import needs
 from augury.files import atomic_file
 from augury.models import DEFAULT_MODEL, MODELS
-from augury.neural.layers import draw
-from augury.paper.executor import NeuralExecutor
-from augury.paper.networks import PaperNetwork
+
+with needs("evaluating networks"):
+    import torch
+    from torch import Tensor, nn
+
+    from augury.cells.network import CellNetwork
+    from augury.neural.layers import draw
+    from augury.paper.executor import NeuralExecutor
+    from augury.paper.networks import PaperNetwork
+
+with needs("reading networks"):
+    import safetensors
+    import safetensors.torch
 
 FORMAT = "augury-checkpoint"
 FORMAT_VERSION = 1

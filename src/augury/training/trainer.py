@@ -14,19 +14,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import lightning.pytorch as pl
-
 from augury.config import Config, to_dict
 from augury.errors import InputError
+from augury.extras import needs
 from augury.files import locked
-from augury.models import checkpoint
-from augury.models.checkpoint import make_network
-from augury.neural.isolation import one_thread
 from augury.provenance import provenance
-from augury.training.ensemble import Ensemble, Progress, training_data_of
-from augury.training.executions import Executions, Validation, processes_for
-from augury.training.keeping import KeepEverything, Look, Resume, is_over
-from augury.training.logs import Logs
+
+with needs("training networks"):
+    import lightning.pytorch as pl
+
+    from augury.models import checkpoint
+    from augury.models.checkpoint import make_network
+    from augury.neural.isolation import one_thread
+    from augury.training.ensemble import Ensemble, Progress, training_data_of
+    from augury.training.executions import Executions, Validation, processes_for
+    from augury.training.keeping import KeepEverything, Look, Resume, is_over
+    from augury.training.logs import Logs
 
 EPOCHS_AHEAD = {"cuda": 6}
 """How many epochs the updates on a device may run ahead of the executions, which take longer."""

@@ -130,9 +130,16 @@ def test_a_graph_too_large_for_the_page_is_told(augury: Augury) -> None:
     )
 
 
-@pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        ("fastapi", "FastAPI: pip install 'augury[web]'"),
+        ("uvicorn", "Uvicorn: pip install 'augury[web]'"),
+        ("torch", "PyTorch: pip install 'augury[neural]'"),  # in its child processes
+    ],
+)
 def test_without_the_extra_one_sentence_says_what_to_install(
-    augury: Augury, monkeypatch: pytest.MonkeyPatch, missing: str
+    augury: Augury, monkeypatch: pytest.MonkeyPatch, missing: str, told: str
 ) -> None:
     for name in list(sys.modules):
         if name.startswith("augury.apps.explore"):
@@ -140,4 +147,4 @@ def test_without_the_extra_one_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, missing, None)
     done = augury()
     assert done.code == 2
-    assert done.err == f"augury: the page needs the package {missing}: pip install 'augury[web]'\n"
+    assert done.err == f"augury: the page needs {told}\n"

@@ -187,7 +187,7 @@ COMMANDS = {
     "solve": (
         ["solve", "graphs", "--output", "answers"],
         "augury.solver.Runner.solutions",
-        "interrupted",
+        "interrupted; the same command goes on with answers",
         {"answers": []},
     ),
     "evaluate": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import pty
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from augury.apps.commands import terminal
 from command import Augury, runner
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
@@ -102,13 +104,14 @@ def test_a_folder_may_take_the_answers_to_its_own_graphs_again_and_again(
     assert (first.code, first.err) == (0, "")
     written = {path.name: path.read_bytes() for path in Path("folder").iterdir()}
     second = augury(*SOLVE, "folder", "--output", "folder", *options)
-    assert second.code == 0 and second.out == first.out
+    there = "2 answers there already, and unchanged\nwritten to"
+    assert second.code == 0 and second.out == first.out.replace("written to", there)
     left_out = (
         "" if "table" in options else "augury: folder: 2 answers beside the graphs left out\n"
     )
     assert second.err == left_out
     assert {path.name: path.read_bytes() for path in Path("folder").iterdir()} == written
-    assert len(written) == 4
+    assert len(written) == 5  # with the list of what is done
 
 
 def test_an_answer_is_no_graph(augury: Augury) -> None:
@@ -277,3 +280,14 @@ def test_costs_are_ignored_on_request_by_every_command_that_reads_a_graph(augury
         assert (done.code, "cost" in done.out) == (0, False)
     taken = augury("explore", "costs.csv", "--ignore-costs", "--host", "no.such.host.invalid")
     assert "is no address to listen on" in taken.err
+
+
+def test_compiling_is_told_once_and_only_by_a_command(capfd: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("augury.neural.compiled")
+    logger.info("compiling one")
+    for _ in range(2):
+        with terminal.compiling_told():
+            logger.info("compiling one")
+            logger.info("compiling another")
+        assert capfd.readouterr() == ("", f"{terminal.COMPILING}\n")
+    assert not logger.handlers and logger.level == logging.NOTSET

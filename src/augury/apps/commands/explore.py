@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
 import sys
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +12,8 @@ import typer
 from augury.apps.commands.terminal import Cost, IgnoreCosts, Maximise, forget
 
 if TYPE_CHECKING:
+    import socket
+
     from fastapi import FastAPI
     from uvicorn import Config
 
@@ -45,17 +44,15 @@ def explore(  # noqa: PLR0913  # one parameter for each option
     ] = True,
 ) -> None:
     """Watch a network run on a page: draw a graph, step through every decision."""
-    from augury.errors import InputError
+    import asyncio
+    from ipaddress import ip_address
 
-    try:
+    from augury.extras import needs, require
+
+    with needs("the page"):
         from augury.apps.explore.connection import config_of
         from augury.apps.explore.server import make_app
-    except ModuleNotFoundError as error:
-        if error.name and error.name.partition(".")[0] == "augury":
-            raise
-        raise InputError(
-            f"the page needs the package {error.name}: pip install 'augury[web]'"
-        ) from None
+    require("the page", "torch")  # which its child processes import
     said = cost, ignore_costs, maximise
     start = _example(file, *said) if file is not None else None
     app = make_app(host=host, start=start)
@@ -111,6 +108,8 @@ def _example(file: str, cost: bool, ignore_costs: bool, maximise: bool | None) -
 
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that is already listening, so that an early browser waits."""
+    import socket
+
     from augury.errors import InputError
 
     try:

@@ -104,7 +104,9 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
     It can be stopped or killed at any time; the same command then does only what is missing.
     """
     from augury.experiments.plan import FULL, QUICK
+    from augury.extras import require
 
+    require("a reproduction", "torch", "matplotlib")  # which its tasks import, much later
     if workers is not None and ray is not None and ray != "local":
         raise typer.BadParameter("a Ray cluster has its own", param_hint="--workers")
     given = {"graphs": graphs, "runs": runs, "max_scale": max_scale}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import replace
 from enum import StrEnum
 from itertools import product
@@ -15,6 +15,14 @@ import typer
 
 from augury import __version__
 from augury.apps.commands import terminal
+from augury.apps.commands.several import (
+    Answers,
+    Work,
+    digest_of,
+    exit_code,
+    print_outcomes,
+    solve_each,
+)
 from augury.apps.commands.terminal import (
     Cost,
     Flow,
@@ -70,7 +78,8 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         typer.Argument(
             metavar="FILE",
             help="Matrix Market, DIMACS, CSV or TSV edge list, .npz or JSON, also .gz; "
-            "- is standard input. Several files, or the files of a folder, are one batch.",
+            "- is standard input. Of several files, or those in a folder, all are solved but the "
+            "bad ones.",
             show_default=False,
         ),
     ],
@@ -113,7 +122,8 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         typer.Option(
             "--output",
             "--out",
-            help="Write the answer here: .json, .csv or a table. For several files a folder.",
+            help="Write the answer here: .json, .csv or a table. For several files a folder, where "
+            "answers that are there and unchanged are not found again.",
         ),
     ] = None,
     format: Annotated[
@@ -143,10 +153,12 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     """Find a maximum matching or flow, of least cost or not, or who is reached, and prove it.
 
     Exit code 0 if there is an answer; 1 if it is proven that there is none, such as no perfect
-    matching, or no flow that meets the supplies.
+    matching, or no flow that meets the supplies; 3 if some of several files failed.
     """
     from augury.classical.answer import How
+    from augury.classical.formats import answer_text
     from augury.errors import InputError
+    from augury.files import write_text
 
     model, story = _renamed(executor, model, trace, story)
     if device is not None:
@@ -166,27 +178,94 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     said = flow, header, source, sink, ignore_costs, cost, maximise, supply
     options = terminal.read_options(*said)
     options = options if algorithm is None else _options_for(algorithm, options)
-    graphs = [terminal.read(name, options) for name in names]
     choices = {"model": model, "device": device, "engine": engine, "perfect": perfect}
-    solutions = _solved(graphs, How(exact, seed), algorithm, **choices)
-    terminal.raise_lost()  # before anything is written
-    answers = (
-        solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
-        for name, solution in zip(names, solutions, strict=True)
+    choices["shows_progress"] = not several  # several files have their own
+    work = Work(
+        read=lambda name: terminal.read(name, options),
+        solve=lambda graphs: _solved(graphs, How(exact, seed), algorithm, **choices),
+        answer=lambda name, solution: (
+            solution.to_dict() | {"file": name, "seed": seed, "version": __version__}
+        ),
+        text=lambda path, answer: answer_text(answer, (format or _format_of(path)).value),
     )
+    printed = AnswerFormat.JSON if json else format if output is None else None
+    if several:
+        _refuse_nobody(algorithm, model, device, engine)
+        settings = repr((options, algorithm, _same(model), engine, device, exact, seed, perfect))
+        paths = dict(zip(names, outputs, strict=True)) if output is not None else {}
+        _solve_several(names, work, printed, output, paths, settings)
+        return
+    graph = work.read(names[0])
+    [solution] = work.solve([graph])
+    terminal.raise_lost()  # before anything is written
     if story is not None or html is not None:
-        _write_story(solutions[0], story, html)
+        _write_story(solution, story, html)
+    answer = work.answer(names[0], solution) if printed or output else {}
     if output is not None:
-        answers = list(answers)
-        _write_answers(outputs, answers, format, output if several else None)
-    if json or (format is not None and output is None):
-        _print_answers(list(answers), several, AnswerFormat.JSON if json else format)
-    elif several:
-        _print_solutions(solutions, names, output)
+        write_text(output, work.text(output, answer))
+    if printed is not None:
+        write_text("-", answer_text(answer, printed.value))
     else:
-        _print_solution(graphs[0], solutions[0], [path for path in (output, story, html) if path])
-    if any(solution.certificate.fault for solution in solutions):
+        _print_solution(graph, solution, [path for path in (output, story, html) if path])
+    if solution.certificate.fault:
         raise typer.Exit(1)
+
+
+def _solve_several(
+    names: list[str],
+    work: Work,
+    printed: AnswerFormat | None,
+    output: Path | None,
+    paths: dict[str, Path],
+    settings: str,
+) -> None:
+    """Solve files one after the other, and say what became of each."""
+    from augury.classical.formats import answer_text
+    from augury.files import write_text
+
+    answers = None if output is None else Answers(output, paths, f"{__version__} {settings}")
+    try:
+        outcomes = solve_each(names, work, answers, keeps=printed is not None)
+    except KeyboardInterrupt:
+        if answers is None:
+            raise
+        told = f"interrupted; the same command goes on with {output}"
+        raise terminal.Interrupted(told) from None
+    if printed is None:
+        print_outcomes(outcomes, output)
+    else:
+        whole: list[Any] = [outcome.answer for outcome in outcomes if not outcome.fault]
+        failed = [{"file": x.file, "error": x.fault} for x in outcomes if x.fault]
+        if printed is AnswerFormat.JSON:
+            whole = [{"solutions": whole} | ({"failed": failed} if failed else {})]
+        for answer in whole:
+            write_text("-", answer_text(answer, printed.value))
+    if code := exit_code(outcomes):
+        raise typer.Exit(code)
+
+
+def _refuse_nobody(
+    algorithm: str | None, model: str | None, device: str | None, engine: str
+) -> None:
+    """Raise at once what would be wrong with every file: an unknown model, engine or device."""
+    from augury.algorithms import ALGORITHMS
+    from augury.errors import InputError
+    from augury.solver import runner_of
+
+    faults: list[InputError] = []
+    rows = [algorithm] if algorithm else list(ALGORITHMS)
+    for row in rows:
+        try:
+            runner_of(model, device and terminal.chosen_device(device), engine, row)
+        except InputError as error:
+            faults.append(error)
+    if len(faults) == len(rows):
+        raise faults[0]
+
+
+def _same(model: str | None) -> str | None:
+    """Return what changes whenever a model does: the digest of its file, or its name."""
+    return digest_of(model) if model is not None and os.path.isfile(model) else model
 
 
 def _refuse_classical(model: str | None) -> None:
@@ -222,7 +301,8 @@ def _solved(graphs: list[Graph], how: How, algorithm: str | None, **choices: Any
     device = choices["device"] and terminal.chosen_device(choices["device"])
     model, engine = choices["model"], choices["engine"]
     rows = [algorithm or suited(graph) for graph in graphs]
-    shows_progress = sys.stderr.isatty() and sum(graph.num_arcs for graph in graphs) >= LARGE
+    is_large = sum(graph.num_arcs for graph in graphs) >= LARGE
+    shows_progress = choices["shows_progress"] and sys.stderr.isatty() and is_large
     solved = _solved_with_progress if shows_progress else Runner.solutions
     found: dict[int, Solution] = {}
     for row in dict.fromkeys(rows):
@@ -298,8 +378,8 @@ def _outputs(
         raise InputError(f"{output}: {told}")
     ending = ANSWER_ENDINGS[format or AnswerFormat.JSON]
     paths = [_answer_path(output, Path(name), ending) for name in names]
-    double = next((path for path in paths if paths.count(path) > 1), None)
-    if double is not None:
+    double, times = Counter(paths).most_common(1)[0]
+    if times > 1:
         raise InputError(f"two graphs have the same name: both answers would be {double}")
     return paths
 
@@ -329,51 +409,6 @@ def _write_story(solution: Solution, file: Path | None, html: Path | None) -> No
         from augury.page import page_of
 
         write_text(html, page_of(story))
-
-
-def _write_answers(
-    paths: list[Path],
-    answers: list[dict[str, Any]],
-    format: AnswerFormat | None,
-    folder: Path | None,
-) -> None:
-    """Write each answer to its file, in a folder that is made if need be."""
-    from augury.classical.formats import answer_text
-    from augury.files import named, write_text
-
-    if folder is not None:
-        with named(folder):
-            folder.mkdir(exist_ok=True)
-    for path, answer in zip(paths, answers, strict=True):
-        write_text(path, answer_text(answer, (format or _format_of(path)).value))
-
-
-def _print_answers(answers: list[dict[str, Any]], several: bool, format: Any) -> None:
-    """Print all of every answer: one JSON object, or one table after another."""
-    from augury.classical.formats import answer_text
-    from augury.files import write_text
-
-    if several and format is AnswerFormat.JSON:
-        answers = [{"solutions": answers}]
-    for answer in answers:
-        write_text("-", answer_text(answer, format.value))
-
-
-def _print_solutions(solutions: Sequence[Solution], names: list[str], output: Path | None) -> None:
-    rows: list[list[str]] = []
-    has_costs = any(solution.cost is not None for solution in solutions)
-    for name, solution in zip(names, solutions, strict=True):
-        costs = ["" if solution.cost is None else str(solution.cost)] * has_costs
-        sizes = [f"{solution.size:,}", *costs, f"{solution.rounds:,}"]
-        proof = terminal.verdict(solution.certificate)
-        rows.append([name, solution.noun, *sizes, proof])
-    head = ["file", "answer", "size", *["cost"] * has_costs, "rounds", "proof"]
-    terminal.print_table(head, rows)
-    proven = sum(solution.is_optimal for solution in solutions)
-    best = "certified the best" if has_costs else "certified maximum"
-    say((f"{proven:,} of {terminal.counted(len(solutions), 'answer')} {best}", "bold"))
-    if output is not None:
-        say(f"written to {output}")
 
 
 def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> None:

@@ -86,6 +86,8 @@ IgnoreCosts = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
+COMPILING = "augury: compiling loops once; later runs reuse them"
+
 SOON = 0.01
 """Seconds until a lost interrupt is raised again, by then somewhere else."""
 
@@ -272,6 +274,7 @@ def chosen_device(text: str) -> str:
         InputError: there is no such device here.
     """
     from augury.errors import InputError
+    from augury.extras import is_installed, needs
 
     if text == "cpu":
         from augury.processes import use_one_thread
@@ -280,7 +283,10 @@ def chosen_device(text: str) -> str:
         return text
     if not re.fullmatch(r"auto|cuda(:\d+)?", text):
         raise InputError(f"the device is {text!r}, but must be cpu, cuda or auto")
-    import torch
+    if text == "auto" and not is_installed("torch"):
+        return chosen_device("cpu")
+    with needs(f"the device {text}"):
+        import torch
 
     if text == "auto":
         return "cuda" if torch.cuda.is_available() else chosen_device("cpu")
@@ -288,6 +294,27 @@ def chosen_device(text: str) -> str:
         told = f"there is no device {text} on this machine"
         raise InputError(f"{told}; --device cpu works everywhere")
     return text
+
+
+@contextmanager
+def compiling_told() -> Generator[None]:
+    """Say, once, if something has to be compiled in this block: it takes seconds."""
+    import logging
+
+    class Once(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            print(COMPILING, file=sys.stderr, flush=True)
+            logger.removeHandler(self)
+
+    logger, handler = logging.getLogger("augury.neural.compiled"), Once()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 class Interrupted(Exception):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from augury.apps.commands.terminal import Interrupted, chosen_device, raise_lost, say
-from augury.config import PRESETS, Config, preset, settings_of, with_file, with_settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from augury.config import Config
 
 
 LARGEST_SEED = 2**63 - 1
@@ -25,25 +26,23 @@ MOST_SEEDS = 100
 
 
 def epilog() -> str:
-    """Return the end of the help text: every setting with its default, and examples."""
-    from rich.markup import escape
+    """Return the end of the help text: presets, every setting with its default, and examples."""
+    from augury.config import PRESETS, settings_of
 
-    texts = [
-        f"[bold]{setting.key}[/bold] = {setting.default}: {escape(setting.help)}"
-        for setting in settings_of()
-    ]
+    texts = [f"{setting.key} = {setting.default}: {setting.help}" for setting in settings_of()]
     examples = (
         "Examples:  augury train paper-mpnn --seed 0",
         "augury train paper-pna-nostd --seeds 0-9 --device cuda --out runs/pna",
         "augury train paper-mpnn --set network.hidden=64 --set training.patience=5 --out runs/64",
         "augury train paper-mpnn --resume",
     )
-    return "\n\n".join(["Settings and their defaults:", *texts, *examples])
+    presets = f"Presets:  {', '.join(PRESETS)}"
+    return "\n\n".join([presets, "Settings and their defaults:", *texts, *examples])
 
 
 def train(  # noqa: PLR0913  # one parameter for each option
     name: Annotated[
-        str, typer.Argument(metavar="PRESET", help=f"{', '.join(PRESETS)}.", show_default=False)
+        str, typer.Argument(metavar="PRESET", help="Which network; see below.", show_default=False)
     ],
     seed: Annotated[
         int | None,
@@ -66,9 +65,7 @@ def train(  # noqa: PLR0913  # one parameter for each option
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
-            help=r"TOML file with the tables \[data], \[network], \[training]; --set wins."
-        ),
+        typer.Option(help="TOML file with the tables [data], [network], [training]; --set wins."),
     ] = None,
     select: Annotated[
         Literal["execution", "paper"] | None,
@@ -85,6 +82,8 @@ def train(  # noqa: PLR0913  # one parameter for each option
 
     A run can be interrupted at any time; --resume continues from its last whole epoch.
     """
+    from augury.config import preset, with_file, with_settings
+
     if seed is not None and seeds is not None:
         raise typer.BadParameter("give either --seed or --seeds", param_hint="--seeds")
     wanted = [seed or 0] if seeds is None else chosen_seeds(seeds)

@@ -44,6 +44,7 @@ from augury.classical.formats.text import Numbering, ReadOptions
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
+from augury.extras import needs
 
 LACKING = {end: f'the JSON object lacks "{end}"' for end in ("source", "sink")}
 
@@ -245,7 +246,8 @@ def _number(label: Any, index: Numbering, where: str) -> int:
 
 
 def _graph_of_node_link(data: dict[str, Any], options: ReadOptions) -> Graph:
-    import networkx as nx
+    with needs("NetworkX node-link data"):
+        import networkx as nx
 
     with foreign_parser("NetworkX node-link data"):
         key = "links" if "links" in data else "edges"
