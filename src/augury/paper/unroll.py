@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from augury.neural.batch import ReachBatch, SearchBatch
+from augury.neural.batch import ReachBatch, Rows, SearchBatch
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
 from augury.paper import fast, recurrence
@@ -114,19 +115,53 @@ class Links(NamedTuple):
 def _compiled(recipe: Recipe, values: Tensor, links: Links, ranks: Tensor) -> State:
     sizes = links.wiring.offsets[np.array(links.running), 0]
     steps = recurrence.Steps.of(sizes, ranks.numpy(), len(recipe.of_heard))
-    return State(*_Recurrence.apply(*recipe, links.prepared, values, links, steps))
+    return State.of(_Recurrence.apply(*recipe, links.prepared, values, links, steps))
 
 
-def predecessor_losses(
-    network: PaperNetwork, state: State, along: Tensor | Links, batch: SearchBatch, target: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return (…, row): the loss of choosing each node's target among its links, and the choice."""
-    rows = batch.rows
+class SearchOutputs(NamedTuple):
+    """What is decoded from the states of a search."""
+
+    distance: Tensor
+    """(…, row, bit): logits."""
+    goes_on: Tensor
+    """(…, graph of the rows' wiring): logits."""
+    predecessor: Callable[[Tensor], tuple[Tensor, Tensor]]
+    """Takes targets (row,); returns (…, row): the losses of choosing them, and the choices."""
+
+
+def search_outputs(
+    network: PaperNetwork, state: State, along: Tensor | Links, rows: Rows
+) -> SearchOutputs:
+    """Decode; after a compiled run by one product."""
     if isinstance(along, Links):
-        own, sent = network.predecessor_parts(state)
-        return _Choice.apply(own[:, 0], sent[:, 0], along.prepared[:, 0], along, target)
+        distance, ends = network.distance.weight, network.predecessor_weights
+        decoders = distance, ends, F.pad(network.search_goes_on.weight, (network.hidden, 0))
+        logits, own, sent, goes_on = _decoded(state, decoders, [network.bits, 1, 1, 1])
+        parts = own[:, 0], sent[:, 0], along.prepared[:, 0], along
+        goes_on = rows.wiring.mean_of_graphs(goes_on).squeeze(-1)
+        return SearchOutputs(logits, goes_on, lambda target: _Choice.apply(*parts, target))
     terms = LinkTerms(along, rows.of_links(along))
-    return class_losses(network.predecessor_scores(state, terms, rows.wiring), target)
+    return SearchOutputs(
+        network.distance_logits(state),
+        network.search_continues(state, rows.wiring),
+        lambda target: class_losses(
+            network.predecessor_scores(state, terms, rows.wiring), target
+        ),
+    )
+
+
+def reach_outputs(network: PaperNetwork, state: State, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Decode likewise: (…, row) and (…, graph of the rows' wiring), logits."""
+    if fast.is_available(network, state.latent.device):
+        decoders = network.reached.weight, F.pad(network.reach_goes_on.weight, (network.hidden, 0))
+        reached, goes_on = _decoded(state, decoders, [1, 1])
+        return reached.squeeze(-1), rows.wiring.mean_of_graphs(goes_on).squeeze(-1)
+    return network.reached_logits(state), network.reach_continues(state, rows.wiring)
+
+
+def _decoded(state: State, decoders: Sequence[Tensor], widths: list[int]) -> Sequence[Tensor]:
+    """Apply decoders of [z, h] together; a mean of latents may as well be taken afterwards."""
+    return (state.both @ torch.cat(list(decoders)).mT).split(widths, dim=-1)
 
 
 def class_losses(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -165,7 +200,7 @@ class _Recurrence(torch.autograd.Function):
     """All steps of a run, in compiled loops."""
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, *args: Any) -> Tensor:
         recipe, (prepared, values, links, steps) = Recipe(*args[:-4]), args[-4:]
         weights = recipe.arrays()
         wiring = links.wiring
@@ -174,16 +209,16 @@ class _Recurrence(torch.autograd.Function):
         kept = recurrence.room(int(steps.sizes.sum()), weights)
         recurrence.forward(weights, arrays, steps, values.numpy(), kept)
         ctx.recipe, ctx.links, ctx.steps, ctx.kept = recipe, arrays, steps, kept
-        # Copies, because callers may write to what is returned.
-        return torch.from_numpy(kept.encoded.copy()), torch.from_numpy(kept.latent.copy())
+        return torch.from_numpy(np.concatenate([kept.encoded, kept.latent], axis=1))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         recipe, kept, steps, rows = ctx.recipe, ctx.kept, ctx.steps, len(ctx.kept.latent)
         factors = recipe.of_latent, recipe.of_encoded, recipe.of_heard, recipe.of_updated
         d_of_latent, d_parts, d_through, d_given = (
-            recipe.inputs.new_zeros(rows, factor.shape[-1]) for factor in factors
+            recipe.inputs.new_empty(rows, factor.shape[-1]) for factor in factors
         )
+        d_parts.zero_()
         d_inputs = torch.zeros_like(recipe.inputs)
         d_prepared = recipe.inputs.new_zeros(ctx.links.prepared.shape)
         found = d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared
@@ -192,7 +227,7 @@ class _Recurrence(torch.autograd.Function):
             ctx.links,
             steps,
             kept,
-            *(as_array(grad) for grad in grads),
+            *np.split(as_array(grads[0]), 2, axis=1),
             *(part.numpy() for part in found),
         )
         sizes = steps.count.sum(0).tolist()
