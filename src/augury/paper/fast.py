@@ -2,10 +2,11 @@
 
 It evaluates the same network at each step; only the order of the arithmetic differs. Each graph is
 run to its end before the next one starts, so that its latents stay in the cache. Within a step,
-nodes are processed in blocks: two products before the messages, two after them, and everything in
-between in one pass. The message is split as in `processors`, links are rows of a table, and PNA's
-two consecutive linear layers are multiplied out. Numbers differ from the plain form in their last
-digits; tests compare the decisions.
+rows are processed in blocks: two products before the messages, two after them, and everything in
+between in one pass. Nodes whose latents must be equal share a row. The message is split as in
+`processors`, links are rows of a table, PNA's two consecutive linear layers are multiplied out, and
+so are its scalers, which depend on the degree alone: there is one matrix for each degree. Numbers
+differ from the plain form in their last digits; tests compare the decisions.
 """
 
 from __future__ import annotations

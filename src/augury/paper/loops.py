@@ -57,7 +57,7 @@ def leaky(x):
 
 
 @compiled_loop
-def gates(i, j, k, hidden, given, kept):  # noqa: PLR0913 – numba takes arrays, not objects
+def gates(i, j, k, hidden, given, kept):
     """Return reset, keep and proposal of the GRU, from row i of `given` and row j of `kept`."""
     one, two = spread(ONE), spread(ONE + ONE)
     reset = one / (one + exp(spread(ZERO) - (load(given, i, k) + load(kept, j, k))))
@@ -250,11 +250,11 @@ def _start(given, who, values):
 
 
 @compiled_loop
-def search(weights, links, node_start, most, all_ranks, all_values, all_latent, all_encoded):  # noqa: PLR0913 – numba takes arrays, not objects
+def search(weights, links, node_start, most, all_ranks, all_values, all_latent, all_encoded):  # noqa: PLR0913, C901 – numba takes arrays, not objects
     """Run every graph, of at most `most` nodes, to its end; return the steps of the longest.
 
-    Fills values, latents and encodings. Nodes share a row for as long as their latents must be equal: when the search starts, and with
-    maxima alone of few kinds of link, often to its end.
+    Fills values, latents and encodings. Nodes share a row for as long as their latents must be
+    equal: when the search starts, and with maxima alone of few kinds of link, often to its end.
     """
     hidden, longest = links.prepared.shape[1], 0
     kept = np.empty((most, weights.of_latent.shape[1]), REAL)

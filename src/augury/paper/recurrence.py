@@ -41,7 +41,7 @@ class Steps(NamedTuple):
     """(node,): the nodes, sorted by rank."""
     of_rank: WideArray
     """(rank + 1,): where those of a rank start in `node`."""
-    count: WideArray
+    num_nodes: WideArray
     """(step, rank): how many nodes of a rank take part."""
     place: WideArray
     """(step, rank): the place of the first of them; ranks come first, then steps."""
@@ -90,7 +90,7 @@ def room(num_rows: int, weights: Weights) -> Kept:
 
 
 @compiled_loop
-def _hear(place, row, node, first_row, kept, links):  # noqa: PLR0913 – numba takes arrays, not objects
+def _hear(place, row, node, first_row, kept, links):
     """Compute the statistics of the messages to a node."""
     prepared, parts, first = links.prepared, kept.parts, links.start[node]
     hidden, degree = prepared.shape[1], links.start[node + 1] - first
@@ -99,7 +99,11 @@ def _hear(place, row, node, first_row, kept, links):  # noqa: PLR0913 – numba 
         least, most = spread(LARGEST), spread(-LARGEST)
         total = squares = low = high = spread(ZERO)
         for n in range(degree):
-            j, kind, own = first_row + links.sender[first + n], links.kind[first + n], spread(REAL(n))
+            j, kind, own = (
+                first_row + links.sender[first + n],
+                links.kind[first + n],
+                spread(REAL(n)),
+            )
             value = load(parts, j, hidden + k) + load(prepared, kind, k)
             high = where_larger(value, most, own, high)
             most = largest(value, most)
@@ -166,9 +170,9 @@ def forward(weights, links, steps, values, kept):
              kept.of_latent[first_row:end], kept.encoded[first_row:end],
              kept.parts[first_row:end])  # fmt: skip
         for rank in range(len(weights.of_heard)):
-            for a in range(0, steps.count[step, rank], BLOCK):
+            for a in range(0, steps.num_nodes[step, rank], BLOCK):
                 first, p = steps.of_rank[rank] + a, steps.place[step, rank] + a
-                count = min(BLOCK, steps.count[step, rank] - a)
+                count = min(BLOCK, steps.num_nodes[step, rank] - a)
                 _update(first, p, count, rank, first_row, weights, links, steps, kept,
                         through, given)  # fmt: skip
         last_row, first_row = first_row, end
@@ -229,7 +233,11 @@ def _unhear(i, place, row, node, first_row, kept, links, d_heard, d_parts, d_pre
             slope = where_larger(deviation * deviation, spread(TINY), slope, zero)
             mean = load(kept.heard, place, k) - load(kept.parts, row, k)
         for n in range(degree):
-            j, kind, own = first_row + links.sender[first + n], links.kind[first + n], spread(REAL(n))
+            j, kind, own = (
+                first_row + links.sender[first + n],
+                links.kind[first + n],
+                spread(REAL(n)),
+            )
             grad = where_equal(high, own, d_high, zero)
             if count > 1:
                 grad = grad + every + where_equal(low, own, d_low, zero)
@@ -257,12 +265,14 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
         size = steps.sizes[step]
         first_row -= size
         for rank in range(len(to_heard)):
-            for a in range(0, steps.count[step, rank], BLOCK):
+            for a in range(0, steps.num_nodes[step, rank], BLOCK):
                 first, p = steps.of_rank[rank] + a, steps.place[step, rank] + a
-                count = min(BLOCK, steps.count[step, rank] - a)
+                count = min(BLOCK, steps.num_nodes[step, rank] - a)
                 for i in range(count):
                     node = steps.node[first + i]
-                    _ungate(p + i, first_row + node, node, kept, d_latent, d_given, d_of_latent, carry)
+                    _ungate(
+                        p + i, first_row + node, node, kept, d_latent, d_given, d_of_latent, carry
+                    )
                 product(d_given[p : p + count], to_updated, back, 0)
                 for i in range(count):
                     row = first_row + steps.node[first + i]

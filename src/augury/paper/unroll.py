@@ -144,9 +144,7 @@ def search_outputs(
     return SearchOutputs(
         network.distance_logits(state),
         network.search_continues(state, rows.wiring),
-        lambda target: class_losses(
-            network.predecessor_scores(state, terms, rows.wiring), target
-        ),
+        lambda target: class_losses(network.predecessor_scores(state, terms, rows.wiring), target),
     )
 
 
@@ -230,7 +228,7 @@ class _Recurrence(torch.autograd.Function):
             *np.split(as_array(grads[0]), 2, axis=1),
             *(part.numpy() for part in found),
         )
-        sizes = steps.count.sum(0).tolist()
+        sizes = steps.num_nodes.sum(0).tolist()
         heard = zip(torch.from_numpy(kept.heard).split(sizes), d_through.split(sizes), strict=True)
         weights = (
             d_inputs,

@@ -10,13 +10,15 @@ for bit. A product and a sum may be fused. Importing this module needs numba.
 from __future__ import annotations
 
 import operator
+from itertools import chain
 from typing import Any
 
 import numba
+import numba.extending
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
-from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+from numba.extending import lower_builtin, models, register_model, type_callable
 
 from augury.neural.compiled import compiled
 from augury.paper.fast import LANES
@@ -29,6 +31,9 @@ FUSED = ("contract", "nsz")
 
 compiled_loop = compiled(fastmath=set(FUSED), error_model="numpy")
 """A product and a sum may be fused; nothing else is reordered."""
+
+
+intrinsic: Any = numba.extending.intrinsic  # it adds the first argument, which pyright cannot know
 
 
 class _VectorType(numba.types.Type):
@@ -201,7 +206,7 @@ def _tile(rows: int, vectors: int) -> Any:
             own = [builder.add(args[3], number(row)) for row in range(rows)]
             columns = [builder.add(args[4], number(LANES * place)) for place in range(vectors)]
             sums = [[cgutils.alloca_once(builder, VECTOR) for _ in columns] for _ in own]
-            for place in sum(sums, []):
+            for place in chain(*sums):
                 builder.store(ir.Constant(VECTOR, [0.0] * LANES), place)
             depth = context.make_array(b)(context, builder, args[1]).shape
             with cgutils.for_range(builder, cgutils.unpack_tuple(builder, depth)[0]) as loop:
