@@ -21,14 +21,12 @@ from torch import Tensor
 
 from augury.classical.arrays import WideArray
 from augury.classical.ford_fulkerson import MAX_WEIGHT
+from augury.neural.layers import LANES
 from augury.neural.wiring import Wiring
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor
 
 FloatArray = npt.NDArray[np.float32]
-
-LANES = 8
-"""Numbers in a vector of the loops; widths are multiples of it."""
 
 
 class Recipe(NamedTuple):
@@ -57,8 +55,14 @@ class Recipe(NamedTuple):
         told, kept = self.outputs.split(len(self.of_latent))
         of_latent = torch.cat([self.of_latent, kept], dim=1)
         of_encoded = torch.cat([self.of_encoded, told], dim=1)
-        factors = of_latent, of_encoded, self.of_heard, self.of_updated
-        return Weights(as_array(self.inputs), *map(as_factor, factors), as_array(self.goes_on))
+        return Weights(
+            as_array(self.inputs),
+            as_factor(of_latent),
+            as_factor(of_encoded),
+            as_factor(self.of_heard),
+            as_factor(self.of_updated),
+            as_array(self.goes_on),
+        )
 
 
 class Weights(NamedTuple):

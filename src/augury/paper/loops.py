@@ -12,7 +12,7 @@ import numpy as np
 
 from augury.classical.arrays import WideArray
 from augury.neural.compiled import compiled
-from augury.paper.fast import LANES
+from augury.neural.layers import LANES
 from augury.paper.vectors import (
     ONE,
     TILE,

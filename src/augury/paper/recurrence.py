@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from augury.classical.arrays import WideArray
-from augury.paper.fast import LANES, FloatArray, Weights
+from augury.neural.layers import LANES
+from augury.paper.fast import FloatArray, Weights
 from augury.paper.loops import BLOCK, LARGEST, REAL, SLOPE, TINY, ZERO, gates, leaky, send
 from augury.paper.vectors import (
     ONE,

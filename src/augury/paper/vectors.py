@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
 
 from augury.neural.compiled import compiled
-from augury.paper.fast import LANES
+from augury.neural.layers import LANES
 
 TILE = 6
 """Rows of a tile: with two vectors each, its sums and factors fill the sixteen registers."""
