@@ -14,7 +14,7 @@ from augury.classical.generate import flow
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import simulate
 from augury.neural.wiring import Wiring
-from augury.paper import fast, loops
+from augury.paper import fast
 from augury.paper.executor import NeuralExecutor
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PROCESSORS
@@ -98,13 +98,28 @@ def test_whole_runs_are_equal(name: str) -> None:
 def test_a_processor_without_a_compiled_form_runs_in_the_plain_one() -> None:
     assert not fast.is_available(neural("gatv2"), "cpu")
     assert not fast.is_available(neural().double(), "cpu")
+    assert not fast.is_available(neural(hidden=12), "cpu")
 
 
-def test_the_compiled_exponential_is_right_to_the_last_digits() -> None:
-    x = np.linspace(-86, 87, 20001, dtype=np.float32)
-    found = np.array([loops.exp(value) for value in x], np.float64)
-    np.testing.assert_allclose(found, np.exp(x.astype(np.float64)), rtol=2e-6)
-    assert loops.exp(np.float32(-1e30)) < 1e-37 and np.isfinite(loops.exp(np.float32(1e30)))
+@pytest.mark.parametrize("name", COMPILED)
+def test_nodes_that_share_a_row_have_what_each_would_have_alone(name: str) -> None:
+    batch = Batch.of([bipartite(40, p=0.1), bipartite(7)])
+    wiring, usable = Wiring.of(batch), torch.from_numpy(np.append(batch.capacity > 0, False))
+    kind = usable[wiring.arc].long()
+    for seed in range(4):
+        network = bold(name, seed)
+        executor, table = NeuralExecutor(network), network.reach_terms(torch.tensor([False, True]))
+        start = torch.zeros(wiring.num_nodes, dtype=torch.bool).index_fill(0, wiring.source, True)
+        degrees, ranks = fast.Ranks.of(network, wiring)
+        recipe = fast.reach_recipe(network, degrees)
+        found = fast.run(recipe, start.long(), table.detach(), kind, wiring, ranks)
+        with torch.no_grad():
+            expected = executor._reach_plain(start, table[kind], wiring)
+        assert found.steps == expected.steps
+        assert torch.equal(found.values, expected.values.long())
+        for part in ("encoded", "latent"):
+            one, other = getattr(found.state, part), getattr(expected.state, part)
+            torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
 def test_capacities_far_apart_share_rows() -> None:

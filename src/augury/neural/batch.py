@@ -276,7 +276,8 @@ def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     if torch.device(device) == batch.wiring.sender.device:
         return batch
     rows = replace(batch.rows, wiring=batch.rows.wiring.with_tables())
-    return with_tensors(replace(batch, rows=rows), lambda tensor: tensor.to(device))
+    batch = replace(batch, wiring=batch.wiring.with_tables(), rows=rows)
+    return with_tensors(batch, lambda tensor: tensor.to(device))
 
 
 def _sample(links: NetworkLinks, traced: TracedRound) -> Sample:
@@ -322,7 +323,8 @@ def joined_wiring(samples: Sequence[Sample], width: int | None = None) -> Wiring
         node_start,
         np.array([part.source for part in parts]) + node_start[:-1],
     )
-    return Wiring.from_arrays(*arrays).with_tables(width)
+    wiring = Wiring.from_arrays(*arrays)
+    return wiring if width is None else wiring.with_tables(width)
 
 
 def step_rows(parts: Sequence[npt.NDArray[np.generic]], steps: Sequence[int]) -> Tensor:

@@ -15,6 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+LANES = 8
+"""Numbers in a vector of compiled loops, which take layers whose width is a multiple of it."""
+
 
 class Linear(nn.Module):
     """x Wᵀ (+ b)."""

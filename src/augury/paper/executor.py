@@ -23,7 +23,7 @@ from augury.neural.isolation import inference
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Walks, Wiring
 from augury.paper import fast
-from augury.paper.fast import Ended
+from augury.paper.fast import Ended, Ranks
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 
 
@@ -54,8 +54,9 @@ class NeuralExecutor(Executor):
         distance = torch.full((wiring.num_nodes,), infinity, device=self.device)
         distance[wiring.source] = 0
         if self.is_fast:
-            recipe = fast.search_recipe(network)
-            ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring)
+            degrees, ranks = Ranks.of(network, wiring)
+            recipe = fast.search_recipe(network, degrees)
+            ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring, ranks)
             sent = network.predecessor.part(ended.state.both, 1)
             link = fast.compiled_best_links(sent, terms.table.score, terms.row, wiring)
         else:
@@ -88,8 +89,9 @@ class NeuralExecutor(Executor):
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
         if self.is_fast:
-            recipe = fast.reach_recipe(network)
-            ended = fast.run(recipe, is_reached.long(), table, is_usable.long(), wiring)
+            degrees, ranks = Ranks.of(network, wiring)
+            recipe = fast.reach_recipe(network, degrees)
+            ended = fast.run(recipe, is_reached.long(), table, is_usable.long(), wiring, ranks)
         else:
             ended = self._reach_plain(is_reached, table.index_select(0, is_usable.long()), wiring)
         return ended.values.cpu().numpy()[batch.sink] == 0

@@ -2,10 +2,11 @@
 
 It evaluates the same network at each step; only the order of the arithmetic differs. Each graph is
 run to its end before the next one starts, so that its latents stay in the cache. Within a step,
-nodes are processed in blocks: two products before the messages, two after them, and everything in
-between in one pass. The message is split as in `processors`, links are rows of a table, and PNA's
-two consecutive linear layers are multiplied out. Numbers differ from the plain form in their last
-digits; tests compare the decisions.
+rows are processed in blocks: two products before the messages, two after them, and everything in
+between in one pass. Nodes whose latents must be equal share a row. The message is split as in
+`processors`, links are rows of a table, PNA's two consecutive linear layers are multiplied out, and
+so are its scalers, which depend on the degree alone: there is one matrix for each degree. Numbers
+differ from the plain form in their last digits; tests compare the decisions.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from augury.classical.arrays import WideArray
 from augury.classical.ford_fulkerson import MAX_WEIGHT
+from augury.neural.layers import LANES
 from augury.neural.wiring import Wiring
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor
+
+FloatArray = npt.NDArray[np.float32]
 
 
 class Recipe(NamedTuple):
@@ -36,15 +42,61 @@ class Recipe(NamedTuple):
     of_encoded: Tensor
     """(K, 3 K): receiver's and sender's part of a message, and the node's part of its update."""
     of_heard: Tensor
-    """(statistics * K, scalers * K): the update from what a node hears, one part per scaler."""
+    """(rank, statistics * K, K): the update from what a node hears, for each degree there is."""
     of_updated: Tensor
     """(K, 3 K): the update's part of the GRU's gates."""
     outputs: Tensor
     """(2 K, bit): logits from encoding and latent."""
     goes_on: Tensor
     """(K,): from the mean latent to the logit of going on."""
-    mean_log_degree: float
-    """δ of PNA."""
+
+    def arrays(self) -> Weights:
+        """Return what the loops take."""
+        told, kept = self.outputs.split(len(self.of_latent))
+        of_latent = torch.cat([self.of_latent, kept], dim=1)
+        of_encoded = torch.cat([self.of_encoded, told], dim=1)
+        return Weights(
+            as_array(self.inputs),
+            as_factor(of_latent),
+            as_factor(of_encoded),
+            as_factor(self.of_heard),
+            as_factor(self.of_updated),
+            as_array(self.goes_on),
+        )
+
+
+class Weights(NamedTuple):
+    """A recipe for the loops: what is applied to latent and encoding also has the outputs' part."""
+
+    inputs: FloatArray
+    of_latent: FloatArray
+    of_encoded: FloatArray
+    of_heard: FloatArray
+    of_updated: FloatArray
+    goes_on: FloatArray
+
+
+class LinkArrays(NamedTuple):
+    """What the loops need of the links."""
+
+    prepared: FloatArray
+    """(kind, K): a kind of link's part of the messages."""
+    kind: WideArray
+    """(link,)"""
+    sender: WideArray
+    """(link,)"""
+    start: WideArray
+    """(node + 1,)"""
+
+
+def as_array(tensor: Tensor) -> FloatArray:
+    """Return a tensor's values, row by row."""
+    return tensor.detach().contiguous().numpy()
+
+
+def as_factor(matrix: Tensor) -> FloatArray:
+    """Return what `product` takes as a right factor: zeros fill up the columns."""
+    return as_array(F.pad(matrix, (0, -matrix.shape[-1] % LANES)))
 
 
 class Ended(NamedTuple):
@@ -55,78 +107,97 @@ class Ended(NamedTuple):
     steps: int
 
 
-STATISTICS: dict[type[Processor], int] = {MPNN: 1, PNAWithoutStd: 3, PNA: 4}
-"""The processors with a compiled form, and how many statistics of its messages each takes."""
+COMPILED: tuple[type[Processor], ...] = (MPNN, PNAWithoutStd, PNA)
+"""The processors with a compiled form."""
 
 
 def is_available(network: PaperNetwork, device: torch.device | str) -> bool:
     """Tell whether this network has a fast form on this device."""
-    if type(network.processor) not in STATISTICS or torch.device(device).type != "cpu":
+    if type(network.processor) not in COMPILED or torch.device(device).type != "cpu":
         return False
     weight = network.bit_encoder.weight
-    return weight.ndim == 2 and weight.dtype == torch.float32
+    is_alone = weight.ndim == 2 and weight.dtype == torch.float32
+    return is_alone and network.hidden % LANES == 0
 
 
-def search_recipe(network: PaperNetwork) -> Recipe:
+class Ranks(NamedTuple):
+    """The degrees of the nodes, where they matter to the network."""
+
+    degrees: Tensor
+    """(rank,): the distinct ones."""
+    of_nodes: Tensor
+    """(node,): the place of each node's degree among them."""
+
+    @classmethod
+    def of(cls, network: PaperNetwork, wiring: Wiring) -> Ranks:
+        """Take those of a wiring; without scalers, all nodes are alike."""
+        if isinstance(network.processor, PNA):
+            return cls(*torch.unique(wiring.degree, return_inverse=True))
+        return cls(torch.ones(1, device="cpu"), torch.zeros_like(wiring.degree))
+
+
+def search_recipe(network: PaperNetwork, degrees: Tensor) -> Recipe:
     """Return the weights of a network's Bellman-Ford search."""
     codes = network.encode_integers(torch.arange(2**network.bits, device="cpu"))
     inputs, of_latent = network.search_nodes.weight.split(network.hidden, dim=1)
-    return _recipe(
-        network, codes @ inputs.mT, of_latent, network.distance.weight, network.search_goes_on
-    )
+    encoder, outputs = (codes @ inputs.mT, of_latent), network.distance.weight
+    return _recipe(network, degrees, *encoder, outputs, network.search_goes_on.weight)
 
 
-def reach_recipe(network: PaperNetwork) -> Recipe:
+def reach_recipe(network: PaperNetwork, degrees: Tensor) -> Recipe:
     """Return the weights of a network's breadth-first search."""
     weight = network.reach_nodes.weight  # the first column is for the bit
     inputs = torch.stack([torch.zeros_like(weight[:, 0]), weight[:, 0]])
-    return _recipe(network, inputs, weight[:, 1:], network.reached.weight, network.reach_goes_on)
+    encoder, outputs = (inputs, weight[:, 1:]), network.reached.weight
+    return _recipe(network, degrees, *encoder, outputs, network.reach_goes_on.weight)
 
 
-def _recipe(
-    network: PaperNetwork, inputs: Tensor, of_latent: Tensor, outputs: Tensor, goes_on: Any
-) -> Recipe:
+def _recipe(network: PaperNetwork, degrees: Tensor, *own: Tensor) -> Recipe:
+    inputs, of_latent, outputs, goes_on = own
     processor: Any = network.processor
-    own, sent, _ = processor.message.weight.split(network.hidden, dim=1)
-    join, delta = processor.join.weight, 1.0
+    receiver, sent, _ = processor.message.weight.split(network.hidden, dim=1)
+    join = processor.join.weight
     if isinstance(processor, PNA):
-        join, delta = processor.mix.weight @ join, float(processor.mean_log_degree)
-    heard = join[:, network.hidden :].unflatten(1, (-1, STATISTICS[type(processor)], own.shape[1]))
-    gru = processor.gru
-    weights = (
+        join = processor.mix.weight @ join
+    of_encoded, of_heard = join.mT.split([network.hidden, join.shape[1] - network.hidden])
+    if isinstance(processor, PNA):
+        scale = (degrees + 1).log() / processor.mean_log_degree
+        scalers = torch.stack([torch.ones_like(scale), scale, 1 / scale], dim=1)
+        of_heard = (scalers @ of_heard.reshape(3, -1)).unflatten(1, (-1, network.hidden))
+    return Recipe(
         inputs,
-        torch.cat([gru.of_state, of_latent]).mT,
-        torch.cat([own, sent, join[:, : network.hidden]]).mT,
-        heard.permute(2, 3, 1, 0).flatten(2).flatten(0, 1),
-        gru.of_input.mT,
+        torch.cat([processor.gru.of_state, of_latent]).mT,
+        torch.cat([receiver.mT, sent.mT, of_encoded], dim=1),
+        of_heard if of_heard.ndim == 3 else of_heard.unsqueeze(0),
+        processor.gru.of_input.mT,
         outputs.mT,
-        goes_on.weight[0],
+        goes_on[0],
     )
-    return Recipe(*weights, mean_log_degree=delta)
 
 
-def run(recipe: Recipe, values: Tensor, prepared: Tensor, row: Tensor, wiring: Wiring) -> Ended:
+def run(
+    recipe: Recipe, values: Tensor, prepared: Tensor, kind: Tensor, wiring: Wiring, ranks: Tensor
+) -> Ended:
     """Step every graph of the batch until the network stops it or |V| − 1 steps are done.
 
     Args:
         recipe: the weights.
         values: (node,), the integers that the search starts from.
-        prepared: (row, K), the links' part of the messages, one row per kind of link.
-        row: (link,), the kind of each link.
+        prepared: (kind, K), the links' part of the messages, one row per kind of link.
+        kind: (link,), the kind of each link.
         wiring: who hears whom.
+        ranks: (node,), which weights a node applies to what it hears.
     """
     from augury.paper.loops import search  # numba takes a while to import
 
     last_values = values.clone()
     latent = recipe.of_latent.new_zeros(wiring.num_nodes, recipe.of_latent.shape[0])
     encoded = torch.zeros_like(latent)
-    *weights, delta = recipe
-    links = prepared, row, wiring.sender, wiring.start, wiring.node_start
-    steps = search(
-        *(weight.contiguous().numpy() for weight in weights),
-        np.float32(delta),
-        *(tensor.numpy() for tensor in (*links, last_values, latent, encoded)),
-    )
+    parts = as_array(prepared), *(part.numpy() for part in (kind, wiring.sender, wiring.start))
+    most = int(np.diff(wiring.offsets[:, 0]).max())
+    nodes = (part.numpy() for part in (ranks, last_values, latent, encoded))
+    arrays = recipe.arrays(), LinkArrays(*parts), wiring.node_start.numpy()
+    steps = search(*arrays, most, *nodes)
     return Ended(last_values, State(encoded, latent), steps)
 
 

@@ -6,237 +6,301 @@ numba.
 
 from __future__ import annotations
 
-import numba
+from typing import NamedTuple
+
 import numpy as np
-from llvmlite import ir
-from numba.extending import intrinsic
 
+from augury.classical.arrays import WideArray
 from augury.neural.compiled import compiled
+from augury.neural.layers import LANES
+from augury.paper.vectors import (
+    ONE,
+    TILE,
+    compiled_loop,
+    exp,
+    largest,
+    load,
+    product,
+    root,
+    smallest,
+    spread,
+    store,
+)
 
-BLOCK = 64
-"""Nodes that are processed together: enough for a fast product, few enough to stay in the cache."""
+BLOCK = 11 * TILE
+"""Rows that are processed together: few enough to stay in the cache."""
 
 REAL = np.float32
-ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
+ZERO = np.float32(0)
 SLOPE = np.float32(0.01)
 """Of the leaky ReLU; PyTorch's default."""
 TINY = np.float32(1e-5)
 """Keeps PNA's deviation away from zero."""
-LOG2_E, LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
-LOW, HIGH = np.float32(-87), np.float32(88)
-"""Between these, e^x is a normal number."""
 LARGEST = np.float32(3e38)
-TAYLOR = tuple(np.float32(1 / n) for n in (5040, 720, 120, 24, 6, 2))
-"""The coefficients of r^7 to r^2 in e^r."""
-
-compiled_loop = compiled(fastmath={"contract", "nsz"}, error_model="numpy")
-"""A product and a sum may be fused; nothing else is reordered."""
 
 
-@intrinsic
-def _as_float(typing, bits):
-    def generate(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.FloatType())
+class Rows(NamedTuple):
+    """Which nodes share a row after a step."""
 
-    return numba.float32(numba.int32), generate
-
-
-@compiled_loop
-def exp(x):
-    """Return e^x to two parts in a million, with x clamped to LOW … HIGH."""
-    # 2^n e^r with |r| <= ln 2 / 2: a short series and the exponent's bits, which vectorises.
-    x = min(max(x, LOW), HIGH)
-    n = np.floor(x * LOG2_E + HALF)
-    r = x - n * LN2
-    c7, c6, c5, c4, c3, c2 = TAYLOR
-    series = ((((((c7 * r + c6) * r + c5) * r + c4) * r + c3) * r + c2) * r + ONE) * r + ONE
-    bits = numba.int32((numba.int32(n) + numba.int32(127)) << numba.int32(23))
-    return series * _as_float(bits)  # pyright: ignore[reportCallIssue] – numba adds the context
+    node: WideArray
+    """(row,): one of them."""
+    before: WideArray
+    """(row,): the row that they had before the step."""
+    who: WideArray
+    """(node,): the row of each."""
 
 
 @compiled_loop
 def leaky(x):
-    """Return the leaky ReLU of x."""
-    return x if x > ZERO else x * SLOPE
+    """Return the leaky ReLU of a vector."""
+    return largest(x, x * spread(SLOPE))
 
 
 @compiled_loop
-def _gate(given, kept, latent):
-    """Update `latent` (node, K); rows of the others hold reset, update and new."""
-    hidden = latent.shape[1]
-    for i in range(len(latent)):
-        for k in range(hidden):
-            reset = ONE / (ONE + exp(-(given[i, k] + kept[i, k])))
-            keep = ONE / (ONE + exp(-(given[i, hidden + k] + kept[i, hidden + k])))
-            new = given[i, 2 * hidden + k] + reset * kept[i, 2 * hidden + k]
-            proposal = ONE - (ONE + ONE) / (exp(new + new) + ONE)
-            latent[i, k] = proposal + keep * (latent[i, k] - proposal)
+def gates(i, j, k, hidden, given, kept):
+    """Return reset, keep and proposal of the GRU, from row i of `given` and row j of `kept`."""
+    one, two = spread(ONE), spread(ONE + ONE)
+    reset = one / (one + exp(spread(ZERO) - (load(given, i, k) + load(kept, j, k))))
+    k += hidden
+    keep = one / (one + exp(spread(ZERO) - (load(given, i, k) + load(kept, j, k))))
+    k += hidden
+    new = load(given, i, k) + reset * load(kept, j, k)
+    return reset, keep, one - two / (exp(new + new) + one)
 
 
 @compiled_loop
-def _largest(i, node, base, start, sender, row, parts, prepared, heard):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Take the maximum over the links into a node; two links at a time."""
-    hidden = prepared.shape[1]
-    first, end, own = start[node], start[node + 1], node - base
-    j, kind = sender[first] - base, row[first]
-    for k in range(hidden):
-        heard[i, k] = parts[j, hidden + k] + prepared[kind, k]
-    link = first + 1
-    while link + 1 < end:
-        j, kind = sender[link] - base, row[link]
-        other, other_kind = sender[link + 1] - base, row[link + 1]
-        for k in range(hidden):
-            value = parts[j, hidden + k] + prepared[kind, k]
-            next_value = parts[other, hidden + k] + prepared[other_kind, k]
-            value = value if value > next_value else next_value
-            heard[i, k] = value if value > heard[i, k] else heard[i, k]
-        link += 2
-    if link < end:
-        j, kind = sender[link] - base, row[link]
-        for k in range(hidden):
-            value = parts[j, hidden + k] + prepared[kind, k]
-            heard[i, k] = value if value > heard[i, k] else heard[i, k]
-    for k in range(hidden):
-        heard[i, k] = leaky(heard[i, k] + parts[own, k])
+def send(weights, latent, last_parts, values, kept, encoded, parts):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Before the messages: round the last outputs, encode, and apply every weight of the encoding.
+
+    `last_parts` has no rows before the first step, which starts from `values`.
+    """
+    hidden, inputs = latent.shape[1], weights.inputs
+    for a in range(0, len(latent), BLOCK):
+        b = min(a + BLOCK, len(latent))
+        product(latent[a:b], weights.of_latent, kept[a:b], 0)
+        for i in range(a, b):
+            if len(last_parts):
+                values[i] = _rounded(i, len(inputs), hidden, kept, last_parts)
+            for k in range(0, hidden, LANES):
+                code = load(kept, i, 3 * hidden + k) + load(inputs, values[i], k)
+                store(encoded, i, k, leaky(code))
+        product(encoded[a:b], weights.of_encoded, parts[a:b], 0)
 
 
 @compiled_loop
-def _statistics(i, node, base, start, sender, row, parts, prepared, heard):  # noqa: PLR0913 – numba takes arrays, not objects
+def _rounded(i, num_values, hidden, kept, parts):
+    """Return the integer below `num_values` whose bits are the signs of a row's outputs."""
+    value, bit = 0, 0
+    while num_values > 1:
+        is_one = kept[i, 4 * hidden + bit] + parts[i, 3 * hidden + bit] > ZERO
+        value, bit, num_values = 2 * value + is_one, bit + 1, num_values // 2
+    return value
+
+
+@compiled_loop
+def _largest(i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Take the maximum over the links into a node."""
+    prepared, kind, sender = links.prepared, links.kind, links.sender
+    first, end, base = span
+    hidden, k = prepared.shape[1], 0
+    while k + 4 * LANES <= hidden:  # four vectors at a time, to read the links less often
+        k1, k2, k3 = k + LANES, k + 2 * LANES, k + 3 * LANES
+        most = most1 = most2 = most3 = spread(-LARGEST)
+        for link in range(first, end):
+            j, row = who[sender[link] - base], kind[link]
+            most = largest(most, load(parts, j, hidden + k) + load(prepared, row, k))
+            most1 = largest(most1, load(parts, j, hidden + k1) + load(prepared, row, k1))
+            most2 = largest(most2, load(parts, j, hidden + k2) + load(prepared, row, k2))
+            most3 = largest(most3, load(parts, j, hidden + k3) + load(prepared, row, k3))
+        store(heard, i, k, leaky(most + load(parts, own, k)))
+        store(heard, i, k1, leaky(most1 + load(parts, own, k1)))
+        store(heard, i, k2, leaky(most2 + load(parts, own, k2)))
+        store(heard, i, k3, leaky(most3 + load(parts, own, k3)))
+        k += 4 * LANES
+    while k < hidden:
+        most = spread(-LARGEST)
+        for link in range(first, end):
+            j = who[sender[link] - base]
+            most = largest(most, load(parts, j, hidden + k) + load(prepared, kind[link], k))
+        store(heard, i, k, leaky(most + load(parts, own, k)))
+        k += LANES
+
+
+@compiled_loop
+def _statistics(i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
     """Take mean, min, max and, if there is room for it, deviation of a node's messages."""
-    hidden = prepared.shape[1]
-    first, end, own = start[node], start[node + 1], node - base
-    has_deviation = heard.shape[1] > 3 * hidden
-    j, kind = sender[first] - base, row[first]
-    for k in range(hidden):
-        value = parts[j, hidden + k] + prepared[kind, k]
-        heard[i, k] = value
-        heard[i, hidden + k] = value
-        heard[i, 2 * hidden + k] = value
-    if has_deviation:
-        for k in range(hidden):
-            heard[i, 3 * hidden + k] = heard[i, k] * heard[i, k]
-    for link in range(first + 1, end):
-        j, kind = sender[link] - base, row[link]
-        for k in range(hidden):
-            value = parts[j, hidden + k] + prepared[kind, k]
-            heard[i, k] += value
-            least, most = heard[i, hidden + k], heard[i, 2 * hidden + k]
-            heard[i, hidden + k] = value if value < least else least
-            heard[i, 2 * hidden + k] = value if value > most else most
-        if has_deviation:
-            for k in range(hidden):
-                value = parts[j, hidden + k] + prepared[kind, k]
-                heard[i, 3 * hidden + k] += value * value
-    share = ONE / REAL(end - first)
-    for k in range(hidden):
-        mean, shift = heard[i, k] * share, parts[own, k]
-        if has_deviation:
-            spread = heard[i, 3 * hidden + k] * share - mean * mean
-            heard[i, 3 * hidden + k] = np.sqrt(max(spread, ZERO) + TINY)
-        heard[i, k] = mean + shift
-        heard[i, hidden + k] += shift
-        heard[i, 2 * hidden + k] += shift
+    prepared, kind, sender = links.prepared, links.kind, links.sender
+    first, end, base = span
+    hidden, share = prepared.shape[1], spread(ONE / REAL(end - first))
+    for k in range(0, hidden, LANES):
+        least, most = spread(LARGEST), spread(-LARGEST)
+        total, squares = spread(ZERO), spread(ZERO)
+        for link in range(first, end):
+            j = who[sender[link] - base]
+            value = load(parts, j, hidden + k) + load(prepared, kind[link], k)
+            total, squares = total + value, squares + value * value
+            least, most = smallest(value, least), largest(value, most)
+        mean, shift = total * share, load(parts, own, k)
+        store(heard, i, k, mean + shift)
+        store(heard, i, hidden + k, least + shift)
+        store(heard, i, 2 * hidden + k, most + shift)
+        if heard.shape[1] > 3 * hidden:
+            variance = largest(squares * share - mean * mean, spread(ZERO))
+            store(heard, i, 3 * hidden + k, root(variance + spread(TINY)))
 
 
 @compiled_loop
-def send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, parts):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Before the messages: encode the nodes of a block and apply every weight of the encoding."""
-    hidden = latent.shape[1]
-    np.dot(latent[a:b], of_latent, kept[a:b])
-    for i in range(a, b):
-        value = values[i]
-        for k in range(hidden):
-            encoded[i, k] = leaky(kept[i, 3 * hidden + k] + inputs[value, k])
-    np.dot(encoded[a:b], of_encoded, parts[a:b])
+def _share(base, links, who, masks, rows):
+    """Find the nodes that will have equal latents; return how many rows they need, 0 for too many.
+
+    A maximum depends on what is heard, not on how often: nodes are equal if their rows are, and
+    their sets of pairs of a sender's row and a kind of link, which are the bits of a word.
+    """
+    num_kinds, found = len(links.prepared), 0
+    for node in range(len(who)):
+        mask = np.uint64(0)
+        for link in range(links.start[base + node], links.start[base + node + 1]):
+            pair = who[links.sender[link] - base] * num_kinds + links.kind[link]
+            mask |= np.uint64(1) << np.uint64(pair)
+        row = 0
+        while row < found and not (masks[row] == mask and rows.before[row] == who[node]):
+            row += 1
+        if row == found:
+            if found == len(masks):
+                return 0
+            masks[row], rows.node[row], rows.before[row] = mask, node, who[node]
+            found += 1
+        rows.who[node] = row
+    return found
 
 
 @compiled_loop
-def update(heard, parts, degree, delta, of_heard, through, updated):  # noqa: PLR0913 – numba takes arrays, not objects
-    """After the messages: join what the nodes of a block heard with their own part."""
-    hidden = updated.shape[1]
-    np.dot(heard, of_heard, through)
-    for i in range(len(heard)):
-        scale = np.log(REAL(degree[i] + 1)) / delta
-        for k in range(hidden):
-            value = through[i, k]
-            if through.shape[1] > hidden:
-                value += through[i, hidden + k] * scale
-                value += through[i, 2 * hidden + k] / scale
-            updated[i, k] = leaky(value + parts[i, 2 * hidden + k])
+def _part(ranks, num_ranks, who, rows):
+    """Give every node a row of its own, those of one degree side by side."""
+    place = np.zeros(num_ranks + 1, np.int64)
+    for rank in ranks:
+        place[rank + 1] += 1
+    for rank in range(num_ranks):
+        place[rank + 1] += place[rank]
+    for node in range(len(who)):
+        row = place[ranks[node]]
+        place[ranks[node]] += 1
+        rows.node[row], rows.before[row], rows.who[node] = node, who[node], row
 
 
 @compiled_loop
-def decode(outputs, encoded, latent, both, logits, values):
-    """Round the outputs of a block's nodes to the integers that the next step starts from."""
-    hidden = latent.shape[1]
-    for i in range(len(latent)):
-        for k in range(hidden):
-            both[i, k] = encoded[i, k]
-            both[i, hidden + k] = latent[i, k]
-    np.dot(both, outputs, logits)
-    for i in range(len(latent)):
-        value = 0
-        for bit in range(outputs.shape[1]):
-            value = 2 * value + (1 if logits[i, bit] > ZERO else 0)
-        values[i] = value
+def _step(base, count, weights, links, who, ranks, rows, kept, parts, latent, after):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Pass messages and update: latents of the rows before become latents of new rows."""
+    hidden, of_heard = latent.shape[1], weights.of_heard
+    heard = np.empty((BLOCK, of_heard.shape[1]), REAL)
+    through = np.empty((BLOCK, of_heard.shape[2]), REAL)
+    given = np.empty((BLOCK, weights.of_updated.shape[1]), REAL)
+    for a in range(0, count, BLOCK):
+        size = min(BLOCK, count - a)
+        for i in range(size):
+            node, own = base + rows.node[a + i], rows.before[a + i]
+            span = links.start[node], links.start[node + 1], base
+            if of_heard.shape[1] == hidden:
+                _largest(i, own, span, links, who, parts, heard)
+            else:
+                _statistics(i, own, span, links, who, parts, heard)
+        first = 0
+        while first < size:
+            rank, end = ranks[rows.node[a + first]], first + 1
+            while end < size and ranks[rows.node[a + end]] == rank:
+                end += 1
+            product(heard[first:end], of_heard[rank], through[first:end], 0)
+            first = end
+        for i in range(size):
+            own = rows.before[a + i]
+            for k in range(0, hidden, LANES):
+                store(through, i, k, leaky(load(through, i, k) + load(parts, own, 2 * hidden + k)))
+        product(through[:size], weights.of_updated, given, 0)
+        for i in range(size):
+            own = rows.before[a + i]
+            for k in range(0, hidden, LANES):
+                _, keep, proposal = gates(i, own, k, hidden, given, kept)
+                store(after, a + i, k, proposal + keep * (load(latent, own, k) - proposal))
 
 
 @compiled_loop
-def _mean_logit(latent, weight, total):
+def _mean_logit(latent, who, weight, total):
     """Apply a weight to the mean of the nodes' latents."""
     total[:] = ZERO
-    for i in range(len(latent)):
+    for row in who:
         for k in range(len(total)):
-            total[k] += latent[i, k]
+            total[k] += latent[row, k]
     logit = ZERO
     for k in range(len(total)):
-        logit += weight[k] * (total[k] / REAL(len(latent)))
+        logit += weight[k] * (total[k] / REAL(len(who)))
     return logit
 
 
 @compiled_loop
-def search(  # noqa: PLR0913 – numba takes arrays, not objects
-    inputs, of_latent, of_encoded, of_heard, of_updated, outputs, goes_on, delta,
-    prepared, row, sender, start, node_start, all_values, all_latent, all_encoded,
-):  # fmt: skip
-    """Run every graph to its end; fill values, latents and encodings; return the most steps."""
-    hidden = prepared.shape[1]
-    most = np.diff(node_start).max()
-    kept, parts = np.empty((most, 4 * hidden), REAL), np.empty((most, 3 * hidden), REAL)
-    degree = np.diff(start)
-    heard = np.empty((BLOCK, of_heard.shape[0]), REAL)
-    through = np.empty((BLOCK, of_heard.shape[1]), REAL)
-    updated, given = np.empty((BLOCK, hidden), REAL), np.empty((BLOCK, 3 * hidden), REAL)
-    both, logits = np.empty((BLOCK, 2 * hidden), REAL), np.empty((BLOCK, outputs.shape[1]), REAL)
-    total, longest = np.empty(hidden, REAL), 0
+def _start(given, who, values):
+    """Let nodes that start from the same integer share a row; return how many rows there are."""
+    count = 0
+    for node in range(len(given)):
+        row = 0
+        while row < count and values[row] != given[node]:
+            row += 1
+        values[row], who[node] = given[node], row
+        count = max(count, row + 1)
+    return count
+
+
+@compiled_loop
+def search(weights, links, node_start, most, all_ranks, all_values, all_latent, all_encoded):  # noqa: PLR0913, C901 – numba takes arrays, not objects
+    """Run every graph, of at most `most` nodes, to its end; return the steps of the longest.
+
+    Fills values, latents and encodings. Nodes share a row for as long as their latents must be
+    equal: when the search starts, and with maxima alone of few kinds of link, often to its end.
+    """
+    hidden, longest = links.prepared.shape[1], 0
+    kept = np.empty((most, weights.of_latent.shape[1]), REAL)
+    parts = np.empty((most, weights.of_encoded.shape[1]), REAL)
+    last_parts, total = np.empty_like(parts), np.empty(hidden, REAL)
+    latent, after = np.empty((most, hidden), REAL), np.empty((most, hidden), REAL)
+    encoded, values = np.empty((most, hidden), REAL), np.empty(most, np.int64)
+    all_who = np.empty(most, np.int64)
+    rows = Rows(np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64))
+    shares = 64 // len(links.prepared) if weights.of_heard.shape[1] == hidden else 0
+    masks = np.empty(shares, np.uint64)
     for graph in range(len(node_start) - 1):
         base, end = node_start[graph], node_start[graph + 1]
-        values, latent = all_values[base:end], all_latent[base:end]
-        encoded, num_nodes = all_encoded[base:end], end - base
-        steps = 0
+        ranks, who = all_ranks[base:end], all_who[: end - base]
+        count = _start(all_values[base:end], who, values)
+        latent[:count] = ZERO
+        is_parted, steps = False, 0
         while True:
-            for a in range(0, num_nodes, BLOCK):
-                b = min(a + BLOCK, num_nodes)
-                send(a, b, inputs, of_latent, of_encoded, values, latent, encoded, kept, parts)
-            for a in range(0, num_nodes, BLOCK):
-                b = min(a + BLOCK, num_nodes)
-                size = b - a
-                for i in range(size):
-                    node = base + a + i
-                    if of_heard.shape[0] == hidden:
-                        _largest(i, node, base, start, sender, row, parts, prepared, heard)
-                    else:
-                        _statistics(i, node, base, start, sender, row, parts, prepared, heard)
-                update(heard[:size], parts[a:b], degree[base + a : base + b], delta, of_heard,
-                       through[:size], updated[:size])  # fmt: skip
-                np.dot(updated[:size], of_updated, given[:size])
-                _gate(given[:size], kept[a:b], latent[a:b])
-                decode(outputs, encoded[a:b], latent[a:b], both[:size], logits[:size], values[a:b])
+            told = last_parts[: count if steps else 0]
+            send(weights, latent[:count], told, values, kept, encoded, parts)
+            if not is_parted:
+                count = _share(base, links, who, masks, rows) if count <= shares else 0
+                if count == 0:
+                    _part(ranks, len(weights.of_heard), who, rows)
+                    count, is_parted = end - base, True
+            _step(base, count, weights, links, who, ranks, rows, kept, parts, latent, after)
+            for row in range(count):
+                for k in range(3 * hidden, parts.shape[1]):
+                    last_parts[row, k] = parts[rows.before[row], k]
             steps += 1
-            logit = _mean_logit(latent, goes_on, total)
-            if not (logit > ZERO and steps < num_nodes - 1):
+            latent, after = after, latent
+            logit = _mean_logit(latent, rows.who[: end - base], weights.goes_on, total)
+            if not (logit > ZERO and steps < end - base - 1):
                 break
+            for node in range(end - base):
+                who[node] = rows.who[node]
+                if is_parted:
+                    rows.before[node] = node
         longest = max(longest, steps)
+        product(latent[:count], weights.of_latent, kept, 4 * hidden)
+        for node in range(end - base):
+            row = rows.who[node]
+            all_values[base + node] = _rounded(row, len(weights.inputs), hidden, kept, last_parts)
+            for k in range(hidden):
+                all_latent[base + node, k] = latent[row, k]
+                all_encoded[base + node, k] = encoded[rows.before[row], k]
     return longest
 
 

@@ -16,7 +16,13 @@ from torch import Tensor
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import to_bits
 from augury.paper.networks import PaperNetwork
-from augury.paper.unroll import class_losses, predecessor_losses, unroll_reach, unroll_search
+from augury.paper.unroll import (
+    class_losses,
+    reach_outputs,
+    search_outputs,
+    unroll_reach,
+    unroll_search,
+)
 
 WEIGHTS = {
     "distance": 1.0,
@@ -80,19 +86,18 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
     """Run the search of every round for as long as the true one runs, then the walks."""
     rows = batch.rows
     state, along = unroll_search(network, batch)
-    logits = network.distance_logits(state)
+    logits, goes_on, predecessor = search_outputs(network, state, along, rows)
     column = batch.column.flatten()[rows.place]
     is_reached = column >= 0 if rows.counts is None else (column >= 0) & rows.counts
     bits = to_bits(batch.distance.flatten()[rows.place], network.bits).expand_as(logits)
     losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
     right = (logits > 0) == (bits > 0)
     tally.add("distance", losses.mean(-1), right.float().mean(-1), is_reached)
-    losses, chosen = predecessor_losses(network, state, along, batch, column.clamp(min=0))
+    losses, chosen = predecessor(column.clamp(min=0))
     right = chosen == column
     tally.add("predecessor", losses, right, is_reached)
     right = right.index_select(-1, rows.last)
     tally.add("last_predecessor", torch.zeros_like(right.float()), right, is_reached[rows.last])
-    goes_on = network.search_continues(state, rows.wiring)
     _add_bits(tally, "termination", goes_on, rows.goes_on, rows.graph_counts)
     _walk_losses(network, batch, state.latent.index_select(-2, rows.last), tally)
 
@@ -121,9 +126,9 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
 def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None:
     """Run breadth-first search of every round for as long as the true one runs."""
     state = unroll_reach(network, batch)
-    rows, logits = batch.rows, network.reached_logits(state)
+    rows = batch.rows
+    logits, goes_on = reach_outputs(network, state, rows)
     _add_bits(tally, "reachability", logits, batch.reached.flatten()[rows.place], rows.counts)
-    goes_on = network.reach_continues(state, rows.wiring)
     _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts)
 
 

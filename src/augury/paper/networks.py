@@ -31,6 +31,13 @@ class State:
     encoded: Tensor
     latent: Tensor
 
+    @classmethod
+    def of(cls, both: Tensor) -> State:
+        """Split [z, h]."""
+        state = cls(*both.chunk(2, dim=-1))
+        state.__dict__["both"] = both
+        return state
+
     @cached_property
     def both(self) -> Tensor:
         """[z, h], the input of every decoder of nodes."""
@@ -121,10 +128,14 @@ class PaperNetwork(nn.Module):
 
     def predecessor_parts(self, state: State) -> tuple[Tensor, Tensor]:
         """(…, node, 1), (…, node, 1): what a node adds to a score as receiver and as sender."""
-        width = 2 * self.hidden  # [z, h] of the receiver, then [z, h] of the sender: one product
-        pair = self.predecessor.weight[..., 0, : 2 * width].unflatten(-1, (2, width))
-        own, sent = (state.both @ pair.mT).split(1, dim=-1)
+        own, sent = (state.both @ self.predecessor_weights.mT).split(1, dim=-1)
         return own, sent
+
+    @property
+    def predecessor_weights(self) -> Tensor:
+        """(…, 2, 2 K): what is applied to [z, h] of the receiver, and to that of the sender."""
+        width = 2 * self.hidden
+        return self.predecessor.weight[..., 0, : 2 * width].unflatten(-1, (2, width))
 
     def link_scores(self, state: State, terms: LinkTerms, wiring: Wiring) -> Tensor:
         """(link,): the scores of `predecessor_scores` without a table, for an observer."""

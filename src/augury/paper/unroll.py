@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from augury.neural.batch import ReachBatch, SearchBatch
+from augury.neural.batch import ReachBatch, Rows, SearchBatch
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
 from augury.paper import fast, recurrence
-from augury.paper.fast import Recipe
+from augury.paper.fast import LinkArrays, Ranks, Recipe, as_array, as_factor
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 
 
@@ -35,7 +36,8 @@ def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Ten
         pairs = batch.weights.numpy(), batch.capacities.numpy()
         table, row = fast.distinct_terms(network, *pairs, "cpu")
         links = Links(table.prepared, row, wiring, batch.running)
-        state = _compiled(fast.search_recipe(network), distance, links)
+        degrees, ranks = Ranks.of(network, wiring)
+        state = _compiled(fast.search_recipe(network, degrees), distance, links, ranks)
         return state, links._replace(prepared=table.score)
     terms = network.search_terms(batch.weights, batch.capacities)
 
@@ -57,7 +59,8 @@ def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
     if fast.is_available(network, wiring.sender.device):
         table = network.reach_terms(torch.tensor([False, True], device="cpu"))
         links = Links(table, batch.is_usable.long(), wiring, batch.running)
-        return _compiled(fast.reach_recipe(network), is_reached.long(), links)
+        degrees, ranks = Ranks.of(network, wiring)
+        return _compiled(fast.reach_recipe(network, degrees), is_reached.long(), links, ranks)
     prepared = network.reach_terms(batch.is_usable)
 
     def step(is_reached: Tensor, latent: Tensor, wiring: Wiring) -> State:
@@ -109,20 +112,54 @@ class Links(NamedTuple):
     """How many graphs take part in each step."""
 
 
-def _compiled(recipe: Recipe, values: Tensor, links: Links) -> State:
-    return State(*_Recurrence.apply(*recipe, values, *links))
+def _compiled(recipe: Recipe, values: Tensor, links: Links, ranks: Tensor) -> State:
+    sizes = links.wiring.offsets[np.array(links.running), 0]
+    steps = recurrence.Steps.of(sizes, ranks.numpy(), len(recipe.of_heard))
+    return State.of(_Recurrence.apply(*recipe, links.prepared, values, links, steps))
 
 
-def predecessor_losses(
-    network: PaperNetwork, state: State, along: Tensor | Links, batch: SearchBatch, target: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return (…, row): the loss of choosing each node's target among its links, and the choice."""
-    rows = batch.rows
+class SearchOutputs(NamedTuple):
+    """What is decoded from the states of a search."""
+
+    distance: Tensor
+    """(…, row, bit): logits."""
+    goes_on: Tensor
+    """(…, graph of the rows' wiring): logits."""
+    predecessor: Callable[[Tensor], tuple[Tensor, Tensor]]
+    """Takes targets (row,); returns (…, row): the losses of choosing them, and the choices."""
+
+
+def search_outputs(
+    network: PaperNetwork, state: State, along: Tensor | Links, rows: Rows
+) -> SearchOutputs:
+    """Decode; after a compiled run by one product."""
     if isinstance(along, Links):
-        own, sent = network.predecessor_parts(state)
-        return _Choice.apply(own[:, 0], sent[:, 0], along.prepared[:, 0], along, target)
+        distance, ends = network.distance.weight, network.predecessor_weights
+        decoders = distance, ends, F.pad(network.search_goes_on.weight, (network.hidden, 0))
+        logits, own, sent, goes_on = _decoded(state, decoders, [network.bits, 1, 1, 1])
+        parts = own[:, 0], sent[:, 0], along.prepared[:, 0], along
+        goes_on = rows.wiring.mean_of_graphs(goes_on).squeeze(-1)
+        return SearchOutputs(logits, goes_on, lambda target: _Choice.apply(*parts, target))
     terms = LinkTerms(along, rows.of_links(along))
-    return class_losses(network.predecessor_scores(state, terms, rows.wiring), target)
+    return SearchOutputs(
+        network.distance_logits(state),
+        network.search_continues(state, rows.wiring),
+        lambda target: class_losses(network.predecessor_scores(state, terms, rows.wiring), target),
+    )
+
+
+def reach_outputs(network: PaperNetwork, state: State, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Decode likewise: (…, row) and (…, graph of the rows' wiring), logits."""
+    if fast.is_available(network, state.latent.device):
+        decoders = network.reached.weight, F.pad(network.reach_goes_on.weight, (network.hidden, 0))
+        reached, goes_on = _decoded(state, decoders, [1, 1])
+        return reached.squeeze(-1), rows.wiring.mean_of_graphs(goes_on).squeeze(-1)
+    return network.reached_logits(state), network.reach_continues(state, rows.wiring)
+
+
+def _decoded(state: State, decoders: Sequence[Tensor], widths: list[int]) -> Sequence[Tensor]:
+    """Apply decoders of [z, h] together; a mean of latents may as well be taken afterwards."""
+    return (state.both @ torch.cat(list(decoders)).mT).split(widths, dim=-1)
 
 
 def class_losses(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -161,43 +198,43 @@ class _Recurrence(torch.autograd.Function):
     """All steps of a run, in compiled loops."""
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> tuple[Tensor, Tensor]:
-        *weights, outputs, _, delta, values, prepared, kind, wiring, running = args
-        sizes = wiring.offsets[np.array(running), 0]
-        hidden = prepared.shape[1]
-        arrays = [weight.detach().contiguous() for weight in (*weights, outputs)]
-        kept = recurrence.room(int(sizes.sum()), hidden, weights[3].shape[0] // hidden)
-        of_links = prepared.detach().contiguous(), kind, wiring.sender, wiring.start
-        links = np.float32(delta), *(part.numpy() for part in of_links), sizes
-        starts = values.clone().numpy()
-        recurrence.forward(*(array.numpy() for array in arrays), *links, starts, kept)
-        ctx.arrays, ctx.links, ctx.kept = arrays[:-1], links, kept
-        # Copies, because callers may write to what is returned.
-        return torch.from_numpy(kept.encoded.copy()), torch.from_numpy(kept.latent.copy())
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        recipe, (prepared, values, links, steps) = Recipe(*args[:-4]), args[-4:]
+        weights = recipe.arrays()
+        wiring = links.wiring
+        parts = (part.numpy() for part in (links.kind, wiring.sender, wiring.start))
+        arrays = LinkArrays(as_array(prepared), *parts)
+        kept = recurrence.room(int(steps.sizes.sum()), weights)
+        recurrence.forward(weights, arrays, steps, values.numpy(), kept)
+        ctx.recipe, ctx.links, ctx.steps, ctx.kept = recipe, arrays, steps, kept
+        return torch.from_numpy(np.concatenate([kept.encoded, kept.latent], axis=1))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        kept, rows = ctx.kept, len(ctx.kept.latent)
-        inputs, *matrices = ctx.arrays
-        of_latent, of_encoded, of_heard, of_updated = matrices
-        d_of_latent = inputs.new_empty(rows, of_latent.shape[1])
-        d_parts = inputs.new_zeros(rows, of_encoded.shape[1])
-        d_through = inputs.new_empty(rows, of_heard.shape[1])
-        d_given = inputs.new_empty(rows, of_updated.shape[1])
-        d_inputs, d_prepared = torch.zeros_like(inputs), inputs.new_zeros(ctx.links[1].shape)
+        recipe, kept, steps, rows = ctx.recipe, ctx.kept, ctx.steps, len(ctx.kept.latent)
+        factors = recipe.of_latent, recipe.of_encoded, recipe.of_heard, recipe.of_updated
+        d_of_latent, d_parts, d_through, d_given = (
+            recipe.inputs.new_empty(rows, factor.shape[-1]) for factor in factors
+        )
+        d_parts.zero_()
+        d_inputs = torch.zeros_like(recipe.inputs)
+        d_prepared = recipe.inputs.new_zeros(ctx.links.prepared.shape)
         found = d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared
         recurrence.backward(
-            *(matrix.mT.contiguous().numpy() for matrix in matrices),
-            *ctx.links,
+            *(as_factor(factor.mT) for factor in factors),
+            ctx.links,
+            steps,
             kept,
-            *(grad.contiguous().numpy() for grad in grads),
+            *np.split(as_array(grads[0]), 2, axis=1),
             *(part.numpy() for part in found),
         )
+        sizes = steps.num_nodes.sum(0).tolist()
+        heard = zip(torch.from_numpy(kept.heard).split(sizes), d_through.split(sizes), strict=True)
         weights = (
             d_inputs,
             torch.from_numpy(kept.before).mT @ d_of_latent,
             torch.from_numpy(kept.encoded).mT @ d_parts,
-            torch.from_numpy(kept.heard).mT @ d_through,
+            torch.stack([own.mT @ grad for own, grad in heard]),
             torch.from_numpy(kept.updated).mT @ d_given,
         )
-        return *weights, *[None] * 4, d_prepared, *[None] * 3
+        return *weights, None, None, d_prepared, None, None, None
