@@ -10,6 +10,7 @@ command line has.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import reprlib
@@ -35,6 +36,9 @@ NODES_PER_EDGE = 16
 LONGEST_LINE = 2**24
 """Most bytes of a line: without a limit, a file of zeros would be one line."""
 
+BLOCK = 2**20
+"""Bytes that are read at a time, where many lines are."""
+
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
     """Return the remaining lines, after checking that each of them ends.
@@ -56,9 +60,12 @@ class Lines(Iterator[str]):
     def __init__(self, file: IO[bytes], comments: str) -> None:
         file.seek(0)
         file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
+        self._file = file
         self._lines = lines_of(file)
         self._comments = comments
         self.number = 0
+        self.delimiter = ""
+        """Between cells; `rows` finds it in the first line."""
         self.ends = "\r\n"
 
     def __next__(self) -> str:
@@ -74,6 +81,16 @@ class Lines(Iterator[str]):
                 return line.strip(self.ends)
         raise StopIteration
 
+    def blocks(self) -> Iterator[bytes]:
+        """Yield what is left, many whole lines at a time; see `within`."""
+        while block := self._file.read(BLOCK):
+            yield block if block.endswith(b"\n") else block + self._file.readline()
+
+    def within(self, block: bytes) -> Lines:
+        """Go on with the lines of a block."""
+        self._lines = io.BytesIO(block)
+        return self
+
 
 def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
     """Yield the cells of each line; the separator is the first one found in the first line."""
@@ -81,22 +98,28 @@ def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
     if first is None:
         return
     bare = re.sub('"[^"]*"', "", first)
-    delimiter = next((mark for mark in separators if mark in bare), " ")
-    if delimiter == " ":
+    lines.delimiter = next((mark for mark in separators if mark in bare), " ")
+    if lines.delimiter == " ":
         lines.ends, first = " \t\r\n", first.strip()
-    done = 0
+    yield from split_rows(lines, [first])
+
+
+def split_rows(lines: Lines, read: Iterable[str] = ()) -> Iterator[list[str]]:
+    """Yield the cells of each line, of those `read` before first; the delimiter is known."""
+    done = given = 0
 
     def feed() -> Iterator[str]:
-        yield first
+        nonlocal given
         last = lines.number
-        for given, line in enumerate(lines, 1):
+        for line in chain(read, lines, [None]):
             # A stray quote must not swallow the following lines.
             if done < given:
                 raise LineError(last, "a quoted field is not closed")
-            last = lines.number
-            yield line
+            if line is not None:
+                given, last = given + 1, lines.number
+                yield line
 
-    reader = csv.reader(feed(), delimiter=delimiter, skipinitialspace=True, strict=True)
+    reader = csv.reader(feed(), delimiter=lines.delimiter, skipinitialspace=True, strict=True)
     try:
         for row in reader:
             done += 1
