@@ -108,7 +108,7 @@ def summed(key: WideArray, amount: npt.NDArray[Any]) -> tuple[WideArray, WideArr
     Returns:
         The distinct keys, sorted; their sums; and which sums overflow int64.
     """
-    order = np.argsort(key, kind="stable")
+    order = np.argsort(key)
     key, amount = key[order], amount[order]
     del order  # memory matters for large graphs
     is_new = starts_run(key)

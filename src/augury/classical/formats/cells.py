@@ -171,19 +171,19 @@ def joined(parts: list[Words]) -> Words:
     return words
 
 
-def numbered(words: Words, long: dict[bytes, int]) -> tuple[list[str], IntArray]:
-    """Return the different labels of (cell, word) in the order of appearance; each cell's number."""
+def numbered(words: Words) -> tuple[Words, IntArray]:
+    """Return the different ones of (cell, word) as they first appear, and the number of each."""
     order, is_new = _in_groups(words)
     starts = np.flatnonzero(is_new)
     if not len(starts):
-        return [], np.zeros(0, np.int32)
+        return words, np.zeros(0, np.int32)
     first = np.minimum.reduceat(order, starts)
     by_first = np.argsort(first)
     rank = np.empty(len(first), np.int32)
     rank[by_first] = np.arange(len(first), dtype=np.int32)
     numbers = np.empty(len(words), np.int32)
     numbers[order] = np.repeat(rank, np.diff(starts, append=len(words)))
-    return _labels(words[first[by_first]], list(long)), numbers
+    return words[first[by_first]], numbers
 
 
 def _in_groups(words: Words) -> tuple[WideArray, BoolArray]:
@@ -208,8 +208,28 @@ def _differ(words: Words) -> BoolArray:
     return is_new
 
 
-def _labels(words: Words, long: list[bytes]) -> list[str]:
-    texts = np.ascontiguousarray(words, "<u8").view(f"S{8 * words.shape[1]}")[:, 0].tolist()
+def texts(words: Words, long: dict[bytes, int]) -> list[str]:
+    """Return (cell, word) as text; `long` has the labels that were too long."""
+    labels: list[bytes] = _bytes(words).view(f"S{8 * words.shape[1]}")[:, 0].tolist()
+    longest = list(long)
     for at in np.flatnonzero(words[:, 0] & np.uint64(0xFF) == 0).tolist():
-        texts[at] = long[(int(words[at, 0]) >> 8) - 1]
-    return b"\n".join(texts).decode().split("\n")
+        labels[at] = longest[(int(words[at, 0]) >> 8) - 1]
+    return b"\n".join(labels).decode().split("\n") if labels else []
+
+
+def integers(words: Words) -> WideArray | None:
+    """Return (cell, word) as integers, None if one of them is not written as Python does it."""
+    data = _bytes(words)
+    num_bytes = 8 * words.shape[1]
+    start, length = np.arange(len(words))[:, None] * num_bytes, (data != 0).sum(1)[:, None]
+    values = Cells(np.append(data, np.zeros(MOST_DIGITS, np.uint8)), start, length).values(0)
+    if values is None or values.dtype != np.int64:
+        return None
+    is_negative = data[:, 0] == ord("-")
+    is_zero = np.where(is_negative, data[:, 1], data[:, 0]) == ord("0")
+    return None if (is_zero & (length[:, 0] > 1)).any() else values
+
+
+def _bytes(words: Words) -> npt.NDArray[np.uint8]:
+    """Return (cell, byte)."""
+    return np.ascontiguousarray(words, "<u8").view(np.uint8)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import IO, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from augury.classical.arrays import IntArray, Label, WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs, of_edges
 from augury.classical.formats import text
-from augury.classical.formats.cells import Cells, Words, joined, numbered, plain
+from augury.classical.formats.cells import Cells, Words, integers, joined, numbered, plain, texts
 from augury.classical.formats.columns import Columns, columns_of, is_matrix, refuse_width
 from augury.classical.formats.costs import (
     arc_lines,
@@ -94,9 +94,9 @@ class _Rows:
         if cells is None or values is None:
             self.read_one_by_one(text.split_rows(lines.within(block)), lines)
             return
-        end = lines.number + len(cells.start)
-        self._add(cells.words(columns.ends, self.long), values, range(lines.number + 1, end + 1))
-        lines.number = end
+        numbers = lines.number + 1 + np.arange(len(cells.start))
+        self._add(cells.words(columns.ends, self.long), values, numbers)
+        lines.number += len(numbers)
 
     def _values(self, cells: Cells) -> dict[str, Part] | None:
         """Return the amounts of all rows, None if one is not written as most are."""
@@ -136,7 +136,7 @@ class _Rows:
             raise LineError(line, "the cost is infinite: leave the arc out")
         return amount
 
-    def _add(self, words: Words, values: Mapping[str, Part], lines: Sequence[int]) -> None:
+    def _add(self, words: Words, values: Mapping[str, Part], lines: Part) -> None:
         if not len(words):
             return
         self.words.append(words)
@@ -155,14 +155,15 @@ class _Edges:
         self.columns = rows.columns
         self.amounts = {name: _row_of(parts) for name, parts in rows.parts.items()}
         self.lines = rows.lines
+        self._long = rows.long
         words = joined(rows.words)
         # Nodes are numbered as they first appear.
         if self.columns.is_flow:
-            self.left, numbers = numbered(words.reshape(-1, words.shape[-1]), rows.long)
+            self.left, numbers = numbered(words.reshape(-1, words.shape[-1]))
             self.right, (self.tail, self.head) = self.left, numbers.reshape(-1, 2).T
         else:
-            self.left, self.tail = numbered(words[:, 0], rows.long)
-            self.right, self.head = numbered(words[:, 1], rows.long)
+            self.left, self.tail = numbered(words[:, 0])
+            self.right, self.head = numbered(words[:, 1])
         self._rows_skipped = self._labels_skipped = 0
 
     def starts_with_header(self) -> bool:
@@ -174,10 +175,12 @@ class _Edges:
             return True
         # … and stand above integers without being any.
         tops, sides = self._num_top_labels(), (self.left, self.right)
-        if any(_is_integer(label) for side in sides for label in side[:tops]):
+        if any(integers(label[None]) is not None for side in sides for label in side[:tops]):
             return False
-        others = [islice(side, tops, None) for side in sides]
-        return len(self.left) > tops and all(map(_is_integer, chain(*others)))
+        return len(self.left) > tops and all(self._are_integers(side[tops:]) for side in sides)
+
+    def _are_integers(self, words: Words) -> bool:
+        return all(map(INTEGER.fullmatch, texts(words, self._long)))
 
     def _num_cells(self, tail: int, head: int) -> int:
         """Count the cells with a label of the first row: in its column or, for flows, in both."""
@@ -194,9 +197,11 @@ class _Edges:
         """Drop the first row, whose labels appear in no other row."""
         self._rows_skipped, self._labels_skipped = 1, self._num_top_labels()
 
-    def labels(self, side: list[str]) -> list[Label]:
+    def labels(self, side: Words) -> list[Label] | WideArray:
         """Return the labels of a side; see `text.as_integers`."""
-        return text.as_integers(side[self._labels_skipped :])
+        words = side[self._labels_skipped :]
+        values = integers(words)
+        return text.as_integers(texts(words, self._long)) if values is None else values
 
     def ends(self) -> list[IntArray]:
         """Return the node numbers of tails and heads."""
@@ -211,17 +216,12 @@ def _row_of(parts: list[Part]) -> Part:
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def _is_integer(label: str) -> bool:
-    return INTEGER.fullmatch(label) is not None
-
-
 def _graph(edges: _Edges, is_declared: bool, options: ReadOptions) -> BipartiteGraph:
     left, right = edges.ends()
     left_labels, right_labels = edges.labels(edges.left), edges.labels(edges.right)
     if not is_declared:
         remedy = "a header line left,right declares the columns separate sides"
-        pairs = zip(left.tolist(), right.tolist(), strict=True)
-        text.refuse_shared((left_labels, right_labels), pairs, remedy)
+        text.refuse_shared((left_labels, right_labels), zip(left, right, strict=True), remedy)
     left_labels, (left,) = text.ascending(left_labels, left)
     right_labels, (right,) = text.ascending(right_labels, right)
     sizes = len(left_labels), len(right_labels)
@@ -244,7 +244,9 @@ def _refuse_two_costs(edges: _Edges) -> None:
     costs, lines = edges.amounts["cost"], chain.from_iterable(edges.lines)
     for u, v, cost, line in zip(edges.tail, edges.head, costs, lines, strict=True):
         if seen.setdefault((u, v), cost) != cost:
-            told = f"{seen[u, v]} before and {cost} here"
+            # A whole number among fractions has become one of them.
+            before, here = (str(x).removesuffix(".0") for x in (seen[u, v], cost))
+            told = f"{before} before and {here} here"
             raise LineError(line, f"this edge has two costs, {told}")
 
 
