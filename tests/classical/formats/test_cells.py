@@ -83,6 +83,7 @@ def test_these_blocks_are_not_plain(block):
 def test_a_column_that_does_not_count_may_be_empty():
     assert cells.plain(b"a,,b\n", ",", 3, [0, 2]) is not None
     assert cells.plain(b"a,,b\n", ",", 3, [0, 1]) is None
+    assert cells.plain(b"a  b\n", " ", 3, [0, 2]) is None
 
 
 @given(st.lists(st.from_regex(r"-?[0-9]{0,8}(\.[0-9]{0,8})?", fullmatch=True), min_size=1))

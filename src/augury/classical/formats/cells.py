@@ -132,7 +132,8 @@ def plain(block: bytes, delimiter: str, width: int, used: Iterable[int]) -> Cell
         return None
     first = cells.data[cells.start[:, 0]]
     ends = [first, cells.data[marks[width - 1 :: width] - 1]]
-    for column in used:
+    # Many spaces are one, so that there are no empty cells between them.
+    for column in range(width) if delimiter == " " else used:
         start, length = cells.start[:, column], cells.length[:, column]
         if not length.all():
             return None
