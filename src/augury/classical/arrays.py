@@ -45,7 +45,7 @@ def as_seed(seed: object) -> int:
     return whole
 
 
-def starts_run(key: WideArray) -> BoolArray:
+def starts_run(key: Numbers) -> BoolArray:
     """Tell for each sorted key whether it differs from the one before it."""
     is_new = np.ones(len(key), np.bool_)
     np.not_equal(key[1:], key[:-1], out=is_new[1:])

@@ -143,7 +143,7 @@ class _Rows:
         for name, part in values.items():
             row = np.asarray(part)
             # Other types are of numbers beyond 64 bits, and these stay as they are.
-            self.parts[name].append(row if row.dtype in (np.int64, np.float64) else part)
+            self.parts[name].append(row if row.dtype.kind in "if" else part)
         if "cost" in self.parts:
             self.lines.append(np.asarray(lines))
 
@@ -252,7 +252,7 @@ def _refuse_two_costs(edges: _Edges) -> None:
 
 def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork | CostNetwork:
     labels, (tail, head) = text.ascending(edges.labels(edges.left), *edges.ends())
-    capacity = edges.amounts.get("capacity", np.ones(len(tail), np.int64))
+    capacity = np.asarray(edges.amounts.get("capacity", np.ones(len(tail), np.int64)))
     costs, lower = edges.amounts.get("cost"), edges.amounts.get("lower bound")
     if costs is not None or lower is not None or options.supply is not None:
         return cost_network(labels, (tail, head, capacity), costs, options, lower=lower)
