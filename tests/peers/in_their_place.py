@@ -39,18 +39,13 @@ ONE_ANSWER = {
 MARKED_SLOW = {
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_gw1",
     "flow/tests/test_gomory_hu.py::TestGomoryHuTree::test_les_miserables_graph_cutset",
-}
-"""Tests that NetworkX marks slow: they run only with `--patient`."""
-
-TOO_LONG = {
     "connectivity/tests/test_kcutsets.py::test_torrents_and_ferraro_graph",
     "connectivity/tests/test_kcutsets.py::test_alternative_flow_functions",
     "connectivity/tests/test_kcomponents.py::test_torrents_and_ferraro_graph",
     "connectivity/tests/test_kcomponents.py::test_random_gnp[50-0.2]",
     "connectivity/tests/test_kcomponents.py::test_shell[constructor1]",
 }
-"""Tests that NetworkX marks slow and that take many minutes, nearly all of them in code of its own
-around the flows; the same functions are tested by the others of these modules."""
+"""Tests that NetworkX marks slow: they run only with `--patient`."""
 
 REFUSED = {
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_pyramid": (
@@ -199,9 +194,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for module in {item.module for item in items if isinstance(item, pytest.Function)}:
         _only_ours(module)
     for item in items:
-        for name in TOO_LONG:
-            if _is(item, name):
-                item.add_marker(pytest.mark.skip(reason="too long"))
         for name, reason in ONE_ANSWER.items():
             if _is(item, name):
                 item.add_marker(pytest.mark.skip(reason=reason))
@@ -219,7 +211,7 @@ def _only_ours(module: Any) -> None:
 
 
 def _is(item: pytest.Item, name: str) -> bool:
-    return item.nodeid.endswith("/" + name) or item.nodeid.partition("[")[0].endswith("/" + name)
+    return item.nodeid.partition("[")[0].endswith("/" + name)
 
 
 @pytest.hookimpl(wrapper=True)
