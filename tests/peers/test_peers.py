@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +33,23 @@ MODULES = (
     *(CSGRAPH + name for name in ("test_flow", "test_matching")),
     "scipy.optimize.tests.test_linear_assignment",
 )
+NOT_SPOILT = (
+    *(CONNECTIVITY + name for name in ("test_kcutsets", "test_kcomponents")),
+    *(CONNECTIVITY + name for name in ("test_edge_kcomponents", "test_edge_augmentation")),
+    "networkx.algorithms.approximation.tests.test_kcomponents",
+)
+"""They go on until a flow is what it has to be, and with wrong ones may never end."""
 BACKEND = {"NETWORKX_TEST_BACKEND": "augury", "NETWORKX_FALLBACK_TO_NX": "1"}
 
 
-def run(folder: Path, *options: str) -> dict[str, dict[str, Any]]:
+def run(folder: Path, *options: str, modules: Iterable[str] = MODULES) -> dict[str, dict[str, Any]]:
     """Run the peers' tests in a process of its own; returns the report on each of them."""
     site_packages = Path(pytest.__file__).parents[1]
     report = folder / "report.json"
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(site_packages)),
         *("-p", "no:cacheprovider", "-p", "in_their_place", "--report-to", str(report)),
-        *("--pyargs", *MODULES, *options),
+        *("--pyargs", *modules, *options),
     ]
     # Plugins that happen to be installed are no part of the peers' tests, and slow to import.
     path = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
@@ -83,9 +90,10 @@ def with_ending(report: dict[str, dict[str, Any]], ending: str) -> set[str]:
 
 @pytest.mark.slow  # its outcome depends only on the peers' versions
 def test_a_wrong_answer_fails_the_tests_of_every_module(tmp_path: Path) -> None:
-    report = run(tmp_path, "--spoil")
+    modules = set(MODULES) - set(NOT_SPOILT)
+    report = run(tmp_path, "--spoil", modules=sorted(modules))
     failed = {name.partition(".py::")[0].replace("/", ".") for name in failures(report)}
-    assert failed == set(MODULES)
+    assert failed == modules
 
 
 @pytest.mark.slow
