@@ -61,4 +61,4 @@ def print_walk(codes: list[CodeType]) -> None:
 
 
 if __name__ == "__main__":
-    print_walk(walked(sys.argv[1:] or ["solve", str(EXAMPLE), "--engine", "lookup"]))
+    print_walk(walked(sys.argv[1:] or ["solve", str(EXAMPLE)]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -38,3 +39,19 @@ def pytest_collection_finish() -> None:
 def _same_random_numbers() -> None:
     if torch := sys.modules.get("torch"):  # not imported just for this
         torch.default_generator.manual_seed(0)  # that of the CPU: no test draws on another
+
+
+@pytest.fixture
+def engines_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect the name of each engine that is asked for answers."""
+    from augury import solver
+
+    names: list[str] = []
+    answers = solver.Runner.answers
+
+    def heard(runner: solver.Runner, graphs: Any, how: Any) -> Any:
+        names.append(runner.engine.name)
+        return answers(runner, graphs, how)
+
+    monkeypatch.setattr(solver.Runner, "answers", heard)
+    return names

@@ -56,9 +56,9 @@ def test_what_rounding_hides_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     circulation = finer._circulation  # pyright: ignore[reportPrivateUsage]
 
-    def heard(room: Any, amount: Any) -> Any:
+    def heard(room: Any, amount: Any, engine: str) -> Any:
         asked.append(len(amount))
-        return circulation(room, amount)
+        return circulation(room, amount, engine)
 
     monkeypatch.setattr(finer, "_circulation", heard)
     matrix = np.array([1e300, 1e300, 1.0, 1.0, 1e-300, 0.0])  # 3 × 2: the tiny ones decide

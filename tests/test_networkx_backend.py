@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from networkx.algorithms.flow import edmonds_karp
 
 import augury
-from augury import BipartiteGraph, solver
+from augury import BipartiteGraph, InputError, solver
 from augury.networkx_backend import FLOW, FUNCTIONS, get_info
 from graphs import bipartite_graphs
 
@@ -77,6 +77,29 @@ def test_it_runs_only_when_it_is_named(runs: list[Any]) -> None:
         assert nx.maximum_flow_value(PIPES, "s", "t") == 3
         maximum_matching(nx.path_graph(4))
     assert len(runs) == 3
+
+
+CALLS: list[tuple[Any, tuple[Any, ...], int]] = [
+    # function, arguments, how often it runs our network
+    (nx.bipartite.maximum_matching, (nx.path_graph(4),), 1),
+    (nx.bipartite.minimum_weight_full_matching, (nx.path_graph(4),), 1),
+    (nx.max_weight_matching, (nx.path_graph(4),), 1),
+    *((getattr(nx, name), (PIPES, "s", "t"), 1) for name in FLOW_FUNCTIONS),
+    (nx.max_flow_min_cost, (PIPES, "s", "t"), 2),
+    *((f, (PIPES,), 1) for f in (nx.network_simplex, nx.min_cost_flow, nx.min_cost_flow_cost)),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "times"), CALLS)
+def test_the_engine_can_be_named_and_is_the_compiled_one_by_default(
+    function: Any, args: tuple[Any, ...], times: int, engines_run: list[str]
+) -> None:
+    for engine in ("table", "lookup"):
+        function(*args, backend="augury", engine=engine)
+    function(*args, backend="augury")
+    assert engines_run == [name for name in ("table", "lookup", "table") for _ in range(times)]
+    with pytest.raises(InputError, match="'fastest' is not one of the engines"):
+        function(*args, backend="augury", engine="fastest")
 
 
 @given(bipartite_graphs(), st.booleans())

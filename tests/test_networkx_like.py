@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from networkx.algorithms.flow import build_residual_network, edmonds_karp
 
 import augury
-from augury import neural_ford_fulkerson
+from augury import InputError, neural_ford_fulkerson
 from augury.networkx_like import NotSupportedError
 
 CAPACITIES = st.one_of(
@@ -174,6 +174,17 @@ def test_a_sum_may_pass_63_bits() -> None:
         graph.add_edge("s", middle, capacity=2**62)
         graph.add_edge(middle, "t", capacity=2**62)
     assert neural_ford_fulkerson(graph, "s", "t").graph["flow_value"] == 3 * 2**62
+
+
+def test_the_engine_can_be_named_and_is_the_compiled_one_by_default(engines_run: list[str]) -> None:
+    graph: Any = nx.DiGraph()
+    graph.add_edge("s", "t", capacity=1)
+    for options in ({}, {"engine": "lookup"}):
+        flow_func: Any = augury.neural_ford_fulkerson
+        assert nx.maximum_flow_value(graph, "s", "t", flow_func=flow_func, **options) == 1
+    assert engines_run == ["table", "lookup"]
+    with pytest.raises(InputError, match="'fastest' is not one of the engines"):
+        augury.neural_ford_fulkerson(graph, "s", "t", engine="fastest")
 
 
 def test_it_is_a_public_name() -> None:

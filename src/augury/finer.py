@@ -23,7 +23,7 @@ from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import MAX_TOTAL, Costs
 from augury.classical.graph import BipartiteGraph
 from augury.errors import InputError
-from augury.solver import least_cost
+from augury.solver import COMPILED, least_cost
 
 Whole = npt.NDArray[Any]
 """Python integers of any size."""
@@ -60,7 +60,11 @@ def _ratio(number: Any) -> Fraction:
 
 
 def least_cost_matching(
-    shape: tuple[int, int], ends: tuple[Numbers, Numbers], costs: npt.NDArray[Any], maximise: bool
+    shape: tuple[int, int],
+    ends: tuple[Numbers, Numbers],
+    costs: npt.NDArray[Any],
+    maximise: bool,
+    engine: str = COMPILED,
 ) -> WideArray:
     """Return the (left, right) pairs of a maximum matching of least cost, sorted.
 
@@ -69,12 +73,12 @@ def least_cost_matching(
     num_nodes = sum(shape) + 2
     known = _exact(costs, num_nodes, maximise)
     if known is not None:
-        return least_cost(BipartiteGraph(*shape, *ends, costs=known)).found
+        return least_cost(BipartiteGraph(*shape, *ends, costs=known), engine).found
     if costs.dtype.kind != "f":
         costs = np.array(costs.tolist(), object)  # of any size, so that all can be negated
     rounded = _rounded(-costs if maximise else costs, num_nodes)
     graph = BipartiteGraph(*shape, *ends, costs=Costs(frozen(rounded.amount)))
-    answer = least_cost(graph)
+    answer = least_cost(graph, engine)
     arcs, flow = graph.as_arcs(), np.zeros(graph.num_arcs // 2, np.int64)
     edges = slice(graph.num_left, graph.num_left + graph.num_edges)
     left, right = answer.found.T
@@ -91,23 +95,29 @@ def least_cost_matching(
 
     room = Room(arcs.num_nodes, arcs.sender[::2], arcs.receiver[::2], 1 - flow, flow)
     assert answer.price is not None
-    change = _improved(room, rounded._replace(amount=amount, whole=whole), answer.price)
+    of_arcs = rounded._replace(amount=amount, whole=whole)
+    change = _improved(room, of_arcs, answer.price, engine)
     taken = np.flatnonzero((flow + change)[edges])
     return np.stack([graph.left[taken], graph.right[taken]], axis=1).astype(np.int64)
 
 
 def least_cost_flow(
-    ends: tuple[Numbers, Numbers], capacity: WideArray, costs: Whole, supply: WideArray
+    ends: tuple[Numbers, Numbers],
+    capacity: WideArray,
+    costs: Whole,
+    supply: WideArray,
+    engine: str = COMPILED,
 ) -> WideArray:
     """Return what each arc carries in a flow of least cost, or as much of one as there can be."""
     num_nodes = len(supply)
     rounded = _rounded(costs, num_nodes + 2)
     coarse = Costs(frozen(rounded.amount))
     network = CostNetwork(num_nodes, *ends, capacity, coarse, supply=supply)
-    answer = least_cost(network)
-    assert answer.price is not None
+    answer = least_cost(network, engine)
+    if answer.price is None:  # not all can be sent, so nothing is left to improve
+        return answer.found
     room = Room(num_nodes, *ends, capacity - answer.found, answer.found)
-    return answer.found + _improved(room, rounded, answer.price[:num_nodes])
+    return answer.found + _improved(room, rounded, answer.price[:num_nodes], engine)
 
 
 class Rounded(NamedTuple):
@@ -191,7 +201,7 @@ def _halved(exact: Whole, times: int) -> WideArray:
     return np.array([(one + half) >> times for one in exact.tolist()], np.int64)
 
 
-def _improved(room: Room, rounded: Rounded, price: WideArray) -> WideArray:
+def _improved(room: Room, rounded: Rounded, price: WideArray, engine: str) -> WideArray:
     """Return how much more each arc carries in a flow of least cost, given one for rounded costs.
 
     `price` has one for each node, in rounded units.
@@ -218,13 +228,13 @@ def _improved(room: Room, rounded: Rounded, price: WideArray) -> WideArray:
         if next_shift >= shift:
             raise InputError("the costs differ too much in size, and capacities are too large")
         shift = next_shift
-        step, price = _circulation(now, _halved(exact, shift))
+        step, price = _circulation(now, _halved(exact, shift), engine)
         change[free] += step
         prices = prices + (price.astype(object) << shift)
     return change
 
 
-def _circulation(room: Room, amount: WideArray) -> tuple[WideArray, WideArray]:
+def _circulation(room: Room, amount: WideArray, engine: str) -> tuple[WideArray, WideArray]:
     """Return the best change of a flow that leaves every node its own, and prices that prove it."""
     up, down = np.flatnonzero(room.more), np.flatnonzero(room.less)
     tail = np.concatenate([room.tail[up], room.head[down]])
@@ -232,7 +242,8 @@ def _circulation(room: Room, amount: WideArray) -> tuple[WideArray, WideArray]:
     capacity = np.concatenate([room.more[up], room.less[down]])
     costs = Costs(frozen(np.concatenate([amount[up], -amount[down]])))
     nobody = np.zeros(room.num_nodes, np.int64)
-    answer = least_cost(CostNetwork(room.num_nodes, tail, head, capacity, costs, supply=nobody))
+    network = CostNetwork(room.num_nodes, tail, head, capacity, costs, supply=nobody)
+    answer = least_cost(network, engine)
     change = np.zeros(len(amount), np.int64)
     change[up] += answer.found[: len(up)]
     change[down] -= answer.found[len(up) :]

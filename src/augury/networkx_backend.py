@@ -3,10 +3,10 @@
 NetworkX calls `get_info` whenever it is imported, and imports this module whenever the backend is
 named, so nothing else is imported before a function runs. The backend is used only where it is
 named, in `backend=` or in `nx.config.backend_priority`. Arguments, results and errors are
-NetworkX's, with two additions: `top_nodes` that are not one side of the graph are refused, and
-what the neural network cannot do, such as fractions of flow or matchings of graphs that are not
-bipartite, is a `NotSupportedError`, a `NotImplementedError`, after which NetworkX tries the next
-backend.
+NetworkX's, with three additions: every function that runs the network takes an `engine`,
+`top_nodes` that are not one side of the graph are refused, and what the neural network cannot do,
+such as fractions of flow or matchings of graphs that are not bipartite, is a `NotSupportedError`, a
+`NotImplementedError`, after which NetworkX tries the next backend.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Graph = nx.Graph[Any]
 
 NAME = "augury"
+
+COMPILED = "table"
+"""That of `augury.solver`, which is not imported yet."""
 
 FLOW = "Integer capacities; the flow is found by a neural network that executes Ford-Fulkerson."
 COSTS = (
@@ -52,8 +55,18 @@ def get_info() -> dict[str, Any]:
         "project": "augury",
         "package": "augury",
         "short_summary": "Matchings and flows by a verified neural network.",
-        "functions": {name: {"additional_docs": text} for name, text in FUNCTIONS.items()},
+        "functions": {
+            name: {"additional_docs": text, "additional_parameters": _parameters(name)}
+            for name, text in FUNCTIONS.items()
+        },
     }
+
+
+def _parameters(name: str) -> dict[str, str]:
+    """Return what NetworkX adds to the parameters in the documentation."""
+    if name == "cost_of_flow":
+        return {}
+    return {f'engine : str, optional (default: "{COMPILED}")': "How the network is computed."}
 
 
 def convert_from_nx(graph: Graph, **options: Any) -> Graph:
@@ -67,13 +80,14 @@ def convert_to_nx(result: Any, **options: Any) -> Any:
 
 
 def hopcroft_karp_matching(
-    G: Graph, top_nodes: Iterable[Label] | None = None
+    G: Graph, top_nodes: Iterable[Label] | None = None, *, engine: str = COMPILED
 ) -> dict[Label, Label]:
     """Find a maximum matching; see `nx.bipartite.maximum_matching`.
 
     Args:
         G: a bipartite graph; of a digraph, only edges from top nodes to others count.
         top_nodes: all nodes of one side; required if the graph is not connected.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         The partner of each matched node, on either side.
@@ -93,13 +107,17 @@ def hopcroft_karp_matching(
     edges = [(position, number[v]) for position, u in enumerate(tops) for v in G[u]]
     left_ends, right_ends = np.array(edges, np.int64).reshape(-1, 2).T
     graph = BipartiteGraph(len(tops), len(others), left_ends, right_ends)
-    pairs = maximum_matching(graph).tolist()
+    pairs = maximum_matching(graph, engine).tolist()
     matching = {tops[i]: others[j] for i, j in pairs}
     return matching | {v: u for u, v in matching.items()}
 
 
 def minimum_weight_full_matching(
-    G: Graph, top_nodes: Iterable[Label] | None = None, weight: str | None = "weight"
+    G: Graph,
+    top_nodes: Iterable[Label] | None = None,
+    weight: str | None = "weight",
+    *,
+    engine: str = COMPILED,
 ) -> dict[Label, Label]:
     """Match all of the smaller side at least weight; see NetworkX's function of this name.
 
@@ -107,6 +125,7 @@ def minimum_weight_full_matching(
         G: a bipartite graph; of a digraph, only edges from top nodes to others count.
         top_nodes: all nodes of one side; required if the graph is not connected.
         weight: the edge attribute that holds the weight; 1 where an edge has none.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         The partner of each matched node, on either side.
@@ -119,11 +138,15 @@ def minimum_weight_full_matching(
     from augury.networkx_costs import minimum_weight_full_matching
 
     _forget_conversion(G)
-    return minimum_weight_full_matching(G, _sides(G, top_nodes), weight)
+    return minimum_weight_full_matching(G, _sides(G, top_nodes), weight, engine)
 
 
 def max_weight_matching(
-    G: Graph, maxcardinality: bool = False, weight: str | None = "weight"
+    G: Graph,
+    maxcardinality: bool = False,
+    weight: str | None = "weight",
+    *,
+    engine: str = COMPILED,
 ) -> set[tuple[Label, Label]]:
     """Find a matching of greatest weight; see NetworkX's function of this name.
 
@@ -131,6 +154,7 @@ def max_weight_matching(
         G: a bipartite graph; another is a `NotSupportedError`.
         maxcardinality: look only among the matchings with most edges.
         weight: the edge attribute that holds the weight; 1 where an edge has none.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         The matched pairs.
@@ -138,7 +162,7 @@ def max_weight_matching(
     from augury.networkx_costs import max_weight_matching
 
     _forget_conversion(G)
-    return max_weight_matching(G, maxcardinality, weight)
+    return max_weight_matching(G, maxcardinality, weight, engine)
 
 
 def _sides(G: Graph, top_nodes: Iterable[Label] | None) -> tuple[list[Label], list[Label]]:
@@ -176,6 +200,8 @@ def _flow_function(name: str) -> Callable[..., Any]:
         _t: Label,
         capacity: str = "capacity",
         flow_func: Any = None,
+        *,
+        engine: str = COMPILED,
         **options: Any,
     ) -> Any:
         import networkx as nx
@@ -185,7 +211,9 @@ def _flow_function(name: str) -> Callable[..., Any]:
         _forget_conversion(flowG)
         if flow_func is None and not options:
             flow_func = neural_ford_fulkerson
-        elif callable(flow_func) and flow_func is not neural_ford_fulkerson:
+        if flow_func is neural_ford_fulkerson:
+            options["engine"] = engine
+        elif callable(flow_func):
             raise NotSupportedError(
                 f"the backend {NAME!r} finds every flow itself: leave out flow_func or backend"
             )
@@ -206,7 +234,12 @@ minimum_cut_value = _flow_function("minimum_cut_value")
 
 
 def network_simplex(
-    G: Graph, demand: str = "demand", capacity: str = "capacity", weight: str = "weight"
+    G: Graph,
+    demand: str = "demand",
+    capacity: str = "capacity",
+    weight: str = "weight",
+    *,
+    engine: str = COMPILED,
 ) -> tuple[Any, dict[Label, Any]]:
     """Find a flow of least cost that meets all demands; see `nx.network_simplex`.
 
@@ -215,6 +248,7 @@ def network_simplex(
         demand: the node attribute that holds what a node receives, less what it sends; else 0.
         capacity: the edge attribute that holds the capacity; an edge without it has no limit.
         weight: the edge attribute that holds the cost of a unit of flow; 0 where an edge has none.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         The cost, and the flow of each edge, as a dict of dicts.
@@ -229,31 +263,47 @@ def network_simplex(
     from augury.networkx_costs import network_simplex
 
     _forget_conversion(G)
-    return network_simplex(G, demand, capacity, weight)
+    return network_simplex(G, demand, capacity, weight, engine)
 
 
 def min_cost_flow(
-    G: Graph, demand: str = "demand", capacity: str = "capacity", weight: str = "weight"
+    G: Graph,
+    demand: str = "demand",
+    capacity: str = "capacity",
+    weight: str = "weight",
+    *,
+    engine: str = COMPILED,
 ) -> dict[Label, Any]:
     """Return the flow that `network_simplex` finds."""
-    return network_simplex(G, demand, capacity, weight)[1]
+    return network_simplex(G, demand, capacity, weight, engine=engine)[1]
 
 
 def min_cost_flow_cost(
-    G: Graph, demand: str = "demand", capacity: str = "capacity", weight: str = "weight"
+    G: Graph,
+    demand: str = "demand",
+    capacity: str = "capacity",
+    weight: str = "weight",
+    *,
+    engine: str = COMPILED,
 ) -> Any:
     """Return the cost of the flow that `network_simplex` finds."""
-    return network_simplex(G, demand, capacity, weight)[0]
+    return network_simplex(G, demand, capacity, weight, engine=engine)[0]
 
 
 def max_flow_min_cost(
-    G: Graph, s: Label, t: Label, capacity: str = "capacity", weight: str = "weight"
+    G: Graph,
+    s: Label,
+    t: Label,
+    capacity: str = "capacity",
+    weight: str = "weight",
+    *,
+    engine: str = COMPILED,
 ) -> dict[Label, dict[Label, Any]]:
     """Find the cheapest of all maximum flows; see `nx.max_flow_min_cost`."""
     from augury.networkx_costs import max_flow_min_cost
 
     _forget_conversion(G)
-    return max_flow_min_cost(G, s, t, capacity, weight)
+    return max_flow_min_cost(G, s, t, capacity, weight, engine)
 
 
 def cost_of_flow(G: Graph, flowDict: dict[Label, Any], weight: str = "weight") -> Any:

@@ -17,6 +17,7 @@ import networkx as nx
 import numpy as np
 
 from augury.classical.arrays import MAX_CAPACITY, Label, WideArray
+from augury.engines import AUTO, ENGINES
 from augury.errors import InputError
 from augury.finer import Whole, least_cost_flow, least_cost_matching, whole_costs
 from augury.networkx_like import NotSupportedError, neural_ford_fulkerson, typed
@@ -28,7 +29,7 @@ Flow = dict[Label, dict[Label, Any]]
 
 
 def minimum_weight_full_matching(
-    G: Graph, sides: tuple[list[Label], list[Label]], weight: str | None
+    G: Graph, sides: tuple[list[Label], list[Label]], weight: str | None, engine: str
 ) -> dict[Label, Label]:
     """Match all of the smaller side, at the least sum of weights."""
     rows, columns = sides
@@ -47,7 +48,8 @@ def minimum_weight_full_matching(
             raise ValueError("matrix contains invalid numeric entries")
         kept = kept[weights[kept] != inf]
     left, right = entries.row[kept], entries.col[kept]
-    pairs = least_cost_matching(entries.shape, (left, right), weights[kept], maximise=False)
+    ends = left, right
+    pairs = least_cost_matching(entries.shape, ends, weights[kept], False, engine)
     if len(pairs) < min(entries.shape):
         raise ValueError("cost matrix is infeasible")
     matching = {rows[i]: columns[j] for i, j in pairs.tolist()}
@@ -55,7 +57,7 @@ def minimum_weight_full_matching(
 
 
 def max_weight_matching(
-    G: Graph, maxcardinality: bool, weight: str | None
+    G: Graph, maxcardinality: bool, weight: str | None, engine: str
 ) -> set[tuple[Label, Label]]:
     """Find a matching of greatest weight in a bipartite graph, or of those with most edges.
 
@@ -71,13 +73,13 @@ def max_weight_matching(
     ends = np.array([(number[u], number[v]) for u, v in pairs], np.int64).reshape(-1, 2)
     shape = len(left), len(right)
     if maxcardinality:
-        return _named(left, right, _heaviest(shape, ends, worth))
+        return _named(left, right, _heaviest(shape, ends, worth, engine))
     useful = worth > 0
     own = np.stack([np.arange(len(left)), len(right) + np.arange(len(left))], axis=1)
     nothing = np.zeros(len(left), object)
     shape = len(left), len(right) + len(left)
     ends = np.concatenate([ends[useful], own])
-    found = _heaviest(shape, ends, np.concatenate([worth[useful], nothing]))
+    found = _heaviest(shape, ends, np.concatenate([worth[useful], nothing]), engine)
     matching = _named(left, right, found[found[:, 1] < len(right)])
     taken = set(chain.from_iterable(matching))
     for (u, v), amount in zip(pairs, worth.tolist(), strict=True):
@@ -99,10 +101,10 @@ def _two_sides(G: Graph, edges: Iterable[tuple[Label, Label, Any]]) -> tuple[lis
     return tuple([node for node in G if colour[node] == side] for side in (1, 0))
 
 
-def _heaviest(shape: tuple[int, int], ends: WideArray, worth: Whole) -> WideArray:
+def _heaviest(shape: tuple[int, int], ends: WideArray, worth: Whole, engine: str) -> WideArray:
     order = np.lexsort((ends[:, 1], ends[:, 0]))
     left, right = ends[order].T
-    return least_cost_matching(shape, (left, right), worth[order], maximise=True)
+    return least_cost_matching(shape, (left, right), worth[order], True, engine)
 
 
 def _named(left: list[Label], right: list[Label], found: WideArray) -> set[tuple[Label, Label]]:
@@ -116,22 +118,28 @@ def _whole_weights(weights: list[Any], num_nodes: int) -> Whole:
         raise NotSupportedError(str(error)) from None
 
 
-def max_flow_min_cost(G: Graph, s: Label, t: Label, capacity: str, weight: str) -> Flow:
+def max_flow_min_cost(
+    G: Graph, s: Label, t: Label, capacity: str, weight: str, engine: str
+) -> Flow:
     """Find the cheapest of the maximum flows; like NetworkX, in two runs."""
-    own: Any = {"flow_func": neural_ford_fulkerson, "backend": "networkx"}
+    own: Any = {"flow_func": neural_ford_fulkerson, "engine": engine, "backend": "networkx"}
     value = nx.maximum_flow_value(G, s, t, capacity=capacity, **own)
     H: nx.DiGraph[Any] = nx.DiGraph(G)
     H.add_node(s, demand=-value)
     H.add_node(t, demand=value)
-    return network_simplex(H, "demand", capacity, weight)[1]
+    return network_simplex(H, "demand", capacity, weight, engine)[1]
 
 
-def network_simplex(G: Graph, demand: str, capacity: str, weight: str) -> tuple[Any, Flow]:
+def network_simplex(
+    G: Graph, demand: str, capacity: str, weight: str, engine: str
+) -> tuple[Any, Flow]:
     """Find a flow of least cost that meets all demands; return its cost, and the flow."""
     if not G.is_directed():
         raise nx.NetworkXNotImplemented("not implemented for undirected type")
     if len(G) == 0:
         raise nx.NetworkXError("graph has no nodes")
+    if engine != AUTO:
+        ENGINES[engine]  # that there is none is no reason to try the next backend
     demands = {node: data.get(demand, 0) for node, data in G.nodes(data=True)}
     options: Any = {"keys": True} if G.is_multigraph() else {}
     arcs = [
@@ -141,7 +149,7 @@ def network_simplex(G: Graph, demand: str, capacity: str, weight: str) -> tuple[
     loops = [arc for arc in arcs if arc.is_loop]
     plain = [arc for arc in arcs if not arc.is_loop and arc.capacity != 0]
     _refuse(demands, plain, loops)
-    flow = _cheapest(demands, plain)
+    flow = _cheapest(demands, plain, engine)
     if any(arc.capacity == inf and arc.weight < 0 for arc in loops):
         raise nx.NetworkXUnbounded(UNBOUNDED)
     carried = [*zip(plain, flow, strict=True)]
@@ -193,7 +201,7 @@ def _refuse(demands: dict[Label, Any], plain: list[Arc], loops: list[Arc]) -> No
             raise nx.NetworkXUnfeasible(f"edge {tuple(arc.ends)!r} has negative capacity")
 
 
-def _cheapest(demands: dict[Label, Any], arcs: list[Arc]) -> list[Any]:
+def _cheapest(demands: dict[Label, Any], arcs: list[Arc], engine: str) -> list[Any]:
     """Return what each arc carries, in the type of the capacities and demands.
 
     A cheapest flow is made of ways from supplies to demands, and of circles that save something,
@@ -215,13 +223,16 @@ def _cheapest(demands: dict[Label, Any], arcs: list[Arc]) -> list[Any]:
     most = sent + sum(finite) if saves else sent
     capacity = [most if own is None else min(own, most) for own in limit]
     unlimited = [k for k, own in enumerate(limit) if own is None]
+    if unlimited and most > MAX_CAPACITY:
+        told = f"an edge without limit could carry {most}, more than {MAX_CAPACITY}"
+        raise NotSupportedError(told)
     is_unbounded = saves and _has_saving_circle((*pairs[k], weights[k]) for k in unlimited)
     if is_unbounded:
         weights = weights * 0  # the question is only whether there is a flow at all
     tail, head = np.array(pairs, np.int64).reshape(-1, 2).T
     room, needs = np.array(capacity, np.int64), np.array(supply, np.int64)
     try:
-        flow = least_cost_flow((tail, head), room, weights, needs)
+        flow = least_cost_flow((tail, head), room, weights, needs, engine)
     except InputError as error:
         raise NotSupportedError(str(error)) from None
     left = needs.copy()

@@ -18,7 +18,7 @@ import numpy as np
 from augury.classical.arrays import MAX_CAPACITY, Label, WideArray
 from augury.classical.network import FlowNetwork
 from augury.extras import needs
-from augury.solver import maximum_residual
+from augury.solver import COMPILED, maximum_residual
 
 with needs("neural_ford_fulkerson"):
     import networkx as nx
@@ -38,7 +38,7 @@ class NotSupportedError(nx.NetworkXError, NotImplementedError):
     """
 
 
-def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func of NetworkX
+def neural_ford_fulkerson(  # noqa: PLR0913  # that of every flow_func of NetworkX
     G: Graph,
     s: Label,
     t: Label,
@@ -46,6 +46,8 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func 
     residual: DiGraph | None = None,
     value_only: bool = False,
     cutoff: float | None = None,
+    *,
+    engine: str = COMPILED,
 ) -> DiGraph:
     """Find a maximum flow with the shipped neural network; return NetworkX's residual network.
 
@@ -59,6 +61,7 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func 
         residual: the residual network of an earlier call, to be reused; its flow is replaced.
         value_only: ignored, as by NetworkX's own augmenting-path functions.
         cutoff: stop at the first whole number that reaches it; by default the flow is maximum.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Raises:
         nx.NetworkXError: `s` or `t` is not in the graph, they are the same, or it is a multigraph.
@@ -74,7 +77,7 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # the signature of every flow_func 
     detect_unboundedness(R, s, t)
     arcs = _Arcs(R)
     network = arcs.network(s, t, _whole_cutoff(cutoff))
-    left = maximum_residual(network)
+    left = maximum_residual(network, engine)
     arcs.store(network.found(left)[::2])
     R.graph["flow_value"] = arcs.amount(network.value(left))
     R.graph["algorithm"] = "neural_ford_fulkerson"

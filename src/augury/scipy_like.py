@@ -1,12 +1,12 @@
 """SciPy's matrices become matchings, assignments and flows, with the interfaces of SciPy.
 
 Signatures, types of arguments and results, and errors are those of `scipy.sparse.csgraph`, and of
-`scipy.optimize.linear_sum_assignment`; the answer comes from the shipped neural network. Among
-several that are equally good it may differ from SciPy's. Where SciPy gives a wrong answer instead
-of an error, this raises an `InputError`, which is a `ValueError`: for negative capacities, for
-those beyond int32, to which SciPy truncates them, for NaN among the weights of a sparse matrix, and
-for masked costs. Costs are never rounded: integers of 64 bits and all floats count as what they
-are.
+`scipy.optimize.linear_sum_assignment`, but for one more argument, `engine`; the answer comes from
+the shipped neural network. Among several that are equally good it may differ from SciPy's. Where
+SciPy gives a wrong answer instead of an error, this raises an `InputError`, which is a
+`ValueError`: for negative capacities, for those beyond int32, to which SciPy truncates them, for
+NaN among the weights of a sparse matrix, and for masked costs. Costs are never rounded: integers of
+64 bits and all floats count as what they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 from augury.finer import least_cost_matching
-from augury.solver import maximum_matching, maximum_residual
+from augury.solver import COMPILED, maximum_matching, maximum_residual
 
 if TYPE_CHECKING:
     from scipy.sparse.csgraph._flow import MaximumFlowResult
@@ -35,7 +35,9 @@ METHODS = ("edmonds_karp", "dinic")
 """What `scipy.sparse.csgraph.maximum_flow` knows; here all mean the same neural network."""
 
 
-def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArray[np.int32]:
+def maximum_bipartite_matching(
+    graph: Any, perm_type: str = "row", *, engine: str = COMPILED
+) -> npt.NDArray[np.int32]:
     """Find a maximum matching of the rows and columns of a sparse matrix.
 
     See `scipy.sparse.csgraph.maximum_bipartite_matching`. Every stored entry is an edge, even an
@@ -44,6 +46,7 @@ def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArra
     Args:
         graph: a sparse matrix or array in CSR, CSC or COO format.
         perm_type: "column" for the column of each row; anything else for the row of each column.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         One int32 for each row or column, −1 if it is unmatched.
@@ -57,7 +60,8 @@ def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArra
         raise TypeError("graph must be in CSC, CSR, or COO format.")
     num_rows, num_columns = graph.shape
     entries = graph.tocoo(copy=False)  # drops nothing: a stored zero stays an entry
-    pairs = maximum_matching(BipartiteGraph(num_rows, num_columns, entries.row, entries.col))
+    matrix = BipartiteGraph(num_rows, num_columns, entries.row, entries.col)
+    pairs = maximum_matching(matrix, engine)
     given, wanted = (0, 1) if perm_type == "column" else (1, 0)
     matching = np.full(graph.shape[given], -1, np.int32)
     matching[pairs[:, given]] = pairs[:, wanted]
@@ -65,7 +69,7 @@ def maximum_bipartite_matching(graph: Any, perm_type: str = "row") -> npt.NDArra
 
 
 def min_weight_full_bipartite_matching(
-    biadjacency: Any, maximize: bool = False
+    biadjacency: Any, maximize: bool = False, *, engine: str = COMPILED
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Match every row or every column of a sparse matrix, whichever are fewer, at the least weight.
 
@@ -75,6 +79,7 @@ def min_weight_full_bipartite_matching(
     Args:
         biadjacency: a sparse matrix or array in CSR, CSC or COO format.
         maximize: find the greatest weight.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         The matched rows, sorted, and the column of each.
@@ -95,14 +100,16 @@ def min_weight_full_bipartite_matching(
             raise InputError("matrix contains invalid numeric entries")
         kept &= weights != bad
     ends = rows[kept], columns[kept]
-    pairs = least_cost_matching(shape, ends, weights[kept], bool(maximize))
+    pairs = least_cost_matching(shape, ends, weights[kept], bool(maximize), engine)
     if len(pairs) < min(shape):
         raise ValueError("no full matching exists")
     types = (np.int32, np.int64) if num_columns < num_rows else (np.int64, np.int32)
     return pairs[:, 0].astype(types[0]), pairs[:, 1].astype(types[1])
 
 
-def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[WideArray, WideArray]:
+def linear_sum_assignment(
+    cost_matrix: Any, maximize: bool = False, *, engine: str = COMPILED
+) -> tuple[WideArray, WideArray]:
     """Assign every row or every column, whichever are fewer, at the least sum of costs.
 
     See `scipy.optimize.linear_sum_assignment`. Infinity (with `maximize`, minus infinity) forbids
@@ -111,6 +118,7 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Wid
     Args:
         cost_matrix: a matrix of booleans, integers or floats.
         maximize: find the greatest sum.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         The assigned rows, sorted, and the column of each.
@@ -131,14 +139,14 @@ def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> tuple[Wid
             raise ValueError("matrix contains invalid numeric entries")
         rows, columns, entries = rows[is_finite], columns[is_finite], entries[is_finite]
     size = costs.shape[0], costs.shape[1]
-    pairs = least_cost_matching(size, (rows, columns), entries, bool(maximize))
+    pairs = least_cost_matching(size, (rows, columns), entries, bool(maximize), engine)
     if len(pairs) < min(costs.shape):
         raise ValueError("cost matrix is infeasible")
     return pairs[:, 0], pairs[:, 1]
 
 
 def maximum_flow(
-    csgraph: Any, source: int, sink: int, *, method: str = "dinic"
+    csgraph: Any, source: int, sink: int, *, method: str = "dinic", engine: str = COMPILED
 ) -> MaximumFlowResult:
     """Find a maximum flow between two nodes of a sparse matrix of capacities.
 
@@ -149,6 +157,7 @@ def maximum_flow(
         source: the row that the flow leaves.
         sink: the row that the flow reaches.
         method: one of SciPy's `METHODS`; checked and otherwise ignored.
+        engine: how the network is computed, as in `augury.solve`; compiled by default.
 
     Returns:
         SciPy's own `MaximumFlowResult`: `flow_value`, and `flow` as CSR of int32, an array or a
@@ -168,7 +177,7 @@ def maximum_flow(
     entries, edges = pattern.tocoo(), capacities.tocoo()
     size, columns = len(pattern.indptr) - 1, (edges.row, edges.col, edges.data)
     network = FlowNetwork.from_arcs(size, *columns, source=source, sink=sink)
-    flow = np.append(network.found(maximum_residual(network)), 0)
+    flow = np.append(network.found(maximum_residual(network, engine)), 0)
     # A self loop is no arc: its −1 finds the 0 at the end.
     arcs = network.arc_index(entries.row.astype(np.int64), entries.col.astype(np.int64))
     pattern.data = flow[arcs].astype(np.int32)

@@ -55,6 +55,9 @@ DEFAULT_ALGORITHM = FORD_FULKERSON.name
 MANY_ARCS = 2**12
 """Arcs of a graph with costs from which on the choice of the engine is "table"."""
 
+COMPILED = "table"
+"""The engine behind the interfaces of SciPy and NetworkX, unless another is named."""
+
 MAX_CELLS = 2**26
 """Cells of dense graphs that an engine is given at once."""
 
@@ -342,21 +345,21 @@ def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None)
     return name, executor
 
 
-def maximum_residual(network: FlowNetwork) -> WideArray:
+def maximum_residual(network: FlowNetwork, engine: str = COMPILED) -> WideArray:
     """Return the residual of each arc after a maximum flow, found by the shipped network."""
-    [answer] = runner_of().answers([network], How())
+    [answer] = runner_of(engine=engine).answers([network], How())
     return network.capacity - answer.found
 
 
-def maximum_matching(graph: BipartiteGraph) -> WideArray:
+def maximum_matching(graph: BipartiteGraph, engine: str = COMPILED) -> WideArray:
     """Return the (left, right) pairs of a maximum matching, sorted by their left node."""
-    [answer] = runner_of().answers([graph], How())
+    [answer] = runner_of(engine=engine).answers([graph], How())
     return answer.found
 
 
-def least_cost(graph: BipartiteGraph | CostNetwork) -> Answer:
+def least_cost(graph: BipartiteGraph | CostNetwork, engine: str = COMPILED) -> Answer:
     """Return the largest answer of least cost to a graph with costs, and prices that prove it."""
-    [answer] = runner_for([graph]).answers([graph], How())
+    [answer] = runner_for([graph], engine=engine).answers([graph], How())
     return answer
 
 

@@ -18,7 +18,7 @@ from augury.neural.compiled import compiled as on_disk
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 compiled: Any = on_disk(**OPTIONS)
-inner: Any = on_disk(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner: Any = on_disk(**OPTIONS, no_cpython_wrapper=True)
 """For functions that only compiled ones call: they compile in less time."""
 inlined: Any = on_disk(**OPTIONS, inline="always")
 """For what is too short to hand all of a cell to it."""

@@ -92,7 +92,7 @@ def as_seed(seed: object) -> int:
     return whole
 
 
-def starts_run(key: WideArray) -> BoolArray:
+def starts_run(key: Numbers) -> BoolArray:
     """Tell for each sorted key whether it differs from the one before it."""
     is_new = np.ones(len(key), np.bool_)
     np.not_equal(key[1:], key[:-1], out=is_new[1:])
@@ -157,7 +157,7 @@ def summed(key: WideArray, amount: npt.NDArray[Any]) -> tuple[WideArray, WideArr
     Returns:
         The distinct keys, sorted; their sums; and which sums overflow int64.
     """
-    order = np.argsort(key, kind="stable")
+    order = np.argsort(key)
     key, amount = key[order], amount[order]
     del order  # memory matters for large graphs
     is_new = starts_run(key)

@@ -30,7 +30,7 @@ from augury.neural.compiled import compiled as on_disk
 compiled: Any = on_disk(nogil=True, error_model="numpy")
 # What Python does not call needs no way in, and what is called once is best compiled in its place:
 # together that is 2.7 instead of 4.1 seconds.
-part: Any = on_disk(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+part: Any = on_disk(error_model="numpy", no_cpython_wrapper=True)
 inlined: Any = on_disk(error_model="numpy", inline="always")
 
 MOST = np.int64(2**63 - 1)

@@ -39,7 +39,7 @@ BAD = [
     ("hole.csv", "a,b\nc,\n", AS_FOUND, "line 2: a label is empty"),
     ("hole.tsv", "a\tb\n\tc\n", AS_FOUND, "line 2: a label is empty"),
     ("quote.csv", 'a,b\n"c,d\ne,f\n', AS_FOUND, "line 2: a quoted field is not closed"),
-    ("last.csv", 'a,b\n"c,d', AS_FOUND, "line 2: unexpected end of data"),
+    ("last.csv", 'a,b\n"c,d', AS_FOUND, "line 2: a quoted field is not closed"),
     ("shared.csv", "a,b\nb,c\n", AS_FOUND, "'b' is on both sides: a header line left,right"),
     ("triangle.csv", "a,b\nb,c\nc,a\n", AS_FOUND, "odd cycle"),
     ("loop.csv", "a,a\n", AS_FOUND, "odd cycle"),

@@ -69,6 +69,12 @@ class Columns:
     """Whether the first row holds a word that is usual in a header."""
     cost_name: str = ""
 
+    @property
+    def amounts(self) -> dict[str, int]:
+        """The columns of numbers, by what they hold."""
+        found = {"capacity": self.capacity, "cost": self.cost, "lower bound": self.lower}
+        return {name: column for name, column in found.items() if column is not None}
+
 
 def columns_of(first: list[str], options: ReadOptions, line: int) -> Columns:
     """Work out from the first row, which may be a header, what the columns of an edge list hold.

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import math
 import reprlib
-from array import array
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count
-from typing import IO, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.classical.arrays import IntArray, Label, WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs, of_edges
 from augury.classical.formats import text
+from augury.classical.formats.cells import Cells, Words, integers, joined, numbered, plain, texts
 from augury.classical.formats.columns import Columns, columns_of, is_matrix, refuse_width
 from augury.classical.formats.costs import (
     arc_lines,
@@ -45,14 +45,17 @@ def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t
     if is_matrix(next(table, list[str]()), table, options):
         return read_labelled_matrix(file, options, separators)
     lines = Lines(file, "#%")
-    table = text.rows(lines, separators)
-    first = next(table, None)
+    first = next(text.rows(lines, separators), None)
     if first is None:
         raise InputError("there is neither an edge nor a header line")
     first_line = lines.number
     columns = columns_of(first, options, first_line)
-    edges = _Edges(columns, options.maximise)
-    edges.read(table if columns.has_header else chain([first], table), lines)
+    rows = _Rows(columns, options.maximise)
+    if not columns.has_header:
+        rows.read_one_by_one([first], lines)
+    for block in lines.blocks():
+        rows.read(block, lines)
+    edges = _Edges(rows)
     has_header = columns.has_header
     if has_header is None:
         has_header = edges.starts_with_header()
@@ -66,51 +69,102 @@ def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t
     return _graph(edges, is_declared, options)
 
 
-class _Edges:
-    """The rows of an edge list as numbers."""
+Part = list[Any] | npt.NDArray[Any]
+
+
+class _Rows:
+    """The rows of an edge list as they are read, in parts."""
 
     def __init__(self, columns: Columns, maximise: bool | None) -> None:
         self.columns = columns
         self.maximise = maximise
-        self.tail, self.head, self.capacity = array("i"), array("i"), array("q")
-        self.lower = array("q")
-        self.cost: list[int | float] = []
-        self.lines = array("q")
+        self.words: list[Words] = []
+        """Of the two labels; see `cells`."""
+        self.long: dict[bytes, int] = {}
+        self.parts: dict[str, list[Part]] = {name: [] for name in columns.amounts}
+        self.lines: list[Part] = []
         """Where each edge with a cost stands."""
-        # Nodes are numbered as they first appear.
-        self.left = defaultdict[Label, int](count().__next__)
-        self.right = self.left if columns.is_flow else defaultdict[Label, int](count().__next__)
-        self._rows_skipped = self._labels_skipped = 0
 
-    def read(self, table: Iterable[list[str]], lines: Lines) -> None:
-        """Read all rows; the loop that a million edges go through."""
-        width, capacity = self.columns.width, self.columns.capacity
+    def read(self, block: bytes, lines: Lines) -> None:
+        """Read a block of whole lines, all at once if it is plain."""
+        columns = self.columns
+        used = *columns.ends, *columns.amounts.values()
+        cells = plain(block, lines.delimiter, columns.width, used)
+        values = {} if cells is None else self._values(cells)
+        if cells is None or values is None:
+            self.read_one_by_one(text.split_rows(lines.within(block)), lines)
+            return
+        numbers = lines.number + 1 + np.arange(len(cells.start))
+        self._add(cells.words(columns.ends, self.long), values, numbers)
+        lines.number += len(numbers)
+
+    def _values(self, cells: Cells) -> dict[str, Part] | None:
+        """Return the amounts of all rows, None if one is not written as most are."""
+        found: dict[str, Part] = {}
+        for name, column in self.columns.amounts.items():
+            values = cells.values(column)
+            if values is None:
+                return None
+            if name != "cost" and (values.dtype != np.int64 or values.min(initial=0) < 0):
+                return None
+            found[name] = values
+        return found
+
+    def read_one_by_one(self, table: Iterable[list[str]], lines: Lines) -> None:
+        """Read any rows, or say what is wrong with one."""
+        width = self.columns.width
         tail, head = self.columns.ends
-        has_more = self.columns.cost is not None or self.columns.lower is not None
+        ends, numbers = list[tuple[str, str]](), list[int]()
+        values: dict[str, list[int | float]] = {name: [] for name in self.columns.amounts}
         for row in table:
             if len(row) != width:
                 raise LineError(lines.number, f"{len(row)} columns where the first row has {width}")
             if not row[tail] or not row[head]:
                 raise LineError(lines.number, "a label is empty")
-            self.tail.append(self.left[row[tail]])
-            self.head.append(self.right[row[head]])
-            if capacity is not None:
-                self.capacity.append(text.amount_of(row[capacity], lines.number))
-            if has_more:
-                self._read_more(row, lines.number)
+            ends.append((row[tail], row[head]))
+            numbers.append(lines.number)
+            for name, column in self.columns.amounts.items():
+                values[name].append(self._amount(name, row[column], lines.number))
+        self._add(Cells.of(ends, 2).words((0, 1), self.long), values, numbers)
 
-    def _read_more(self, row: list[str], line: int) -> None:
-        """Read the cost and the lower bound of an edge."""
-        cost, lower = self.columns.cost, self.columns.lower
-        if cost is not None:
-            amount = cost_of(row[cost], line, self.columns.cost_name)
-            refuse_infinite(amount, line, self.maximise)
-            if self.columns.is_flow and math.isinf(amount):
-                raise LineError(line, "the cost is infinite: leave the arc out")
-            self.cost.append(amount)
-            self.lines.append(line)
-        if lower is not None:
-            self.lower.append(text.amount_of(row[lower], line, "lower bound"))
+    def _amount(self, name: str, cell: str, line: int) -> int | float:
+        if name != "cost":
+            return text.amount_of(cell, line, name)
+        amount = cost_of(cell, line, self.columns.cost_name)
+        refuse_infinite(amount, line, self.maximise)
+        if self.columns.is_flow and math.isinf(amount):
+            raise LineError(line, "the cost is infinite: leave the arc out")
+        return amount
+
+    def _add(self, words: Words, values: Mapping[str, Part], lines: Part) -> None:
+        if not len(words):
+            return
+        self.words.append(words)
+        for name, part in values.items():
+            row = np.asarray(part)
+            # Other types are of numbers beyond 64 bits, and these stay as they are.
+            self.parts[name].append(row if row.dtype.kind in "if" else part)
+        if "cost" in self.parts:
+            self.lines.append(np.asarray(lines))
+
+
+class _Edges:
+    """The rows of an edge list as numbers."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self.columns = rows.columns
+        self.amounts = {name: _row_of(parts) for name, parts in rows.parts.items()}
+        self.lines = rows.lines
+        self._long = rows.long
+        words = joined(rows.words)
+        # Nodes are numbered as they first appear.
+        if self.columns.is_flow:
+            self.left, numbers = numbered(words.reshape(-1, words.shape[-1]))
+            self.right, (self.tail, self.head) = self.left, numbers.reshape(-1, 2).T
+        else:
+            self.left, self.tail = numbered(words[:, 0])
+            self.right, self.head = numbered(words[:, 1])
+        self._rows_skipped = self._labels_skipped = 0
 
     def starts_with_header(self) -> bool:
         """Tell whether the first row, read as an edge, was a header; see `ReadOptions.header`."""
@@ -120,16 +174,20 @@ class _Edges:
         if self.columns.has_word:
             return True
         # … and stand above integers without being any.
-        tops = self._num_top_labels()
-        sides = [list(map(_is_integer, self.left)), list(map(_is_integer, self.right))]
-        others = [is_integer for side in sides for is_integer in side[tops:]]
-        return bool(others) and all(others) and not any(x for side in sides for x in side[:tops])
+        tops, sides = self._num_top_labels(), (self.left, self.right)
+        if any(integers(label[None]) is not None for side in sides for label in side[:tops]):
+            return False
+        return len(self.left) > tops and all(self._are_integers(side[tops:]) for side in sides)
+
+    def _are_integers(self, words: Words) -> bool:
+        return all(map(INTEGER.fullmatch, texts(words, self._long)))
 
     def _num_cells(self, tail: int, head: int) -> int:
         """Count the cells with a label of the first row: in its column or, for flows, in both."""
+        ends = self.tail, self.head
         if self.columns.is_flow:
-            return sum(column.count(x) for column in (self.tail, self.head) for x in {tail, head})
-        return self.tail.count(tail) + self.head.count(head)
+            return sum(int((column == x).sum()) for column in ends for x in {tail, head})
+        return int((self.tail == tail).sum() + (self.head == head).sum())
 
     def _num_top_labels(self) -> int:
         """Count the labels that the first row adds to each numbering."""
@@ -139,20 +197,23 @@ class _Edges:
         """Drop the first row, whose labels appear in no other row."""
         self._rows_skipped, self._labels_skipped = 1, self._num_top_labels()
 
-    def labels(self, index: dict[Label, int]) -> list[Label]:
+    def labels(self, side: Words) -> list[Label] | WideArray:
         """Return the labels of a side; see `text.as_integers`."""
-        labels = list(index)[self._labels_skipped :]
-        index.clear()  # do not keep the texts beside the integers
-        return text.as_integers(labels)
+        words = side[self._labels_skipped :]
+        values = integers(words)
+        return text.as_integers(texts(words, self._long)) if values is None else values
 
     def ends(self) -> list[IntArray]:
         """Return the node numbers of tails and heads."""
-        columns = np.asarray(self.tail), np.asarray(self.head)
+        columns = self.tail, self.head
         return [column[self._rows_skipped :] - np.int32(self._labels_skipped) for column in columns]
 
 
-def _is_integer(label: Label) -> bool:
-    return INTEGER.fullmatch(cast("str", label)) is not None
+def _row_of(parts: list[Part]) -> Part:
+    """Return all parts as one row."""
+    if any(isinstance(part, list) for part in parts):
+        return [x for part in parts for x in (part if isinstance(part, list) else part.tolist())]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def _graph(edges: _Edges, is_declared: bool, options: ReadOptions) -> BipartiteGraph:
@@ -160,14 +221,14 @@ def _graph(edges: _Edges, is_declared: bool, options: ReadOptions) -> BipartiteG
     left_labels, right_labels = edges.labels(edges.left), edges.labels(edges.right)
     if not is_declared:
         remedy = "a header line left,right declares the columns separate sides"
-        pairs = zip(left.tolist(), right.tolist(), strict=True)
-        text.refuse_shared((left_labels, right_labels), pairs, remedy)
+        text.refuse_shared((left_labels, right_labels), zip(left, right, strict=True), remedy)
     left_labels, (left,) = text.ascending(left_labels, left)
     right_labels, (right,) = text.ascending(right_labels, right)
     sizes = len(left_labels), len(right_labels)
-    if edges.columns.cost is None:
+    if "cost" not in edges.amounts:
         return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
-    exists, costs = of_edges(edges.cost, sum(sizes) + 2, bool(options.maximise))
+    given = edges.amounts["cost"]
+    exists, costs = of_edges(given, sum(sizes) + 2, bool(options.maximise))
     if exists is not None:
         left, right = left[exists], right[exists]
     try:
@@ -180,19 +241,19 @@ def _graph(edges: _Edges, is_declared: bool, options: ReadOptions) -> BipartiteG
 def _refuse_two_costs(edges: _Edges) -> None:
     """Raise LineError where an edge is given again with another cost."""
     seen: dict[tuple[int, int], int | float] = {}
-    for u, v, cost, line in zip(edges.tail, edges.head, edges.cost, edges.lines, strict=True):
+    costs, lines = edges.amounts["cost"], chain.from_iterable(edges.lines)
+    for u, v, cost, line in zip(edges.tail, edges.head, costs, lines, strict=True):
         if seen.setdefault((u, v), cost) != cost:
-            told = f"{seen[u, v]} before and {cost} here"
+            # A whole number among fractions has become one of them.
+            before, here = (str(x).removesuffix(".0") for x in (seen[u, v], cost))
+            told = f"{before} before and {here} here"
             raise LineError(line, f"this edge has two costs, {told}")
 
 
 def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork | CostNetwork:
     labels, (tail, head) = text.ascending(edges.labels(edges.left), *edges.ends())
-    columns = edges.columns
-    has_capacity = columns.capacity is not None
-    capacity = np.asarray(edges.capacity) if has_capacity else np.ones(len(tail), np.int64)
-    costs = edges.cost if columns.cost is not None else None
-    lower = np.asarray(edges.lower) if columns.lower is not None else None
+    capacity = np.asarray(edges.amounts.get("capacity", np.ones(len(tail), np.int64)))
+    costs, lower = edges.amounts.get("cost"), edges.amounts.get("lower bound")
     if costs is not None or lower is not None or options.supply is not None:
         return cost_network(labels, (tail, head, capacity), costs, options, lower=lower)
     ends = text.ends_by_label(labels, options)

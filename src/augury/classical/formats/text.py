@@ -10,6 +10,7 @@ command line has.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import reprlib
@@ -22,7 +23,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from augury.classical.arrays import IntArray, Label, Labels, capacity_fault
+from augury.classical.arrays import IntArray, Label, Labels, WideArray, capacity_fault
 from augury.classical.graph import two_colouring
 from augury.errors import InputError
 from augury.files import BYTE_ORDER_MARK, LineError
@@ -34,6 +35,9 @@ NODES_PER_EDGE = 16
 
 LONGEST_LINE = 2**24
 """Most bytes of a line: without a limit, a file of zeros would be one line."""
+
+BLOCK = 2**20
+"""Bytes that are read at a time, where many lines are."""
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
@@ -56,9 +60,12 @@ class Lines(Iterator[str]):
     def __init__(self, file: IO[bytes], comments: str) -> None:
         file.seek(0)
         file.seek(len(BYTE_ORDER_MARK) if file.read(3) == BYTE_ORDER_MARK else 0)
+        self._file = file
         self._lines = lines_of(file)
         self._comments = comments
         self.number = 0
+        self.delimiter = ""
+        """Between cells; `rows` finds it in the first line."""
         self.ends = "\r\n"
 
     def __next__(self) -> str:
@@ -74,6 +81,16 @@ class Lines(Iterator[str]):
                 return line.strip(self.ends)
         raise StopIteration
 
+    def blocks(self) -> Iterator[bytes]:
+        """Yield what is left, many whole lines at a time; see `within`."""
+        while block := self._file.read(BLOCK):
+            yield block if block.endswith(b"\n") else block + self._file.readline()
+
+    def within(self, block: bytes) -> Lines:
+        """Go on with the lines of a block."""
+        self._lines = io.BytesIO(block)
+        return self
+
 
 def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
     """Yield the cells of each line; the separator is the first one found in the first line."""
@@ -81,22 +98,28 @@ def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
     if first is None:
         return
     bare = re.sub('"[^"]*"', "", first)
-    delimiter = next((mark for mark in separators if mark in bare), " ")
-    if delimiter == " ":
+    lines.delimiter = next((mark for mark in separators if mark in bare), " ")
+    if lines.delimiter == " ":
         lines.ends, first = " \t\r\n", first.strip()
-    done = 0
+    yield from split_rows(lines, [first])
+
+
+def split_rows(lines: Lines, read: Iterable[str] = ()) -> Iterator[list[str]]:
+    """Yield the cells of each line, of those `read` before first; the delimiter is known."""
+    done = given = 0
 
     def feed() -> Iterator[str]:
-        yield first
+        nonlocal given
         last = lines.number
-        for given, line in enumerate(lines, 1):
+        for line in chain(read, lines, [None]):
             # A stray quote must not swallow the following lines.
             if done < given:
                 raise LineError(last, "a quoted field is not closed")
-            last = lines.number
-            yield line
+            if line is not None:
+                given, last = given + 1, lines.number
+                yield line
 
-    reader = csv.reader(feed(), delimiter=delimiter, skipinitialspace=True, strict=True)
+    reader = csv.reader(feed(), delimiter=lines.delimiter, skipinitialspace=True, strict=True)
     try:
         for row in reader:
             done += 1
@@ -210,6 +233,7 @@ class LabelFinder:
         self._labels = labels
         self._by_value: dict[Label, int] | None = None
         self._by_text: dict[str, int] | None = None
+        self._types: set[type] | None = None
 
     def number(self, label: object) -> int | None:
         """Return the node's number, None if there is no such node or more than one."""
@@ -222,11 +246,23 @@ class LabelFinder:
         if not isinstance(label, bool):
             with suppress(KeyError, TypeError):  # TypeError: it cannot be hashed
                 return self._by_value[cast("Label", label)]
+        return self._by_its_text(str(label))
+
+    def _by_its_text(self, text: str) -> int | None:
+        assert self._by_value is not None
+        if self._types is None:
+            self._types = set(map(type, self._labels))
+        if self._types <= {str}:
+            return self._by_value.get(text)
+        if self._types <= {int}:
+            with suppress(ValueError):  # it is no number, or one of thousands of digits
+                return self._by_value.get(int(text)) if str(int(text)) == text else None
+            return None
         if self._by_text is None:
             self._by_text = {}
             for known, number in self._by_value.items():
                 self._by_text[str(known)] = -1 if str(known) in self._by_text else number
-        number = self._by_text.get(str(label), -1)
+        number = self._by_text.get(text, -1)
         return None if number < 0 else number
 
 
@@ -247,13 +283,17 @@ def without_lists(label: object) -> object:
 
 
 def ends_of(
-    labels: Labels, own: Mapping[str, int], options: ReadOptions, lacking: Mapping[str, str]
+    labels: Labels,
+    own: Mapping[str, int],
+    options: ReadOptions,
+    lacking: Mapping[str, str],
+    finder: LabelFinder | None = None,
 ) -> dict[str, int]:
     """Return the numbers of source and sink: from the options, or else from the file.
 
     If neither names them, `lacking` is the error message.
     """
-    finder, ends = LabelFinder(labels), dict(own)
+    finder, ends = finder or LabelFinder(labels), dict(own)
     for end, asked in (("source", options.source), ("sink", options.sink)):
         number = None if asked is None else finder.number(asked)
         if number is not None:
@@ -287,7 +327,7 @@ def ends_by_label(labels: Labels, options: ReadOptions) -> dict[str, int]:
     nothing = "nothing says which nodes are source and sink: name them with --source, --sink"
     if not options.needs_sink:
         nothing = "nothing says which node is the source: name it with --source"
-    return ends_of(labels, own, options, dict.fromkeys(asked, nothing))
+    return ends_of(labels, own, options, dict.fromkeys(asked, nothing), finder)
 
 
 def as_integers(labels: Labels) -> list[Label]:
@@ -296,27 +336,36 @@ def as_integers(labels: Labels) -> list[Label]:
     return [int(x) for x in texts] if all(map(INTEGER.fullmatch, texts)) else list(labels)
 
 
-def ascending(labels: list[Label], *numbers: IntArray) -> tuple[list[Label], list[IntArray]]:
+def ascending(
+    labels: list[Label] | WideArray, *numbers: IntArray
+) -> tuple[list[Label], list[IntArray]]:
     """Renumber nodes so that integer labels ascend; others stay in order of appearance."""
-    if not all(type(label) is int for label in labels):
-        return labels, list(numbers)
-    order = sorted(range(len(labels)), key=cast("list[int]", labels).__getitem__)
+    if not isinstance(labels, np.ndarray):
+        if not set(map(type, labels)) <= {int}:
+            return labels, list(numbers)
+        labels = np.array(labels, object)  # they may have more than 64 bits
+    order = np.argsort(labels)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order))
-    return [labels[i] for i in order], [rank[row] for row in numbers]
+    return labels[order].tolist(), [rank[row] for row in numbers]
 
 
 def refuse_shared(
-    sides: tuple[Labels, Labels], edges: Iterable[tuple[int, int]], remedy: str
+    sides: tuple[Labels | WideArray, Labels | WideArray],
+    edges: Iterable[tuple[int, int]],
+    remedy: str,
 ) -> None:
     """Raise InputError if a text label is on both sides: is that one node or two?"""
-    texts = [{label for label in side if isinstance(label, str)} for side in sides]
-    if texts[0].isdisjoint(texts[1]):
+    if any(isinstance(side, np.ndarray) for side in sides):
+        return
+    texts = {label for label in sides[0] if isinstance(label, str)}
+    if texts.isdisjoint(sides[1]):
         return
     neighbours: dict[Label, list[Label]] = {label: [] for label in chain(*sides)}
     for u, v in edges:
         neighbours[sides[0][u]].append(sides[1][v])
         neighbours[sides[1][v]].append(sides[0][u])
     two_colouring(neighbours)
-    shared = next(label for label in sides[0] if label in texts[1])
+    texts.intersection_update(sides[1])
+    shared = next(label for label in sides[0] if label in texts)
     raise InputError(f"the label {reprlib.repr(shared)} is on both sides: {remedy}")
