@@ -14,10 +14,9 @@ graph of a batch is run as if it were alone: its weights come from its own gener
 Rounds and judge are written here once, for every executor. The loop itself is also written out by
 hand elsewhere, and tests tie those copies to this one:
 
-- For speed, in the engines that run a proven network: on the CPU in `words.py`, `lists.py` and
-  `flows.py`; on a GPU in `table.cu` and `network.cu`. `tests/engines/test_engines.py` compares the
-  CPU's mates, residuals and round counts with the rounds of this module,
-  `tests/engines/test_cuda.py` the GPU's with the CPU's.
+- For speed, in the engines that run a proven network: on the CPU in `words.py`, `phases.py` and
+  `flows.py`, on a GPU in `table.cu` and `network.cu`. What is equal, and which tests compare it,
+  is in docs/architecture.md, "Engines".
 - For independence, as the Dinic in `classical.certificate`, which must share nothing with what it
   checks. `tests/classical/test_certificate.py` compares its maxima with
   SciPy's and NetworkX's.

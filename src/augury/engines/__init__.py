@@ -1,6 +1,6 @@
 """The forms in which a network runs; one file and one line for a further one.
 
-All make the same decisions, round for round, given the weights of `ties`: the tests compare them.
+What is equal in all of them, and which tests compare it, is in docs/architecture.md, "Engines".
 Only `table` takes other paths, of the same lengths, beyond 64 nodes a side: see `phases`.
 Everything here takes numbers and returns numbers, and knows neither labels nor files.
 """

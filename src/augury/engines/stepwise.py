@@ -1,7 +1,7 @@
 """A network decides at every step of the rounds, and the judge looks on.
 
-`plain` evaluates the network at every node in every step; `lookup` reads its table, again only
-where a case has changed; `fast` is a form of the paper's networks alone, a search as one compiled
+`plain` evaluates the network, `lookup` reads its table: both in compiled loops, wherever a node's
+case has changed, or else at every node in every step (see `CellExecutor`). `fast` is a form of the paper's networks alone, a search as one compiled
 loop. Without a name, this runs whatever supplies the subroutines: classical code, or somebody's
 own.
 """
@@ -71,6 +71,6 @@ class Fast(Stepwise):
         return Engine.match(self, adjacency, executor, threads)
 
 
-PLAIN = Stepwise("plain", "the network, evaluated at every node in every step", reads_weights=True)
+PLAIN = Stepwise("plain", "the network, evaluated step by step", reads_weights=True)
 LOOKUP = Stepwise("lookup", "the network's table, read wherever a node's case has changed")
 FAST = Fast("fast", "the paper's networks, a search as one compiled loop")
