@@ -1,11 +1,11 @@
-"""Print the walk through the code from `augury solve` to the printed certificate, by the network.
+"""Print the walk through the code from `augury solve` to the printed certificate.
 
     python benchmarks/walk.py [ARGUMENT ...]
 
 Every function of the package in the order of its first call, a line for each change of file; then
 how many functions and files there are, and how often the walk returns to a file already seen.
 Lambdas, comprehensions, and the bodies of modules and classes are left out. Given arguments, it
-walks through that command instead of `augury solve examples/jobs.csv --engine lookup`.
+walks through that command instead of `augury solve examples/jobs.csv`.
 """
 
 from __future__ import annotations

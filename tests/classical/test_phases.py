@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from augury.classical.ford_fulkerson import (
     Settings,
     Subroutines,
     Verdict,
+    ford_fulkerson,
 )
 from augury.classical.generate import ladder_state, uniform
 from augury.classical.network import FlowNetwork
@@ -33,8 +35,11 @@ from graphs import BRIDGE, NETWORKS, networks
 BOTH = {"breadth-first": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
 
 
+ALWAYS = replace(PHASES, phases_from=0)
+
+
 def run(network: FlowNetwork, executor: Subroutines = BREADTH_FIRST) -> list[Round]:
-    return list(phases(Batch.of([network]), executor, [np.random.default_rng(0)]))
+    return list(phases(Batch.of([network]), executor, [np.random.default_rng(0)], ALWAYS))
 
 
 def proposing(change: Any) -> Subroutines:
@@ -94,7 +99,7 @@ def test_one_rich_arc_costs_a_search_for_each_path_but_one_phase() -> None:
     assert len(first.paths.graph) == arms == first.led[0]
     assert Verdict(last.verdict[0]) is Verdict.DONE
     residual, rounds, endings = run_to_end(
-        Batch.of([network]), BREADTH_FIRST, [np.random.default_rng(0)]
+        Batch.of([network]), BREADTH_FIRST, [np.random.default_rng(0)], ALWAYS
     )
     assert (network.value(residual), rounds.tolist(), endings) == (arms, [arms], ["done"])
 
@@ -103,10 +108,12 @@ def test_one_rich_arc_costs_a_search_for_each_path_but_one_phase() -> None:
 def test_a_graph_runs_in_a_batch_as_it_does_alone(
     alone: Sequence[FlowNetwork], seed: int, executor: str
 ) -> None:
+    how = replace(PHASES, phases_from=9)  # in phases and in rounds, side by side
+
     def ended(some: Sequence[FlowNetwork], at: Sequence[int]) -> list[Any]:
         rngs = np.random.default_rng(seed).spawn(len(alone))
         batch = Batch.of(some)
-        found, rounds, endings = run_to_end(batch, BOTH[executor], [rngs[k] for k in at])
+        found, rounds, endings = run_to_end(batch, BOTH[executor], [rngs[k] for k in at], how)
         parts = np.split(found, batch.arc_start[1:-1])
         return [(p.tolist(), r, e) for p, r, e in zip(parts, rounds, endings, strict=True)]
 
@@ -211,7 +218,7 @@ def test_an_executor_that_finds_nothing_gives_up() -> None:
         paths = Paths(none, np.zeros(1, np.int64), none.astype(np.int32))
         return Searches(found.tree, found.is_done & False, paths, none, none, none)
 
-    how = Settings(max_failures=3, many_paths=True, phases=True)
+    how = Settings(max_failures=3, many_paths=True, phases_from=0)
     rngs = [np.random.default_rng(0)]
     rounds = list(phases(Batch.of([BRIDGE]), proposing(nothing), rngs, how))
     assert [Verdict(round_.verdict[0]) for round_ in rounds] == [
@@ -220,7 +227,7 @@ def test_an_executor_that_finds_nothing_gives_up() -> None:
 
 
 def test_the_executor_is_given_read_only_copies() -> None:
-    def phase(batch: Batch, residual: WideArray, weights: Any) -> Searches:
+    def phase(batch: Batch, residual: WideArray, weights: Any, phases_from: int) -> Searches:
         for array in (residual, weights, batch.capacity, batch.sender):
             assert not array.flags.writeable
         return searched(BREADTH_FIRST, batch, residual, weights)
@@ -235,3 +242,12 @@ def test_a_long_path_is_found() -> None:
     first, last = run(network)
     assert len(first.paths.arcs) >= 60
     assert network.value(last.after) == 1
+
+
+@given(networks())
+def test_without_further_searches_phases_are_rounds_with_many_paths(network: FlowNetwork) -> None:
+    batch, rngs = Batch.of([network]), lambda: [np.random.default_rng(0)]
+    rounds = list(ford_fulkerson(batch, BREADTH_FIRST, rngs(), Settings(many_paths=True)))
+    found = list(phases(batch, BREADTH_FIRST, rngs(), PHASES))
+    assert [one.after.tolist() for one in rounds] == [one.after.tolist() for one in found]
+    assert [one.led.tolist() for one in rounds] == [one.led.tolist() for one in found]

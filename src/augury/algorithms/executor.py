@@ -157,8 +157,9 @@ def stepwise(algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> l
 class CellExecutor(Executor):
     """Cells as the subroutines of Ford-Fulkerson, decided by a network or by its table alone.
 
-    `engine` is "plain", the network evaluated at every node in every step, or "lookup", its table
-    read there; both decide alike. An observer sees what is evaluated.
+    `engine` is "plain", which evaluates the network, or "lookup", which reads its table; both
+    decide alike. On a CPU compiled loops do so wherever a node's case has changed. Where there is
+    an observer, and on other devices, PyTorch evaluates every node in every step.
     """
 
     network: CellNetwork | Table
@@ -246,9 +247,11 @@ class CellExecutor(Executor):
             return None
         cells = loops.cells_of(self.decider)
 
-        def phase(batch: Batch, residual: WideArray, weights: WeightArray) -> Searches:
+        def phase(
+            batch: Batch, residual: WideArray, weights: WeightArray, phases_from: int
+        ) -> Searches:
             refuse_beyond_range(residual, self.network.bits)
-            return loops.phase(batch, residual, weights, cells)
+            return loops.phase(batch, residual, weights, cells, phases_from)
 
         return phase
 

@@ -166,7 +166,9 @@ def flood(
     return nodes.arc, nodes.is_reached, steps
 
 
-def phase(batch: Batch, residual: WideArray, weights: WeightArray, cells: Cells) -> Searches:
+def phase(
+    batch: Batch, residual: WideArray, weights: WeightArray, cells: Cells, phases_from: int = 0
+) -> Searches:
     """Search, then search again on the level graph until it has no path left."""
     trees = Trees(*(np.full(batch.num_nodes, -1, np.int32) for _ in Trees._fields))
     is_done = np.zeros(batch.num_graphs, np.bool_)
@@ -174,7 +176,7 @@ def phase(batch: Batch, residual: WideArray, weights: WeightArray, cells: Cells)
     level_graph = given._replace(order=given.order.copy(), start=given.start.copy())
     run = Run(given, level_graph, cells, *rest, trees, residual.copy())
     run.links.is_usable[:] = residual > 0
-    num_paths, log = _phase(run, is_done, _log.py_func(FEW, FEW))
+    num_paths, log = _phase(run, is_done, _log.py_func(FEW, FEW), phases_from)
     start = log.start[: num_paths + 1]
     paths = Paths(log.graph[:num_paths], start, log.arcs[: start[-1]].astype(np.int32))
     told = log.number[:num_paths], log.proposed[:num_paths], log.kept[: start[-1]]
@@ -376,7 +378,7 @@ def _flip(given: Given, links: Links, nodes: Nodes, num_flipped: int) -> int:
 
 
 @compiled
-def _phase(run: Run, is_done: Any, log: Log) -> Any:
+def _phase(run: Run, is_done: Any, log: Log, phases_from: int) -> Any:
     """Run a phase of every graph; return how many paths it took, and those."""
     nodes, trees, num_paths = run.nodes, run.trees, 0
     for graph in range(len(run.given.source)):
@@ -406,7 +408,9 @@ def _phase(run: Run, is_done: Any, log: Log) -> Any:
                 carried += log.proposed[num_paths]
                 num_paths += 1
             # What is wrong ends the phase, for the judge will end the run.
-            goes_on = is_right and carried > 0
+            first, end = given.node_start[graph], given.node_start[graph + 1]
+            is_large = run.given.start[end] - run.given.start[first] >= phases_from
+            goes_on = is_right and carried > 0 and is_large
             if search == 0 and goes_on:
                 _set_levels(given, nodes.arc, trees, graph)
                 given = run.level_graph

@@ -7,9 +7,10 @@ even number of arcs, so `arc ^ 1` is still the reverse of `arc`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -97,6 +98,16 @@ class Batch:
         arcs = sender, receiver, capacity
         parts = np.arange(len(networks)), node_start, arc_start
         return cls(*parts, *arcs, source, sink, *in_order(sender, int(node_start[-1])))
+
+    def parts(self) -> Iterator[Arcs]:
+        """Yield the networks, each with its own numbers."""
+        ends = zip(
+            pairwise(self.node_start.tolist()), pairwise(self.arc_start.tolist()), strict=True
+        )
+        for graph, ((first, last), (start, end)) in enumerate(ends):
+            sender, receiver = self.sender[start:end] - first, self.receiver[start:end] - first
+            tips = int(self.source[graph]) - first, int(self.sink[graph]) - first
+            yield Arcs(last - first, sender, receiver, self.capacity[start:end], *tips)
 
     def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
         """Drop all other graphs; also return which arcs stay."""

@@ -118,8 +118,8 @@ class Searches(NamedTuple):
     """(arc of the paths,): what it keeps."""
 
 
-Searching = Callable[[Batch, WideArray, WeightArray], Searches]
-"""(batch, residual, weights) → a whole phase."""
+Searching = Callable[[Batch, WideArray, WeightArray, int], Searches]
+"""(batch, residual, weights, phases_from) → a whole phase; a single search of a smaller graph."""
 
 
 class Subroutines(NamedTuple, Generic[Memory]):
@@ -162,13 +162,20 @@ class Settings:
     """Consecutive rounds without a legal path that end a run: t or t_b in the paper."""
     many_paths: bool = False
     """Apply all shortest disjoint paths of the tree, not only the sink's own; not in the paper."""
-    phases: bool = False
-    """Run in phases, which are not in the paper either; see `classical.phases`."""
     weights: Callable[[Batch, int], WeightArray] | None = None
     """Returns a round's weights, given its batch and number; random ones if None."""
+    phases_from: int | None = None
+    """Arcs from which on a graph is run in phases, which are not in the paper either; see
+    `classical.phases`. None: never, and round by round.
+    """
 
 
-PHASES = Settings(many_paths=True, phases=True)
+MANY_ARCS = 2**12
+"""Arcs from which on further searches pay. Smaller runs are often told step by step, in rounds, and
+what is told has to be the run.
+"""
+
+PHASES = Settings(many_paths=True, phases_from=MANY_ARCS)
 """How an answer is found, as opposed to how the paper runs."""
 
 

@@ -2,7 +2,8 @@
 
 A phase begins like a round. Then its executor searches again, on the level graph: the arcs that
 lead from a node of the first tree to one that is one step farther from the source, and have
-something left. When that has no path either, the phase is over. On a matching these are the phases
+something left. When that has no path either, the phase is over. Graphs with fewer arcs than
+`Settings.phases_from` make do with the first search: a round. On a matching these are the phases
 of Hopcroft and Karp. Every path is a shortest augmenting path when it is taken, if the first tree
 is one of shortest paths; see docs/verification.md.
 
@@ -97,7 +98,7 @@ def rounds_of(
     settings: Settings = PHASES,
 ) -> Iterator[Round[Any]]:
     """Run every graph of the batch to its end, in phases or in single rounds."""
-    run = phases if settings.phases else ford_fulkerson
+    run = ford_fulkerson if settings.phases_from is None else phases
     return run(batch, subroutines, rngs, settings)
 
 
@@ -117,7 +118,8 @@ def phases(
     failures, number = np.zeros(batch.num_graphs, np.int64), 0
     while batch.num_graphs:
         weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
-        found = searching(own, handed_out(residual), handed_out(weights))
+        shown = handed_out(residual), handed_out(weights)
+        found = searching(own, *shown, settings.phases_from or 0)
         verdict = np.where(found.is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
         is_applied = _judged(batch, residual, found, verdict)
         paths, bottleneck = found.paths.select(is_applied), found.proposed[is_applied]
@@ -218,12 +220,15 @@ def searched(
     batch: Batch,
     residual: WideArray,
     weights: WeightArray,
+    phases_from: int = 0,
+    *,
     many_paths: bool = True,
 ) -> Searches:
     """Make a phase of the four parts; a graph's is over after a search that led to nothing.
 
     Or to something wrong, with which there is no point in going on.
     """
+    is_large = np.diff(batch.arc_start) >= phases_from
     first: tuple[Tree[Any], BoolArray] | None = None
     arc, graph, number = np.arange(batch.num_arcs), np.arange(batch.num_graphs), 0
     columns: list[tuple[npt.NDArray[Any], ...]] = []
@@ -247,6 +252,7 @@ def searched(
         wrong = kept[on_right] != residual[paths.arcs] - paths.spread(amount)
         goes_on = np.zeros(batch.num_graphs, np.bool_)
         goes_on[paths.graph] = True
+        goes_on &= is_large[graph]
         goes_on[tried.graph[proposed != truth]] = False
         goes_on[paths.spread(paths.graph)[wrong]] = False
         residual = residual.copy()  # nothing flows back in a phase: that would be a longer way

@@ -1,11 +1,12 @@
 """Flow networks become maximum flows, by loops that numba compiles.
 
-Which loop runs depends on the size of the network alone, so that an answer depends on nothing else:
+Which loop runs depends on the network alone, so that an answer depends on nothing else:
 
-- Up to SMALL arcs, *phases* (Dinic 1970): a search from the sink gives every node its distance,
-  and paths that lead one step nearer with each arc are filled, lowest arcs first, until there are
-  none. Every path is a shortest augmenting path at its moment, so the network takes it too, given
-  weights that prefer its arcs. `small_flows` takes the same paths in plain Python.
+- Up to SMALL arcs, or if no capacity is above 1, *phases* (Dinic 1970): a search from the sink
+  gives every node its distance, and paths that lead one step nearer with each arc are filled,
+  lowest arcs first, until there are none. Every path is a shortest augmenting path at its moment,
+  so the network takes it too, given weights that prefer its arcs. `small_flows` takes the same
+  paths in plain Python.
 - Beyond that, *waves* (Goldberg and Tarjan 1988): the source fills its arcs; a search from the sink
   gives every node its distance; nodes with an excess pass it on, the farthest first, to nodes one
   step nearer, and move away where there are none. A node that moves away by more than one step
@@ -101,8 +102,8 @@ def push_flows(union: Union, own: Network, residual: Any, rounds: Any) -> None:
         first = union.node_start[graph]
         num_nodes = union.node_start[graph + 1] - first
         source, sink = union.source[graph] - first, union.sink[graph] - first
-        _fill(union, own, graph, num_nodes)
-        if union.arc_start[graph + 1] - union.arc_start[graph] <= SMALL:
+        largest = _fill(union, own, graph, num_nodes)
+        if largest <= 1 or union.arc_start[graph + 1] - union.arc_start[graph] <= SMALL:
             rounds[graph] = _phases(own, num_nodes, source, sink)
         else:
             rounds[graph] = _waves(own, num_nodes, source, sink)
@@ -115,9 +116,9 @@ def push_flows(union: Union, own: Network, residual: Any, rounds: Any) -> None:
 
 
 @inlined
-def _fill(union: Union, own: Network, graph: int, num_nodes: int) -> None:
-    """Copy the arcs of a network, sorted by sender."""
-    first = union.node_start[graph]
+def _fill(union: Union, own: Network, graph: int, num_nodes: int) -> int:
+    """Copy the arcs of a network, sorted by sender; return the largest capacity."""
+    first, largest = union.node_start[graph], np.int64(0)
     arcs = union.arc_start[graph], union.arc_start[graph + 1]
     for node in range(num_nodes + 1):
         own.start[node] = 0
@@ -133,6 +134,8 @@ def _fill(union: Union, own: Network, graph: int, num_nodes: int) -> None:
         own.head[there], own.head[back] = v, u
         own.back[there], own.back[back] = back, there
         own.residual[there], own.residual[back] = union.capacity[arc], union.capacity[arc + 1]
+        largest = max(largest, union.capacity[arc], union.capacity[arc + 1])
+    return largest
 
 
 @inlined

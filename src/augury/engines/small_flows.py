@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from augury.classical.arrays import WideArray
+from augury.classical.graph import Arcs
 from augury.classical.network import FlowNetwork
 
 SMALL = 2**9
@@ -21,7 +22,7 @@ Log = Callable[[list[int], int], object]
 """Is told each path, as its arcs, and what it carries."""
 
 
-def push_flow(network: FlowNetwork, log: Log | None = None) -> tuple[WideArray, int]:
+def push_flow(network: FlowNetwork | Arcs, log: Log | None = None) -> tuple[WideArray, int]:
     """Return the residual of a maximum flow, and the rounds: searches that led to a path."""
     head, residual = network.receiver.tolist(), network.capacity.tolist()
     leaving: list[list[int]] = [[] for _ in range(network.num_nodes)]

@@ -102,12 +102,20 @@ class Table(Engine):
     def match_batch(self, graphs: BipartiteBatch, executor: Any) -> Mates:
         """See `Engine`."""
         require_proof(executor)
-        return match_lists(graphs.indptr, graphs.columns, graphs.left, graphs.right)
+        if len(graphs.indices) > PLAIN_EDGES:
+            return match_lists(graphs.indptr, graphs.columns, graphs.left, graphs.right)
+        found = [_match_alone(graph) for graph in graphs]
+        mates = np.array([mate for mates, _ in found for mate in mates], np.int32)
+        return Mates(mates, np.array([rounds for _, rounds in found], np.int32))
 
     def push_batch(self, batch: Batch, executor: Any) -> tuple[WideArray, IntArray]:
         """See `Engine`."""
         require_proof(executor)
-        return push_flows(batch, executor.network.bits)
+        if batch.num_arcs > SMALL or not batch.num_graphs:
+            return push_flows(batch, executor.network.bits)
+        refuse_beyond_range(batch.capacity, executor.network.bits)
+        residuals, rounds = zip(*map(push_flow, batch.parts()), strict=True)
+        return np.concatenate(residuals), np.array(rounds, np.int32)
 
     def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
         """See `Engine`; graphs that cannot be assigned in full are assigned by their edges."""
@@ -275,9 +283,13 @@ def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
 
 
 def _matched_alone(graph: BipartiteGraph) -> Answer:
-    sizes = graph.num_left, graph.num_right
-    mates, rounds = match_small(*sizes, graph.left.tolist(), graph.right.tolist())
+    mates, rounds = _match_alone(graph)
     return Answer(pairs_of(np.array(mates, np.int32)), rounds)
+
+
+def _match_alone(graph: BipartiteGraph) -> tuple[list[int], int]:
+    sizes = graph.num_left, graph.num_right
+    return match_small(*sizes, graph.left.tolist(), graph.right.tolist())
 
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:

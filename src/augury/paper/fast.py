@@ -133,7 +133,9 @@ class Ranks(NamedTuple):
         """Take those of a wiring; without scalers, all nodes are alike."""
         if isinstance(network.processor, PNA):
             return cls(*torch.unique(wiring.degree, return_inverse=True))
-        return cls(torch.ones(1, device="cpu"), torch.zeros_like(wiring.degree))
+        return cls(
+            torch.ones(1, dtype=torch.float32, device="cpu"), torch.zeros_like(wiring.degree)
+        )
 
 
 def search_recipe(network: PaperNetwork, degrees: Tensor) -> Recipe:
@@ -161,7 +163,7 @@ def _recipe(network: PaperNetwork, degrees: Tensor, *own: Tensor) -> Recipe:
         join = processor.mix.weight @ join
     of_encoded, of_heard = join.mT.split([network.hidden, join.shape[1] - network.hidden])
     if isinstance(processor, PNA):
-        scale = (degrees + 1).log() / processor.mean_log_degree
+        scale = (degrees + 1).to(of_heard.dtype).log() / processor.mean_log_degree
         scalers = torch.stack([torch.ones_like(scale), scale, 1 / scale], dim=1)
         of_heard = (scalers @ of_heard.reshape(3, -1)).unflatten(1, (-1, network.hidden))
     return Recipe(
