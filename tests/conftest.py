@@ -50,7 +50,7 @@ def engines_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     answers = solver.Runner.answers
 
     def heard(runner: solver.Runner, graphs: Any, how: Any) -> Any:
-        names.append(runner.engine.name)
+        names.append(str(runner.engine.name))
         return answers(runner, graphs, how)
 
     monkeypatch.setattr(solver.Runner, "answers", heard)

@@ -531,10 +531,11 @@ def test_an_executor_that_writes_into_its_arguments_changes_nothing_of_the_judge
 @pytest.mark.parametrize("place", range(4), ids=Subroutines._fields[:4])
 def test_what_an_executor_is_given_is_read_only(place: int) -> None:
     seen: list[Any] = []
+    part: Any = BREADTH_FIRST[place]
 
     def watched(*given: Any) -> Any:
         seen.extend(given)
-        return BREADTH_FIRST[place](*given)
+        return part(*given)
 
     run(BRIDGE, BREADTH_FIRST._replace(**{Subroutines._fields[place]: watched}), many=True)
     batches = [thing for thing in seen if isinstance(thing, Batch)]

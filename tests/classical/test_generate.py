@@ -409,7 +409,8 @@ def test_a_family_tells_its_parameters_and_what_it_makes() -> None:
 
 def test_hard_families_are_made_as_well() -> None:
     assert generate("ak", seeded(), arcs=100) == HARD_FLOWS["ak"](seeded(), 100)
-    assert generate("zipf", seeded(), (1, 9), edges=90).costs is not None
+    zipf = generate("zipf", seeded(), (1, 9), edges=90)
+    assert isinstance(zipf, BipartiteGraph) and zipf.costs is not None
     assert not FAMILIES.keys() & HARD.keys()
     with pytest.raises(InputError, match="arcs is 0, not a whole number in 1"):
         generate("mesh", seeded(), arcs=0)

@@ -12,7 +12,7 @@ from augury.classical.graph import BipartiteGraph
 from augury.classical.hard import HARD_FLOWS, HARD_MATCHINGS
 from augury.classical.network import FlowNetwork, Graph
 
-HARD: dict[str, Callable[[np.random.Generator, int], Graph]] = HARD_FLOWS | HARD_MATCHINGS
+HARD: dict[str, Callable[[np.random.Generator, int], Graph]] = {**HARD_FLOWS, **HARD_MATCHINGS}
 
 
 def made(name: str, arcs: int, seed: int = 0) -> Graph:

@@ -56,7 +56,7 @@ def hops(network: FlowNetwork, residual: WideArray) -> int | None:
     graph.add_nodes_from([network.source, network.sink])
     if not nx.has_path(graph, network.source, network.sink):
         return None
-    return nx.shortest_path_length(graph, network.source, network.sink)
+    return int(nx.shortest_path_length(graph, network.source, network.sink))
 
 
 @given(networks())

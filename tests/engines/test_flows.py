@@ -69,7 +69,7 @@ def large_networks(high: int) -> list[FlowNetwork]:
 def source_side(network: FlowNetwork, residual: WideArray) -> BoolArray:
     """The nodes that the source reaches."""
     ends = network.sender[residual > 0], network.receiver[residual > 0]
-    arcs = csr_array((np.ones(len(ends[0])), ends), shape=(network.num_nodes,) * 2)
+    arcs = csr_array((np.ones(len(ends[0])), ends), shape=(network.num_nodes, network.num_nodes))
     side = np.zeros(network.num_nodes, np.bool_)
     side[breadth_first_order(arcs, network.source, return_predecessors=False)] = True
     return side
@@ -99,8 +99,9 @@ def test_a_large_flow_has_scipys_value(high: int) -> None:
     parts = np.split(residual, batch.arc_start[1:-1])
     for network, part, counted in zip(networks, parts, rounds, strict=True):
         ends = network.sender, network.receiver
-        arcs = csr_array((network.capacity.astype(np.int32), ends), (network.num_nodes,) * 2)
-        value = maximum_flow(arcs, network.source, network.sink).flow_value
+        shape = network.num_nodes, network.num_nodes
+        arcs = csr_array((network.capacity.astype(np.int32), ends), shape)
+        value = int(maximum_flow(arcs, network.source, network.sink).flow_value)
         check(network, part, value)
         assert (counted > 0) == (value > 0)
 

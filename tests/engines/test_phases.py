@@ -41,7 +41,7 @@ def chains(length: int) -> BipartiteGraph:
         np.concatenate([getattr(part, side) + at for part, at in zip(parts, first, strict=False)])
         for side in ("left", "right")
     ]
-    return BipartiteGraph(first[-1], first[-1], *ends)
+    return BipartiteGraph(first[-1], first[-1], ends[0], ends[1])
 
 
 def shuffled(graph: BipartiteGraph, seed: int) -> BipartiteGraph:
@@ -166,7 +166,7 @@ def test_a_graph_of_100_000_edges(kind: str) -> None:
         "chains": lambda: shuffled(chains(316), 6),
         "random": lambda: sparse(rng, 33_000, c=3.0),
         "wide": lambda: BipartiteGraph(
-            9000, 60_000, *(rng.integers(0, n, 99_000) for n in (9000, 60_000))
+            9000, 60_000, rng.integers(0, 9000, 99_000), rng.integers(0, 60_000, 99_000)
         ),
     }[kind]()
     mates = match_sparse(graph.to_scipy()).mates

@@ -153,7 +153,8 @@ def cells_of(decider: Decider) -> Cells:
     """Prepare the cells, once for a run."""
     scores = np.asarray(decider.scores(NEAREST), np.float32)
     is_lawful = not decider.table.differences()
-    return Cells(*(ready(cell, decider) for cell in (FLOOD, LEAST, SUBTRACT)), scores, is_lawful)
+    flood, least, subtract = (ready(cell, decider) for cell in (FLOOD, LEAST, SUBTRACT))
+    return Cells(flood, least, subtract, scores, is_lawful)
 
 
 def flood(
@@ -172,9 +173,9 @@ def phase(
     """Search, then search again on the level graph until it has no path left."""
     trees = Trees(*(np.full(batch.num_nodes, -1, np.int32) for _ in Trees._fields))
     is_done = np.zeros(batch.num_graphs, np.bool_)
-    given, *rest = _laid_out(batch, weights, cells.scores)
+    given, links, nodes = _laid_out(batch, weights, cells.scores)
     level_graph = given._replace(order=given.order.copy(), start=given.start.copy())
-    run = Run(given, level_graph, cells, *rest, trees, residual.copy())
+    run = Run(given, level_graph, cells, links, nodes, trees, residual.copy())
     run.links.is_usable[:] = residual > 0
     num_paths, log = _phase(run, is_done, _log.py_func(FEW, FEW), phases_from)
     start = log.start[: num_paths + 1]
@@ -185,9 +186,9 @@ def phase(
 
 def _laid_out(batch: Batch, weights: WeightArray, scores: Any) -> tuple[Given, Links, Nodes]:
     order, start = batch.by_sender
-    ends = map(_read_only, (batch.node_start, batch.source, batch.sink))
-    arcs = map(_read_only, (batch.sender, batch.receiver, weights, scores))
-    given = Given(*ends, order.copy(), start.copy(), *arcs)
+    node_start, source, sink = map(_read_only, (batch.node_start, batch.source, batch.sink))
+    arcs: Any = tuple(map(_read_only, (batch.sender, batch.receiver, weights, scores)))
+    given = Given(node_start, source, sink, order.copy(), start.copy(), *arcs)
     count = batch.num_nodes
     nodes = Nodes(
         is_reached=np.zeros(count, np.bool_),
@@ -521,7 +522,7 @@ def _choose(given: Given, is_usable: Any, own: int, trees: Trees, graph: int) ->
 
 
 @inner
-def _length(sender: Any, depth: Any, entry: int, source: int) -> int:
+def _length(sender: Any, depth: Any, entry: int, source: int) -> Any:
     """Return the length of the path by this arc into the sink."""
     return np.int64(1) if sender[entry] == source else np.int64(depth[sender[entry]] + 2)
 
@@ -593,7 +594,7 @@ def _least(cell: Ready, log: Log, first: int, end: int) -> int:
 
 
 @inner
-def _difference(cell: Ready, value: int, amount: int) -> int:
+def _difference(cell: Ready, value: int, amount: int) -> Any:
     """Subtract bit by bit, from the bottom up, to the top bit of the larger number."""
     kept, borrow, place = np.int64(0), np.int64(0), 0
     while (value | amount) >> place:

@@ -64,7 +64,8 @@ def ready(cell: Cell, decider: Any) -> Ready:
     """
     is_evaluated, is_own = not isinstance(decider, Table), cell in decider.table.cells
     decided = np.zeros((1, 1), np.int8)
-    weights = Weights(*(np.zeros((0, 0), np.float32) for _ in range(5)), np.zeros(0, np.float32))
+    none = np.zeros((0, 0), np.float32)
+    weights = Weights(none, none, none, none, none, np.zeros(0, np.float32))
     if is_evaluated and is_own:
         weights = Weights(*decider.weights(cell))
     elif is_own:
@@ -75,7 +76,7 @@ def ready(cell: Cell, decider: Any) -> Ready:
 
 
 @inlined
-def decide(cell: Ready, own: int, heard: int) -> int:
+def decide(cell: Ready, own: int, heard: int) -> Any:
     """Decide one case, given own bits and a set of kinds; the first output is in the lowest bit.
 
     A cell without messages hears the empty set.

@@ -117,7 +117,7 @@ class Batch:
     def select_arcs(self, keep: BoolArray, arcs: BoolArray) -> Batch:
         """Keep some graphs, and of these some pairs of arcs."""
         num_nodes = np.diff(self.node_start)[keep]
-        before = starts(arcs)[self.arc_start]
+        before = starts(arcs.astype(np.int64))[self.arc_start]
         num_arcs = np.diff(before)[keep]
         node_start, arc_start = starts(num_nodes), starts(num_arcs)
         moved = node_start[:-1] - self.node_start[:-1][keep]

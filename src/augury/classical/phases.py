@@ -30,6 +30,7 @@ from augury.classical.ford_fulkerson import (
     Paths,
     Round,
     Searches,
+    Searching,
     Settings,
     Subroutines,
     Tree,
@@ -112,14 +113,15 @@ def phases(
 
     See `ford_fulkerson`: the executor gets only read-only copies, and each graph its own weights.
     """
-    searching = subroutines.phase(batch) if subroutines.phase else None
-    searching = searching or partial(searched, subroutines, many_paths=settings.many_paths)
+    phase = subroutines.phase(batch) if subroutines.phase else None
+    plain = partial(searched, subroutines, many_paths=settings.many_paths)
+    searching: Searching = plain if phase is None else phase
     residual, own = batch.capacity, batch.handed_out()
     failures, number = np.zeros(batch.num_graphs, np.int64), 0
     while batch.num_graphs:
         weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
         shown = handed_out(residual), handed_out(weights)
-        found = searching(own, *shown, settings.phases_from or 0)
+        found: Searches = searching(own, *shown, settings.phases_from or 0)
         verdict = np.where(found.is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
         is_applied = _judged(batch, residual, found, verdict)
         paths, bottleneck = found.paths.select(is_applied), found.proposed[is_applied]

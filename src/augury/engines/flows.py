@@ -116,7 +116,7 @@ def push_flows(union: Union, own: Network, residual: Any, rounds: Any) -> None:
 
 
 @inlined
-def _fill(union: Union, own: Network, graph: int, num_nodes: int) -> int:
+def _fill(union: Union, own: Network, graph: int, num_nodes: int) -> Any:
     """Copy the arcs of a network, sorted by sender; return the largest capacity."""
     first, largest = union.node_start[graph], np.int64(0)
     arcs = union.arc_start[graph], union.arc_start[graph + 1]

@@ -30,7 +30,8 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compile_(function: Callable[..., Any]) -> Any:
         # Nobody calls them from C: without that entry they compile a little faster.
-        dispatcher: Any = numba.njit(no_cfunc_wrapper=True, **options)(function)
+        jit: Any = numba.njit
+        dispatcher = jit(no_cfunc_wrapper=True, **options)(function)
         with suppress(RuntimeError, OSError):  # there is nowhere to cache it
             dispatcher._cache = _Cache(function)  # as its `enable_caching` does
         return dispatcher
