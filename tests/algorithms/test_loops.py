@@ -28,7 +28,7 @@ seeds = given(st.integers(0, 2**32 - 1))
 class Plain(CellExecutor):
     """Without compiled loops."""
 
-    def _loops(self, batch: Batch) -> Any:
+    def _loops(self, batch: Batch, number: int = 0) -> Any:
         return None
 
 

@@ -44,7 +44,7 @@ def run(network: FlowNetwork, executor: Subroutines = BREADTH_FIRST) -> list[Rou
 
 def proposing(change: Any) -> Subroutines:
     """Breadth-first search whose phases are changed before they are proposed."""
-    return BREADTH_FIRST._replace(phase=lambda batch: lambda *given: change(
+    return BREADTH_FIRST._replace(phase=lambda *_: lambda *given: change(
         searched(BREADTH_FIRST, *given)))  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def test_the_executor_is_given_read_only_copies() -> None:
             assert not array.flags.writeable
         return searched(BREADTH_FIRST, batch, residual, weights)
 
-    executor = BREADTH_FIRST._replace(phase=lambda batch: phase)
+    executor = BREADTH_FIRST._replace(phase=lambda *_: phase)
     batch = Batch.of([FlowNetwork.from_bipartite(uniform(np.random.default_rng(0), 8))])
     assert list(phases(batch, executor, [np.random.default_rng(0)], PHASES))
 

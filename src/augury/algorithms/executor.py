@@ -40,8 +40,8 @@ from augury.errors import InputError
 if TYPE_CHECKING:
     from augury.cells.network import CellNetwork
 
-MANY_ARCS = 2**10
-"""Arcs from which a run repays the import of numba."""
+MANY_ARCS = 2**12
+"""Arcs, times the rounds so far, from which a run repays the import of numba."""
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
@@ -241,8 +241,8 @@ class CellExecutor(Executor):
         all_own = self.asks_reachability and self.neural_bottleneck and self.neural_augmentation
         return super().subroutines()._replace(phase=self._phase if all_own else None)
 
-    def _phase(self, batch: Batch) -> Searching | None:
-        loops = self._loops(batch)
+    def _phase(self, batch: Batch, number: int) -> Searching | None:
+        loops = self._loops(batch, number)
         if loops is None:
             return None
         cells = loops.cells_of(self.decider)
@@ -255,12 +255,14 @@ class CellExecutor(Executor):
 
         return phase
 
-    def _loops(self, batch: Batch) -> Any:
+    def _loops(self, batch: Batch, number: int = 0) -> Any:
         """Return the module of compiled loops, if there is nothing to see and they can run here.
 
-        And unless numba is missing, or would take longer to load than it saves.
+        And unless numba is missing, or would take longer to load than it saves; `number` phases
+        were run without.
         """
-        is_small = batch.num_arcs < MANY_ARCS and not {"numba", "torch"} & set(sys.modules)
+        is_loaded = {"numba", "torch"} & set(sys.modules)
+        is_small = not is_loaded and batch.num_arcs * (number + 1) < MANY_ARCS
         if self.observer is not None or is_small or str(self.device) != "cpu":
             return None
         try:

@@ -129,9 +129,10 @@ class Subroutines(NamedTuple, Generic[Memory]):
     bottleneck: Bottleneck[Memory]
     augment: Augment[Memory]
     is_done: IsDone[Memory]
-    phase: Callable[[Batch], Searching | None] | None = None
+    phase: Callable[[Batch, int], Searching | None] | None = None
     """Returns all of them in one, which decides as `phases.searched` does with them, only quicker;
-    or None, where that does not pay. Whoever replaces another part replaces this by None.
+    or None, where that does not pay, given the batch and the phases so far. Whoever replaces
+    another part replaces this by None.
     """
 
 

@@ -113,15 +113,16 @@ def phases(
 
     See `ford_fulkerson`: the executor gets only read-only copies, and each graph its own weights.
     """
-    phase = subroutines.phase(batch) if subroutines.phase else None
+    searching: Searching | None = None
     plain = partial(searched, subroutines, many_paths=settings.many_paths)
-    searching: Searching = plain if phase is None else phase
     residual, own = batch.capacity, batch.handed_out()
     failures, number = np.zeros(batch.num_graphs, np.int64), 0
     while batch.num_graphs:
         weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
         shown = handed_out(residual), handed_out(weights)
-        found: Searches = searching(own, *shown, settings.phases_from or 0)
+        if searching is None and subroutines.phase is not None:
+            searching = subroutines.phase(batch, number)
+        found = (searching or plain)(own, *shown, settings.phases_from or 0)
         verdict = np.where(found.is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
         is_applied = _judged(batch, residual, found, verdict)
         paths, bottleneck = found.paths.select(is_applied), found.proposed[is_applied]
@@ -156,11 +157,16 @@ def _judged(
     search, or if the path is no walk from source to sink.
     """
     paths = found.paths
+    if not len(paths.graph):
+        return np.zeros(0, np.bool_)
     values = _in_turn(residual, paths, found.proposed)
-    is_level = leads_on(batch, pointers_of(batch, found.tree))[paths.arcs]
-    values[~is_level & paths.spread(found.number > 0)] = 0
-    values[paths.spread(~_are_walks(batch, paths))] = 0
-    truth = np.minimum.reduceat(values, paths.start[:-1]) if len(values) else found.proposed
+    if found.number.any():
+        is_level = leads_on(batch, pointers_of(batch, found.tree))[paths.arcs]
+        values[~is_level & paths.spread(found.number > 0)] = 0
+    is_walk = _are_walks(batch, paths)
+    if not is_walk.all():
+        values[paths.spread(~is_walk)] = 0
+    truth = np.minimum.reduceat(values, paths.start[:-1])
     is_wrong = {Verdict.WRONG_BOTTLENECK: found.proposed != truth}
     kept_wrong = found.kept != values - paths.spread(truth)
     kept_wrong &= paths.spread((truth > 0) & ~is_wrong[Verdict.WRONG_BOTTLENECK])

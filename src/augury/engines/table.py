@@ -9,6 +9,7 @@ beyond that, and for small flows, each path is one that it takes, given weights:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -41,8 +42,15 @@ CELLS_A_THREAD = 2**20
 """Bytes of dense graphs from which on another thread pays: 0.3 to 4 milliseconds' work."""
 
 
-PLAIN_EDGES = 1000
-"""Edges up to which plain Python matches within milliseconds: numba alone takes half a second."""
+PLAIN_EDGES, PLAIN_ARCS = 1000, SMALL
+"""Edges and arcs up to which plain Python takes milliseconds: numba alone takes half a second."""
+TINY = 64
+"""Of both, up to which it is as quick as a call of compiled loops."""
+
+
+def _is_plain(size: int, most: int, loops: str) -> bool:
+    """Whether plain Python is quicker than these loops, which may be loaded; both decide alike."""
+    return size <= (TINY if f"augury.engines.{loops}" in sys.modules else most)
 
 
 class Table(Engine):
@@ -102,7 +110,7 @@ class Table(Engine):
     def match_batch(self, graphs: BipartiteBatch, executor: Any) -> Mates:
         """See `Engine`."""
         require_proof(executor)
-        if len(graphs.indices) > PLAIN_EDGES:
+        if not _is_plain(len(graphs.indices), PLAIN_EDGES, "words"):
             return match_lists(graphs.indptr, graphs.columns, graphs.left, graphs.right)
         found = [_match_alone(graph) for graph in graphs]
         mates = np.array([mate for mates, _ in found for mate in mates], np.int32)
@@ -111,7 +119,7 @@ class Table(Engine):
     def push_batch(self, batch: Batch, executor: Any) -> tuple[WideArray, IntArray]:
         """See `Engine`."""
         require_proof(executor)
-        if batch.num_arcs > SMALL or not batch.num_graphs:
+        if not (batch.num_graphs and _is_plain(batch.num_arcs, PLAIN_ARCS, "flows")):
             return push_flows(batch, executor.network.bits)
         refuse_beyond_range(batch.capacity, executor.network.bits)
         residuals, rounds = zip(*map(push_flow, batch.parts()), strict=True)
@@ -244,7 +252,7 @@ def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
     """Few arcs are pushed along in plain Python: see `small_flows`."""
     if not networks:
         return []
-    if sum(network.num_arcs for network in networks) <= SMALL:
+    if _is_plain(sum(network.num_arcs for network in networks), PLAIN_ARCS, "flows"):
         for network in networks:
             refuse_beyond_range(network.capacity, bits)
         residuals, rounds = zip(*map(push_flow, networks), strict=True)
@@ -264,7 +272,7 @@ def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
 
 def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
     """A few small graphs in plain Python, all others in one call, as lists."""
-    if sum(graph.num_edges for graph in graphs) <= PLAIN_EDGES:
+    if not graphs or _is_plain(sum(graph.num_edges for graph in graphs), PLAIN_EDGES, "words"):
         return [_matched_alone(graph) for graph in graphs]
     from augury.engines.lists import list_rows
     from augury.engines.words import read_only
