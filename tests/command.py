@@ -11,6 +11,7 @@ import pytest
 import typer.main
 
 from augury.apps import cli
+from augury.apps.commands.terminal import COMPILING
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
 PIPES = "p max 4 5\nn 1 s\nn 4 t\na 1 2 3\na 1 3 2\na 2 3 1\na 2 4 2\na 3 4 3\n"
@@ -32,7 +33,10 @@ _built = cache(typer.main.get_command)
 def runner(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *first: str
 ) -> Augury:
-    """Return a function that runs main() with these and its own arguments."""
+    """Return a function that runs main() with these and its own arguments.
+
+    It does not tell that loops were compiled: that depends on what ran before.
+    """
 
     monkeypatch.setattr(typer.main, "get_command", _built)
 
@@ -42,6 +46,6 @@ def runner(
             cli.main()
         out, err = capfd.readouterr()
         code = end.value.code
-        return Done(code if isinstance(code, int) else 0, out, err)
+        return Done(code if isinstance(code, int) else 0, out, err.replace(f"{COMPILING}\n", ""))
 
     return run

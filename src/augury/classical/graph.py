@@ -123,15 +123,15 @@ class BipartiteGraph:
             raise InputError(f"{len(costs.amount)} costs do not pair with {len(left)} edges")
         key = left.astype(np.int64) * self.num_right + right
         if not (key[1:] > key[:-1]).all():
-            order = np.argsort(key, kind="stable")
+            order = np.argsort(key)  # of equal edges either may be kept
             key, amount = key[order], costs.amount[order]
             is_new = starts_run(key)
             again = np.flatnonzero(~is_new)
             differ = again[amount[again] != amount[again - 1]]
             if len(differ):
-                at = order[differ[0]]
-                told = ", ".join(f"{costs.worth(int(x))}" for x in amount[differ[0] - 1 :][:2])
-                ends = int(left[at]), int(right[at])
+                both = np.sort(order[differ[0] - 1 : differ[0] + 1])
+                told = ", ".join(f"{costs.worth(int(x))}" for x in costs.amount[both])
+                ends = int(left[both[0]]), int(right[both[0]])
                 names = self.left_labels or range(self.num_left), self.right_labels
                 other = (names[1] or range(self.num_right))[ends[1]]
                 raise InputError(f"the edge {names[0][ends[0]]!r}, {other!r} has two costs, {told}")
