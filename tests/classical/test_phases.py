@@ -29,7 +29,7 @@ from augury.classical.ford_fulkerson import (
 )
 from augury.classical.generate import ladder_state, uniform
 from augury.classical.network import FlowNetwork
-from augury.classical.phases import phases, run_to_end, searched
+from augury.classical.phases import _in_turn, phases, run_to_end, searched
 from graphs import BRIDGE, NETWORKS, networks
 
 BOTH = {"breadth-first": BREADTH_FIRST, "bellman-ford": BELLMAN_FORD}
@@ -251,3 +251,30 @@ def test_without_further_searches_phases_are_rounds_with_many_paths(network: Flo
     found = list(phases(batch, BREADTH_FIRST, rngs(), PHASES))
     assert [one.after.tolist() for one in rounds] == [one.after.tolist() for one in found]
     assert [one.led.tolist() for one in rounds] == [one.led.tolist() for one in found]
+
+
+def told_of(found: Searches, arcs: Sequence[int], proposed: int, kept: Sequence[int]) -> Searches:
+    """Propose a single path and nothing else."""
+    paths = Paths(np.zeros(1, np.int64), np.array([0, len(arcs)]), np.array(arcs, np.int32))
+    one = np.zeros(1, np.int64)
+    return Searches(found.tree, found.is_done & False, paths, one, one + proposed, np.array(kept))
+
+
+def test_sums_that_are_right_do_not_make_a_walk() -> None:
+    last = int(RICH.arc_index(np.array([2]), np.array([4]))[0])
+    [only] = run(RICH, proposing(lambda found: told_of(found, [last], 4, [0])))
+    assert Verdict(only.verdict[0]) is Verdict.WRONG_BOTTLENECK
+    assert np.array_equal(only.after, RICH.capacity)
+
+
+def test_a_path_that_carries_nothing_leads_nowhere() -> None:
+    full = FlowNetwork.from_arcs(3, [1, 1], [0, 2], [3, 5], source=0, sink=2)
+    arcs = full.arc_index(np.array([0, 1]), np.array([1, 2])).tolist()
+    rounds = run(full, proposing(lambda found: told_of(found, arcs, 0, full.capacity[arcs])))
+    assert Verdict(rounds[-1].verdict[0]) is Verdict.GAVE_UP
+    assert not any(len(round_.paths.graph) for round_ in rounds)
+
+
+def test_what_flows_back_is_there_again() -> None:
+    paths = Paths(np.zeros(3, np.int64), np.arange(4), np.array([0, 1, 0], np.int32))
+    assert _in_turn(np.array([3, 0]), paths, np.array([2, 1, 2])).tolist() == [3, 2, 2]

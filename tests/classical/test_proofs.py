@@ -126,7 +126,7 @@ def test_a_wrong_search_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     matchings = BipartiteBatch.of(graphs)
     mates = matched(matchings)
     batch, residual = pushed([short] * 20)
-    monkeypatch.setattr(proofs, "_reached", lambda start, _: rng.random(len(start) - 1) < 0.5)
+    monkeypatch.setattr(proofs, "reached", lambda start, *_: rng.random(len(start) - 1) < 0.5)
     found = matchings_of(matchings, mates)
     assert 0 < found.is_proven.sum() < 300
     for number in np.flatnonzero(found.is_proven).tolist():

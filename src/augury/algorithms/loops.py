@@ -13,12 +13,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from augury.algorithms.cells import FLOOD, LEAST, NEAREST, SUBTRACT, WEIGHT_BITS
 from augury.cells.loops import Ready, compiled, decide, inner, ready
 from augury.cells.table import Decider
-from augury.classical.arrays import BoolArray, IntArray, WideArray
+from augury.classical.arrays import BoolArray, IntArray, WideArray, read_only
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT, Paths, Searches, Tree, WeightArray
 
@@ -186,8 +185,8 @@ def phase(
 
 def _laid_out(batch: Batch, weights: WeightArray, scores: Any) -> tuple[Given, Links, Nodes]:
     order, start = batch.by_sender
-    node_start, source, sink = map(_read_only, (batch.node_start, batch.source, batch.sink))
-    arcs: Any = tuple(map(_read_only, (batch.sender, batch.receiver, weights, scores)))
+    node_start, source, sink = map(read_only, (batch.node_start, batch.source, batch.sink))
+    arcs: Any = tuple(map(read_only, (batch.sender, batch.receiver, weights, scores)))
     given = Given(node_start, source, sink, order.copy(), start.copy(), *arcs)
     count = batch.num_nodes
     nodes = Nodes(
@@ -202,13 +201,6 @@ def _laid_out(batch: Batch, weights: WeightArray, scores: Any) -> tuple[Given, L
     kinds = np.bool_, np.bool_, np.int32, np.uint8
     links = Links(*(np.empty(batch.num_arcs, kind) for kind in kinds))
     return given, links, nodes
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a view: a loop is compiled once, not again for arrays that may be written."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 @compiled

@@ -99,6 +99,16 @@ def starts_run(key: Numbers) -> BoolArray:
     return is_new
 
 
+def read_only(array: Any, dtype: Any = None) -> npt.NDArray[Any]:
+    """Return a read-only view as compiled loops take it, or a copy where they could not read it.
+
+    A loop is compiled once, not again for arrays that may be written.
+    """
+    view = np.ascontiguousarray(array, dtype).view()
+    view.flags.writeable = False
+    return view
+
+
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Make the array read-only and return it: a shared graph must not change."""
     if not array.flags.owndata:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, IntArray, Label, Numbers, WideArray
+from augury.classical.arrays import BoolArray, IntArray, Label, WideArray
 from augury.classical.batch import Batch, starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.certificate import (
@@ -24,6 +24,7 @@ from augury.classical.certificate import (
     certify_flow,
     certify_pairs,
 )
+from augury.classical.cuts import reached
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 
@@ -130,8 +131,8 @@ def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
     back, free = np.flatnonzero(mate >= 0), np.flatnonzero(~is_matched)
     heads = np.concatenate([column + num_left, mate[back], free])
     degree = np.concatenate([np.diff(graphs.indptr), mate >= 0, [len(free)]])
-    reached = _reached(starts(degree), heads)
-    beyond_left, in_right = reached[:num_left], reached[num_left:-1]
+    is_reached = reached(starts(degree), heads.astype(np.int32), len(degree) - 1)
+    beyond_left, in_right = is_reached[:num_left], is_reached[num_left:-1]
     num_cover = sums(~beyond_left, graphs.left) + sums(in_right, graphs.right)
     missed = sums(beyond_left[row] & ~in_right[column], edges)
     is_proven = is_legal & (missed == 0) & (num_cover == sizes)
@@ -194,7 +195,8 @@ def flows_of(networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray)
     open_ = order[residual[order] > 0]
     num_open = np.bincount(batch.sender[open_], minlength=batch.num_nodes)
     heads = np.concatenate([batch.receiver[open_], batch.source])
-    in_cut = _reached(starts(np.append(num_open, batch.num_graphs)), heads)[:-1]
+    degree = np.append(num_open, batch.num_graphs)
+    in_cut = reached(starts(degree), heads.astype(np.int32), batch.num_nodes)[:-1]
     leaves = in_cut[batch.sender] & ~in_cut[batch.receiver]
     cut = _exact_sums(np.where(leaves, batch.capacity, 0), batch.arc_start)
     is_cut = in_cut[batch.source] & ~in_cut[batch.sink]
@@ -259,17 +261,3 @@ def _exact_sums(values: WideArray, start: WideArray) -> tuple[WideArray, WideArr
     """Add up consecutive ranges exactly, at any length: the low 32 bits, and the rest."""
     low, high = sums(values & 0xFFFFFFFF, start), sums(values >> 32, start)
     return low & 0xFFFFFFFF, high + (low >> 32)
-
-
-def _reached(indptr: WideArray, heads: Numbers) -> BoolArray:
-    """Tell which nodes the last one reaches; node u leads to `heads[indptr[u] : indptr[u + 1]]`."""
-    import scipy.sparse
-    from scipy.sparse.csgraph import breadth_first_order
-
-    num_nodes = len(indptr) - 1
-    arcs = np.ones(len(heads)), heads, indptr
-    matrix: Any = scipy.sparse.csr_array(arcs, shape=(num_nodes, num_nodes))
-    reached = np.zeros(num_nodes, np.bool_)
-    found: Any = breadth_first_order(matrix, num_nodes - 1, return_predecessors=False)
-    reached[found] = True
-    return reached

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from augury.classical.arrays import read_only
 from augury.engines.assignments import FAR
 from augury.engines.lists import match_phases, transpose
 from augury.engines.phases import Lists
-from augury.engines.words import compiled, read_only
+from augury.engines.words import compiled
 
 
 def largest_sparse_cost(num_left: int, num_right: int) -> int:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import IntArray, WideArray
+from augury.classical.arrays import IntArray, WideArray, read_only
 from augury.classical.batch import Batch, starts
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import BipartiteGraph
@@ -133,8 +133,10 @@ class Table(Engine):
         return assign_stack(stack)
 
     def ties(self, graph: Graph) -> Callable[..., Any] | None:
-        """See `Engine`; for flows None, as `flows` does not go by weights."""
-        return None if isinstance(graph, FlowNetwork) else ties.turning_weights
+        """See `Engine`; only the rounds of small matchings go by weights."""
+        if not isinstance(graph, BipartiteGraph) or max(graph.num_left, graph.num_right) > WORD:
+            return None
+        return ties.turning_weights
 
 
 def match_sparse(
@@ -166,7 +168,7 @@ def match_lists(
     or phases that found a path. The answers are as if each graph were alone: graphs of at most 64
     nodes a side are matched as `match_dense` does, others by `phases`.
     """
-    from augury.engines.words import Words, match_edges, read_only
+    from augury.engines.words import Words, match_edges
 
     edges = read_only(indptr, np.int64), read_only(indices, np.int32)
     if len(left) == 2 and max(left[1], right[1]) > WORD:
@@ -200,7 +202,7 @@ def _push(*columns: npt.ArrayLike) -> tuple[WideArray, IntArray]:
     from augury.engines import flows
 
     kinds = (np.int32, np.int32, *(np.int64,) * 5)
-    union = flows.Union(*map(_read_only, columns, kinds))
+    union = flows.Union(*map(read_only, columns, kinds))
     arcs, graphs = len(union.sender), len(union.source)
     residual, rounds = np.empty(arcs, np.int64), np.empty(graphs, np.int32)
     # Room for all networks as for one: what none of them touches takes no memory.
@@ -212,13 +214,6 @@ def _push(*columns: npt.ArrayLike) -> tuple[WideArray, IntArray]:
 def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
     """Return the array as compiled loops take it: they are compiled anew for any other form."""
     return np.require(array, dtype, ["C", "W"])
-
-
-def _read_only(array: npt.ArrayLike, dtype: type[np.integer]) -> npt.NDArray[Any]:
-    """Return the array as loops take it that do not write to it: without a copy, if it can be."""
-    view = np.ascontiguousarray(array, dtype).view()
-    view.flags.writeable = False
-    return view
 
 
 def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:
@@ -275,7 +270,6 @@ def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
     if not graphs or _is_plain(sum(graph.num_edges for graph in graphs), PLAIN_EDGES, "words"):
         return [_matched_alone(graph) for graph in graphs]
     from augury.engines.lists import list_rows
-    from augury.engines.words import read_only
 
     left = starts([graph.num_left for graph in graphs])
     right = starts([graph.num_right for graph in graphs])

@@ -104,13 +104,6 @@ class Words(NamedTuple):
         return cls(columns, likes, mate_bit, levels, free, np.zeros(num_right, np.uint8))
 
 
-def read_only(array: Any, dtype: Any) -> Any:
-    """Return the array as loops take it that only read it: a graph's own is not copied."""
-    view = np.require(array, dtype, ["C"]).view()
-    view.flags.writeable = False
-    return view
-
-
 @compiled
 def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
     """Match graphs with at most 64 nodes a side, (graph, left, right) bytes of 0 and 1.
