@@ -88,28 +88,28 @@ Proof.
   lia.
 Qed.
 
-(** Complementary slackness: a legal flow with feasible prices costs least among all of its size. *)
-Theorem prices_prove_least_cost r price :
-  legal net (flow_of net r) -> feasible r price -> least_cost (flow_of net r).
+(** A net flow within the capacities, whatever it brings to the nodes. *)
+Definition bounded (f : nat -> Z) : Prop :=
+  forall a, (a < arcs net)%nat -> f a <= capacity net a /\ f (reverse a) = - f a.
+
+(** Complementary slackness: with feasible prices a flow costs least among all that bring the same
+    to every node.  This covers supplies and lower bounds as well. *)
+Theorem prices_prove_least_cost_of_all f g price : bounded f -> bounded g ->
+  (forall a, (a < arcs net)%nat -> f a < capacity net a -> 0 <= reduced price a) ->
+  (forall v, (v < nodes net)%nat -> out net g v = out net f v) ->
+  total_cost f <= total_cost g.
 Proof.
-  intros L F g G V. set (f := flow_of net r) in *. set (h := fun a => g a - f a).
+  intros L G F Same. set (h := fun a => g a - f a).
   assert (Sh : forall a, (a < arcs net)%nat -> h (reverse a) = - h a).
-  { intros a A. unfold h. rewrite (skew _ _ L), (skew _ _ G) by auto. lia. }
-  assert (Oh : forall v, out net h v = out net g v - out net f v).
-  { intros v. unfold out, h. rewrite <- Z.add_opp_r, <- sum_opp, <- sum_add.
-    apply sum_ext. intros. lia. }
-  assert (Bs : forall v, (v < nodes net)%nat -> v <> sink net -> out net h v = 0).
-  { intros v Hv N. rewrite Oh. destruct (Nat.eq_dec v (source net)) as [->|Ns].
-    - unfold value in V. lia.
-    - rewrite (conserved _ _ G), (conserved _ _ L) by auto. lia. }
+  { intros a A. unfold h. rewrite (proj2 (L a A)), (proj2 (G a A)). lia. }
   assert (B : forall v, (v < nodes net)%nat -> out net h v = 0).
-  { intros v Hv. destruct (Nat.eq_dec v (sink net)) as [->|N]; [|now apply Bs].
-    pose proof (out_weighted (fun _ => 1) h) as Ow.
-    rewrite (sum_single _ (sink net)) in Ow; [|assumption|intros; rewrite Bs by auto; lia].
-    rewrite (sum_ext (arcs net) _ h) in Ow by (intros; lia).
-    unfold arcs in Ow. rewrite sum_skew in Ow by assumption. lia. }
+  { intros v V. specialize (Same v V). unfold out, h in *.
+    rewrite (sum_ext _ _ (fun a => Z.b2z (sender net a =? v)%nat * g a
+      + - (Z.b2z (sender net a =? v)%nat * f a))) by (intros; lia).
+    rewrite sum_add, sum_opp. lia. }
   enough (0 <= sum (arcs net) (fun a => cost a * h a)).
-  { pose proof (twice_cost f (skew _ _ L)). pose proof (twice_cost g (skew _ _ G)).
+  { pose proof (twice_cost f (fun a A => proj2 (L a A))).
+    pose proof (twice_cost g (fun a A => proj2 (G a A))).
     rewrite (sum_ext (arcs net) (fun a => cost a * h a)
       (fun a => cost a * g a + - (cost a * f a))) in H by (intros; unfold h; lia).
     rewrite sum_add, sum_opp in H. lia. }
@@ -120,12 +120,41 @@ Proof.
   enough (0 <= sum (arcs net) (fun a => reduced price a * h a)) by lia.
   apply sum_nonneg. intros a A.
   assert (Up : forall b, (b < arcs net)%nat -> 0 < h b -> 0 <= reduced price b).
-  { intros b Hb P. apply F; auto. pose proof (within _ _ G b Hb). unfold h, f, flow_of in P. lia. }
+  { intros b Hb P. apply F; auto. pose proof (proj1 (G b Hb)). unfold h in P. lia. }
   destruct (Z_lt_dec 0 (h a)) as [P|P]; [specialize (Up a A P); nia|].
   destruct (Z_lt_dec (h a) 0) as [N|N]; [|replace (h a) with 0 by lia; lia].
   assert (0 <= reduced price (reverse a)).
   { apply Up; [now apply reverse_in|]. rewrite Sh by auto. lia. }
   rewrite reduced_skew in H by auto. nia.
+Qed.
+
+(** A legal flow with feasible prices costs least among all of its size. *)
+Theorem prices_prove_least_cost r price :
+  legal net (flow_of net r) -> feasible r price -> least_cost (flow_of net r).
+Proof.
+  intros L F g G V. set (f := flow_of net r) in *.
+  assert (Bf : bounded f) by (intros a A; split; [now apply (within _ _ L)|now apply (skew _ _ L)]).
+  assert (Bg : bounded g) by (intros a A; split; [now apply (within _ _ G)|now apply (skew _ _ G)]).
+  apply prices_prove_least_cost_of_all with price; auto.
+  - intros a A Lt. apply F; auto. unfold f, flow_of in Lt. lia.
+  - assert (Ends : forall k, legal net k ->
+      out net k (source net) + out net k (sink net) = 0).
+    { intros k K. pose proof (out_weighted (fun _ => 1) k) as Ow.
+      rewrite (sum_ext (arcs net) _ k) in Ow by (intros; lia).
+      unfold arcs in Ow. rewrite sum_skew in Ow by (apply (skew _ _ K)).
+      rewrite (sum_ext _ _ (fun v => (if (v =? source net)%nat then out net k v else 0)
+        + (if (v =? sink net)%nat then out net k v else 0))) in Ow.
+      - rewrite sum_add, (sum_single _ (source net)), (sum_single _ (sink net)) in Ow;
+          rewrite ?Nat.eqb_refl in *; try apply W; auto;
+          intros v _ N; apply Nat.eqb_neq in N; now rewrite N.
+      - intros v Hv. destruct (Nat.eqb_spec v (source net)) as [Es|Ns];
+          destruct (Nat.eqb_spec v (sink net)) as [Et|Nt]; try lia.
+        + exfalso. apply (ends_differ _ W). congruence.
+        + rewrite (conserved _ _ K v Hv Ns Nt). lia. }
+    intros v Hv. pose proof (Ends f L). pose proof (Ends g G). unfold value in V.
+    destruct (Nat.eq_dec v (source net)) as [->|Ns]; [assumption|].
+    destruct (Nat.eq_dec v (sink net)) as [->|Nt]; [lia|].
+    rewrite (conserved _ _ G), (conserved _ _ L) by auto. lia.
 Qed.
 
 End Optimality.

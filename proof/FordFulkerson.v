@@ -108,6 +108,8 @@ Qed.
 
 (** ** Whole runs *)
 
+Hypothesis capacities : nonnegative net.
+
 Definition everything (a : nat) : bool := true.
 
 (** [run k r]: after k rounds that applied a path, the residuals are r. *)

@@ -24,9 +24,13 @@ Record well_formed (net : network) : Prop := {
   sink_in : (sink net < nodes net)%nat;
   ends_differ : source net <> sink net;
   sender_in : forall a, (a < arcs net)%nat -> (sender net a < nodes net)%nat;
-  receiver_is : forall a, (a < arcs net)%nat -> receiver net a = sender net (reverse a);
-  capacity_nonneg : forall a, (a < arcs net)%nat -> 0 <= capacity net a
+  receiver_is : forall a, (a < arcs net)%nat -> receiver net a = sender net (reverse a)
 }.
+
+(** A lower bound on an edge's flow is a negative capacity of its reverse arc; the algorithms start
+    from networks without any. *)
+Definition nonnegative (net : network) : Prop :=
+  forall a, (a < arcs net)%nat -> 0 <= capacity net a.
 
 Lemma reverse_in net a : (a < arcs net)%nat -> (reverse a < arcs net)%nat.
 Proof. apply reverse_below. Qed.
@@ -72,10 +76,10 @@ Lemma pair_sum net r : legal net (flow_of net r) -> forall a, (a < arcs net)%nat
 Proof. intros L a H. pose proof (skew _ _ L a H). unfold flow_of in *. lia. Qed.
 
 (** Before the first round the residuals are the capacities, and nothing flows. *)
-Lemma start_legal net : well_formed net -> legal net (flow_of net (capacity net)).
+Lemma start_legal net : nonnegative net -> legal net (flow_of net (capacity net)).
 Proof.
-  intros W. unfold flow_of. split; intros.
-  - pose proof (capacity_nonneg _ W a H). lia.
+  intros N. unfold flow_of. split; intros.
+  - specialize (N a H). lia.
   - lia.
   - unfold out. apply sum_zero. intros. lia.
 Qed.
