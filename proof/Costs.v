@@ -164,8 +164,11 @@ End Optimality.
 Section PrimalDual.
 Variable net : network.
 Hypothesis W : well_formed net.
-Variable t : table.
-Hypothesis E : equals_rules t = true.
+(** As in [FordFulkerson], every event may be decided by a table of its own. *)
+Variable allowed : table -> Prop.
+Hypothesis E : forall t, allowed t -> equals_rules t = true.
+Variable some_table : table.
+Hypothesis some_allowed : allowed some_table.
 Variable width : nat.
 Hypothesis fits : forall a, (a < arcs net)%nat ->
   capacity net a + capacity net (reverse a) < 2 ^ Z.of_nat width.
@@ -202,7 +205,7 @@ Definition raised (side : nat -> bool) (d : Z) (price : nat -> Z) (v : nat) : Z 
   if side v then price v else price v + d.
 
 (** The step after a search that stopped at [side], as the judge sees it. *)
-Definition price_step (r price : nat -> Z) (side : nat -> bool) : step_outcome :=
+Definition price_step (t : table) (r price : nat -> Z) (side : nat -> bool) : step_outcome :=
   let leaving := filter (leaves net side) (seq 0 (arcs net)) in
   match filter (fun a => 0 <? r a) leaving with
   | [] => Finished
@@ -218,12 +221,12 @@ Definition price_step (r price : nat -> Z) (side : nat -> bool) : step_outcome :
     last of these; the steps add up to D, and to D' since the last augmentation. *)
 Inductive run : nat -> nat -> nat -> Z -> Z -> (nat -> Z) -> (nat -> Z) -> Prop :=
 | run_start : run 0 0 0 0 0 r0 price0
-| run_round total k j D D' r price p d : run total k j D D' r price ->
+| run_round total k j D D' r price t p d : run total k j D D' r price -> allowed t ->
     round net t width (tight price) r (Applied p d) ->
     run (S total) (S k) 0 D 0 (push r p d) price
-| run_step total k j D D' r price price' side d : run total k j D D' r price ->
-    round net t width (tight price) r (Done side) ->
-    price_step r price side = Stepped price' ->
+| run_step total k j D D' r price price' t t' side d : run total k j D D' r price ->
+    allowed t -> round net t width (tight price) r (Done side) ->
+    allowed t' -> price_step t' r price side = Stepped price' ->
     d = price' (sink net) - price (sink net) ->
     run (S total) k (S j) (D + d) (D' + d) r price'.
 
@@ -263,12 +266,12 @@ Proof.
 Qed.
 
 (** What a step can come to, if the numbers are in range before and after it. *)
-Lemma price_step_correct r price side : feasible r price -> in_range price ->
+Lemma price_step_correct t r price side : allowed t -> feasible r price -> in_range price ->
   (forall d, 0 <= d -> (exists a, (a < arcs net)%nat /\ leaves net side a = true /\ 0 < r a /\
      d = reduced price a) ->
      (forall a, (a < arcs net)%nat -> leaves net side a = true -> 0 < r a -> d <= reduced price a) ->
      in_range (raised side d price)) ->
-  match price_step r price side with
+  match price_step t r price side with
   | Finished => forall a, (a < arcs net)%nat -> leaves net side a = true -> r a <= 0
   | Stepped price' => exists d, 0 <= d /\ price' = raised side d price /\
       (exists a, (a < arcs net)%nat /\ leaves net side a = true /\ 0 < r a /\ d = reduced price a) /\
@@ -276,7 +279,7 @@ Lemma price_step_correct r price side : feasible r price -> in_range price ->
   | WrongStep => False
   end.
 Proof.
-  intros F Ra After. unfold price_step.
+  intros At F Ra After. unfold price_step.
   set (leaving := filter (leaves net side) (seq 0 (arcs net))).
   set (across := filter (fun a => 0 <? r a) leaving).
   assert (Ac : forall a, In a across <-> ((a < arcs net)%nat /\ leaves net side a = true) /\ 0 < r a).
@@ -300,7 +303,7 @@ Proof.
     assert (Least : forall a, (a < arcs net)%nat -> leaves net side a = true -> 0 < r a ->
       d <= reduced price a).
     { intros a A Lv R. apply Sle, in_map, Ac. auto. }
-    rewrite Max, (least_exact t E width _ d Sin Sle).
+    rewrite Max, (least_exact t (E t At) width _ d Sin Sle).
     2: { intros v V. apply in_map_iff in V. destruct V as [a [<- A]].
          pose proof (D0 a A). apply Ac in A. pose proof (Ra a (proj1 (proj1 A))). lia. }
     rewrite Z.eqb_refl. cbn [andb]. replace (forallb _ leaving) with true.
@@ -309,7 +312,7 @@ Proof.
       apply Z.eqb_eq. pose proof (Ra a A). pose proof (After d Dge Arg Least a A) as Af.
       rewrite raised_reduced in Af. unfold leaves in Lv. apply andb_true_iff in Lv.
       destruct Lv as [L1 L2]. apply negb_true_iff in L2. rewrite L1, L2 in Af.
-      apply (subtract_exact t E); lia.
+      apply (subtract_exact t (E t At)); lia.
 Qed.
 
 (** *** Reachability over tight arcs *)
@@ -322,8 +325,8 @@ Lemma short_walk usable v : (v < nodes net)%nat -> reachable net usable v ->
   exists p, walk net usable (source net) p v /\ (length p <= nodes net - 1)%nat.
 Proof.
   intros V Rv. pose proof (two_nodes net W).
-  destruct (search_exists net t usable (fun _ => 1%nat) 0 (start net)) as [s Se].
-  destruct (search_result net W t E usable (fun _ => 1%nat)) with (3 := invariant_start net usable)
+  destruct (search_exists net some_table usable (fun _ => 1%nat) 0 (start net)) as [s Se].
+  destruct (search_result net W some_table (E _ some_allowed) usable (fun _ => 1%nat)) with (3 := invariant_start net usable)
     (k := 0%nat) (s := start net) (s' := s) as [R [j [J [B _]]]]; auto; try lia.
   { unfold num_reached, start. cbn [reached].
     rewrite (sum_single _ (source net));
@@ -402,11 +405,11 @@ Proof.
   split; auto using some_counted; intros; try left; lia.
 Qed.
 
-Lemma invariant_round k j D D' r price p d : invariant k j D D' r price ->
+Lemma invariant_round t k j D D' r price p d : allowed t -> invariant k j D D' r price ->
   round net t width (tight price) r (Applied p d) -> invariant (S k) 0 D 0 (push r p d) price.
 Proof.
-  intros I Ro.
-  destruct (round_correct net W t E width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro)
+  intros At I Ro.
+  destruct (round_correct net W t (E t At) width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro)
     as [[Wp _] [Dp [_ [_ [L V]]]]].
   pose proof farthest_nonneg.
   split; try apply I; auto using some_counted.
@@ -421,14 +424,14 @@ Proof.
   - intros v Hv. left. pose proof (inv_prices _ _ _ _ _ _ I v Hv). lia.
 Qed.
 
-Lemma invariant_step k j D D' r price side d : invariant k j D D' r price ->
+Lemma invariant_step t k j D D' r price side d : allowed t -> invariant k j D D' r price ->
   round net t width (tight price) r (Done side) -> 0 <= d ->
   (exists a, (a < arcs net)%nat /\ leaves net side a = true /\ 0 < r a /\ d = reduced price a) ->
   (forall a, (a < arcs net)%nat -> leaves net side a = true -> 0 < r a -> d <= reduced price a) ->
   invariant k (S j) (D + d) (D' + d) r (raised side d price).
 Proof.
-  intros I Ro Dp [a [A [Lv [Ra Ea]]]] Least.
-  destruct (round_correct net W t E width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro)
+  intros At I Ro Dp [a [A [Lv [Ra Ea]]]] Least.
+  destruct (round_correct net W t (E t At) width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro)
     as [[Ss St] [Sv _]].
   set (price' := raised side d price).
   (* Arcs inside the side keep their reduced costs, so what was reached still is. *)
@@ -484,26 +487,27 @@ Qed.
 Lemma run_invariant total k j D D' r price : run total k j D D' r price ->
   invariant k j D D' r price.
 Proof.
-  induction 1 as [|total k j D D' r price p d Rn I Ro|total k j D D' r price price' side d Rn I Ro St Ed].
+  induction 1 as [|total k j D D' r price t p d Rn I At Ro
+    |total k j D D' r price price' t t' side d Rn I At Ro At' St Ed].
   - apply invariant_start.
-  - eapply invariant_round; eauto.
-  - pose proof (price_step_correct r price side (inv_feasible _ _ _ _ _ _ I)
+  - eapply (invariant_round t); eauto.
+  - pose proof (price_step_correct t' r price side At' (inv_feasible _ _ _ _ _ _ I)
       (invariant_in_range _ _ _ _ _ _ I)) as C.
     rewrite St in C. destruct C as [d' [Dp [-> [Arg Least]]]].
-    { intros d' Dp Arg Least. eapply invariant_in_range. eapply invariant_step; eauto. }
+    { intros d' Dp Arg Least. eapply invariant_in_range. eapply (invariant_step t); eauto. }
     assert (d = d').
     { rewrite Ed. unfold raised.
-      destruct (round_correct net W t E width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro)
+      destruct (round_correct net W t (E t At) width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro)
         as [[_ Sk] _]. rewrite Sk. lia. }
-    subst d'. eapply invariant_step; eauto.
+    subst d'. eapply (invariant_step t); eauto.
 Qed.
 
 Lemma steps_bounded total k j D D' r price : run total k j D D' r price -> (j < nodes net)%nat.
 Proof.
   intros Rn. pose proof (inv_counts _ _ _ _ _ _ (run_invariant _ _ _ _ _ _ _ Rn)) as C.
-  destruct (search_exists net t (usable_arcs (tight price) r) (fun _ => 1%nat) 0 (start net))
+  destruct (search_exists net some_table (usable_arcs (tight price) r) (fun _ => 1%nat) 0 (start net))
     as [s Se].
-  destruct (search_correct net W t E (usable_arcs (tight price) r) (fun _ => 1%nat)
+  destruct (search_correct net W some_table (E _ some_allowed) (usable_arcs (tight price) r) (fun _ => 1%nat)
     ltac:(intros; cbv beta; lia) s Se) as [R _].
   specialize (C (reached s) R).
   assert (sum (nodes net) (fun v => Z.b2z (reached s v)) <= sum (nodes net) (fun _ => 1)).
@@ -515,7 +519,7 @@ Qed.
 Lemma events_bounded total k j D D' r price : run total k j D D' r price ->
   (total <= k * nodes net + j)%nat.
 Proof.
-  induction 1 as [|total k j D D' r price p d Rn IH Ro|]; [lia| |lia].
+  induction 1 as [|total k j D D' r price t p d Rn IH At Ro|]; [lia| |lia].
   pose proof (steps_bounded _ _ _ _ _ _ _ Rn). nia.
 Qed.
 
@@ -527,12 +531,13 @@ Theorem primal_dual_correct total k j D D' r price : run total k j D D' r price 
   legal net (flow_of net r) /\ feasible r price /\ in_range price /\
   Z.of_nat k <= value_bound net - value net (flow_of net r0) /\
   (j < nodes net)%nat /\ (total <= k * nodes net + j)%nat /\
+  forall t, allowed t ->
   (exists o, round net t width (tight price) r o) /\
   forall o, round net t width (tight price) r o ->
     match o with
     | Applied p d => value net (flow_of net (push r p d)) = value net (flow_of net r) + d /\ 0 < d
     | Done side =>
-        match price_step r price side with
+        match price_step t r price side with
         | Stepped price' => feasible r price'
         | Finished => maximum net (flow_of net r) /\ least_cost net cost (flow_of net r) /\
             is_cut net side /\ value net (flow_of net r) = cut_capacity net side
@@ -547,50 +552,69 @@ Proof.
   { pose proof (value_bounded net _ W (inv_legal _ _ _ _ _ _ I)).
     pose proof (inv_value _ _ _ _ _ _ I). lia. }
   split; [now apply steps_bounded in Rn|]. split; [now apply events_bounded in Rn|].
-  split; [apply round_exists|].
+  intros t At. split; [apply round_exists|].
   intros o Ro.
-  pose proof (round_correct net W t E width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro) as C.
+  pose proof (round_correct net W t (E t At) width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro) as C.
   destruct o as [side|p d|]; [|tauto|assumption].
   destruct C as [Cut [_ Open]].
-  pose proof (price_step_correct r price side (inv_feasible _ _ _ _ _ _ I)
+  pose proof (price_step_correct t r price side At (inv_feasible _ _ _ _ _ _ I)
     (invariant_in_range _ _ _ _ _ _ I)) as S.
-  destruct (price_step r price side) as [|price'|].
+  destruct (price_step t r price side) as [|price'|].
   - assert (Full : forall a, (a < arcs net)%nat -> leaves net side a = true -> r a = 0).
     { intros a A Lv. assert (r a <= 0).
-      { apply S; auto. intros d' Dp Arg Least. eapply invariant_in_range. eapply invariant_step; eauto. }
+      { apply S; auto. intros d' Dp Arg Least. eapply invariant_in_range. eapply (invariant_step t); eauto. }
       pose proof (residual_nonneg _ _ (inv_legal _ _ _ _ _ _ I) a A). lia. }
     destruct (full_cut_is_maximum net r side W (inv_legal _ _ _ _ _ _ I) Cut Full) as [V M].
     split; [assumption|]. split; [|auto].
     apply (prices_prove_least_cost net W cost cost_skew r price); apply I.
   - destruct S as [d' [Dp [-> [_ Least]]]].
-    { intros d' Dp Arg Least. eapply invariant_in_range. eapply invariant_step; eauto. }
+    { intros d' Dp Arg Least. eapply invariant_in_range. eapply (invariant_step t); eauto. }
     apply raised_feasible; auto. apply I.
-  - apply S. intros d' Dp Arg Least. eapply invariant_in_range. eapply invariant_step; eauto.
+  - apply S. intros d' Dp Arg Least. eapply invariant_in_range. eapply (invariant_step t); eauto.
+Qed.
+
+(** How far apart prices can be at the end, for a second run that starts from them. *)
+Theorem spread_after total k j D D' r price : run total k j D D' r price ->
+  forall u v, (u < nodes net)%nat -> (v < nodes net)%nat ->
+    price u - price v <= spread + 2 * farthest.
+Proof.
+  intros Rn u v U V. pose proof (run_invariant _ _ _ _ _ _ _ Rn) as I.
+  pose proof (inv_prices _ _ _ _ _ _ I u U). pose proof (inv_prices _ _ _ _ _ _ I v V).
+  pose proof (spread_bound u v U V).
+  pose proof (inv_total _ _ _ _ _ _ I). pose proof (inv_since _ _ _ _ _ _ I). lia.
 Qed.
 
 (** Every run can be brought to its end. *)
-Theorem primal_dual_ends total k j D D' r price : run total k j D D' r price ->
+Theorem primal_dual_ends t total k j D D' r price : allowed t -> run total k j D D' r price ->
   exists total' k' j' E E' r' price' side, run total' k' j' E E' r' price' /\
-    round net t width (tight price') r' (Done side) /\ price_step r' price' side = Finished.
+    round net t width (tight price') r' (Done side) /\ price_step t r' price' side = Finished.
 Proof.
-  intros Rn. remember (Z.to_nat ((value_bound net - value net (flow_of net r0) + 1)
+  intros At Rn. remember (Z.to_nat ((value_bound net - value net (flow_of net r0) + 1)
     * Z.of_nat (nodes net) - Z.of_nat total)) as n eqn:N.
   revert total k j D D' r price Rn N. induction n as [n IH] using lt_wf_ind. intros.
   assert (Bound : forall total k j D D' r price, run total k j D D' r price ->
     Z.of_nat total < (value_bound net - value net (flow_of net r0) + 1) * Z.of_nat (nodes net)).
   { intros tt kk jj DD DD' rr pp Rn'.
     destruct (primal_dual_correct _ _ _ _ _ _ _ Rn') as [_ [_ [_ [K [J [T _]]]]]]. nia. }
-  destruct (primal_dual_correct _ _ _ _ _ _ _ Rn) as [_ [_ [_ [_ [_ [_ [[o Ro] C]]]]]]].
+  destruct (primal_dual_correct _ _ _ _ _ _ _ Rn) as [_ [_ [_ [_ [_ [_ Next]]]]]].
+  destruct (Next t At) as [[o Ro] C].
   specialize (C o Ro). destruct o as [side|p d|]; [|clear C|contradiction].
-  - destruct (price_step r price side) as [|price'|] eqn:St; [|clear C|contradiction].
+  - destruct (price_step t r price side) as [|price'|] eqn:St; [|clear C|contradiction].
     + exists total, k, j, D, D', r, price, side. auto.
-    + pose proof (run_step _ _ _ _ _ _ _ price' side _ Rn Ro St eq_refl) as Rn'.
+    + pose proof (run_step _ _ _ _ _ _ _ price' t t side _ Rn At Ro At St eq_refl) as Rn'.
       pose proof (Bound _ _ _ _ _ _ _ Rn'). pose proof (Bound _ _ _ _ _ _ _ Rn).
       eapply (IH _ _ _ _ _ _ _ _ _ Rn' eq_refl).
-  - pose proof (run_round _ _ _ _ _ _ _ p d Rn Ro) as Rn'.
+  - pose proof (run_round _ _ _ _ _ _ _ t p d Rn At Ro) as Rn'.
     pose proof (Bound _ _ _ _ _ _ _ Rn'). pose proof (Bound _ _ _ _ _ _ _ Rn).
     eapply (IH _ _ _ _ _ _ _ _ _ Rn' eq_refl).
   Unshelve. all: lia.
 Qed.
 
 End PrimalDual.
+
+(** The code takes for [half] a power of two above 9 (n + 2) C.  A run on a bipartite graph starts
+    with prices that differ by at most 2 C, one on a network with equal prices, and its second run
+    with those that the first left, at most 2 (n - 1) C apart: all of these fit. *)
+Lemma half_of_the_code n C L : 2 <= n -> 0 <= C -> L <= 2 * (n - 1) * C ->
+  C + L + 2 * ((n - 1) * C + L) <= 9 * (n + 2) * C.
+Proof. nia. Qed.

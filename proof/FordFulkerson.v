@@ -106,30 +106,45 @@ Proof.
       destruct S1 as [q Q]. exists (q ++ [a]). now apply walk_extend.
 Qed.
 
+End Rounds.
+
 (** ** Whole runs *)
 
-Hypothesis capacities : nonnegative net.
-
 Definition everything (a : nat) : bool := true.
+
+Section Runs.
+Variable net : network.
+Hypothesis W : well_formed net.
+Hypothesis capacities : nonnegative net.
+Variable width : nat.
+Hypothesis fits : forall a, (a < arcs net)%nat ->
+  capacity net a + capacity net (reverse a) < 2 ^ Z.of_nat width.
+
+(** Every round may be decided by a table of its own, such as the decisions of a network that is
+    evaluated anew in another order of summation; each of them equals the rules. *)
+Variable allowed : table -> Prop.
+Hypothesis E : forall t, allowed t -> equals_rules t = true.
 
 (** [run k r]: after k rounds that applied a path, the residuals are r. *)
 Inductive run : nat -> (nat -> Z) -> Prop :=
 | run_start : run 0 (capacity net)
-| run_round k r p d : run k r -> round everything r (Applied p d) -> run (S k) (push r p d).
+| run_round k r t p d : run k r -> allowed t -> round net t width everything r (Applied p d) ->
+    run (S k) (push r p d).
 
 Lemma run_legal k r : run k r ->
   legal net (flow_of net r) /\ Z.of_nat k <= value net (flow_of net r).
 Proof.
-  induction 1 as [|k r p d Rn [L V] Ro].
+  induction 1 as [|k r t p d Rn [L V] A Ro].
   - split; [now apply start_legal|]. rewrite start_value. simpl. lia.
-  - destruct (round_correct _ _ _ L Ro) as [_ [D [_ [_ [L' V']]]]]. split; [assumption|]. lia.
+  - destruct (round_correct net W t (E t A) width fits _ _ _ L Ro) as [_ [D [_ [_ [L' V']]]]]. split; [assumption|]. lia.
 Qed.
 
 (** A round that does not reach the sink has found a full cut: the flow is maximum. *)
-Lemma done_is_maximum r side : legal net (flow_of net r) -> round everything r (Done side) ->
+Lemma done_is_maximum t r side : allowed t -> legal net (flow_of net r) ->
+  round net t width everything r (Done side) ->
   value net (flow_of net r) = cut_capacity net side /\ maximum net (flow_of net r).
 Proof.
-  intros L Ro. destruct (round_correct _ _ _ L Ro) as [C [_ F]].
+  intros At L Ro. destruct (round_correct net W t (E t At) width fits _ _ _ L Ro) as [C [_ F]].
   apply full_cut_is_maximum; auto. intros a A Lv. specialize (F a A Lv).
   unfold usable_arcs, everything in F. cbn [andb] in F. apply Z.ltb_ge in F.
   pose proof (residual_nonneg _ _ L a A). lia.
@@ -142,37 +157,38 @@ Qed.
 Theorem ford_fulkerson_correct k r : run k r ->
   legal net (flow_of net r) /\
   Z.of_nat k <= value_bound net /\
-  (exists o, round everything r o) /\
-  forall o, round everything r o ->
+  forall t, allowed t ->
+  (exists o, round net t width everything r o) /\
+  forall o, round net t width everything r o ->
     match o with
     | Done side => maximum net (flow_of net r) /\ is_cut net side /\
         value net (flow_of net r) = cut_capacity net side
-    | Applied p d => shortest_augmenting everything r p /\ 0 < d /\
+    | Applied p d => shortest_augmenting net everything r p /\ 0 < d /\
         value net (flow_of net (push r p d)) = value net (flow_of net r) + d
     | Wrong => False
     end.
 Proof.
   intros Rn. destruct (run_legal k r Rn) as [L V]. split; [assumption|]. split.
   { pose proof (value_bounded net _ W L). lia. }
-  split; [apply round_exists|]. intros o Ro.
-  pose proof (round_correct _ _ _ L Ro) as C. destruct o as [side|p d|].
-  - destruct (done_is_maximum r side L Ro) as [V' M]. destruct C as [C _]. auto.
+  intros t A. split; [apply round_exists|]. intros o Ro.
+  pose proof (round_correct net W t (E t A) width fits _ _ _ L Ro) as C. destruct o as [side|p d|].
+  - destruct (done_is_maximum t r side A L Ro) as [V' M]. destruct C as [C _]. auto.
   - tauto.
   - assumption.
 Qed.
 
 (** Every run can be brought to its end, and that is a maximum flow. *)
-Theorem run_ends k r : run k r ->
-  exists k' r' side, (k <= k')%nat /\ run k' r' /\ round everything r' (Done side) /\
+Theorem run_ends t k r : allowed t -> run k r ->
+  exists k' r' side, (k <= k')%nat /\ run k' r' /\ round net t width everything r' (Done side) /\
     maximum net (flow_of net r') /\ value net (flow_of net r') = cut_capacity net side.
 Proof.
-  intros Rn. remember (Z.to_nat (value_bound net - Z.of_nat k)) as n eqn:N.
+  intros A Rn. remember (Z.to_nat (value_bound net - Z.of_nat k)) as n eqn:N.
   revert k r Rn N. induction n as [n IH] using lt_wf_ind. intros k r Rn N.
   destruct (run_legal k r Rn) as [L _].
-  destruct (round_exists everything r) as [o Ro].
-  pose proof (round_correct _ _ _ L Ro) as C. destruct o as [side|p d|].
-  - exists k, r, side. destruct (done_is_maximum r side L Ro). auto.
-  - pose proof (run_round k r p d Rn Ro) as Rn'.
+  destruct (round_exists net t width everything r) as [o Ro].
+  pose proof (round_correct net W t (E t A) width fits _ _ _ L Ro) as C. destruct o as [side|p d|].
+  - exists k, r, side. destruct (done_is_maximum t r side A L Ro). auto.
+  - pose proof (run_round k r t p d Rn A Ro) as Rn'.
     destruct (ford_fulkerson_correct _ _ Rn') as [_ [B _]].
     destruct (IH (Z.to_nat (value_bound net - Z.of_nat (S k)))) with (k := S k) (r := push r p d)
       as [k' [r' [side [K H]]]]; auto; [lia|].
@@ -180,4 +196,4 @@ Proof.
   - contradiction.
 Qed.
 
-End Rounds.
+End Runs.
