@@ -70,7 +70,7 @@ Proof.
     rewrite !H by lia. unfold flood_expected.
     replace (Nat.testbit (Nat.b2n own) 0) with own by (destruct own; reflexivity).
     cbv zeta. now rewrite !eqb_reflx.
-  - apply all_below. intros better Hb. apply all_below. intros worse Hw.
+  - unfold nearest_equals. apply (all_below _ 64). intros better Hb. apply (all_below _ 64). intros worse Hw.
     fold (nearest_wins better worse). destruct (nearest_wins better worse) eqn:Wi; [|reflexivity].
     cbn [implb]. apply Z.ltb_lt. destruct (nearest_evaluated N t V) as [zs [Z Or]].
     apply Or; auto.
