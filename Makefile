@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types tests light slow bench clean
+.PHONY: run test lint types tests light slow bench proof clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
@@ -34,6 +34,13 @@ light: .venv-light/ready
 
 slow: .venv/for-test
 	$(BIN)/pytest -m slow
+
+# The proof in Coq, and the checkers of certificates that are extracted from it. Nothing is installed.
+proof:
+	@command -v coqc > /dev/null && command -v ocamlfind > /dev/null && \
+	    test -d "$$(coqc -where)/user-contrib/Flocq" || \
+	    { echo "The proof needs Coq 8.16 and Flocq: apt-get install coq libcoq-flocq" >&2; exit 2; }
+	$(MAKE) -C proof
 
 bench: .venv/for-test
 	$(BIN)/augury bench

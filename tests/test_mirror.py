@@ -60,6 +60,7 @@ OF_NO_MODULE = {
     "test_fuzz.py",
     "test_layers.py",
     "test_mirror.py",
+    "test_proof.py",
     "test_readme.py",
     "test_supply_chain.py",
     "test_surroundings.py",

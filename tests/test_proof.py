@@ -1,0 +1,95 @@
+"""The proof in `proof/` is checked by Coq, and its checkers agree with the Python code."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import checkers
+
+ROOT = Path(__file__).parents[1]
+PROOF = ROOT / "proof"
+FILES = sorted(PROOF.glob("*.v"))
+
+
+def has_coq() -> bool:
+    if shutil.which("coqc") is None or shutil.which("ocamlfind") is None:
+        return False
+    where = subprocess.run(["coqc", "-where"], capture_output=True, text=True, check=True)
+    return (Path(where.stdout.strip()) / "user-contrib" / "Flocq").is_dir()
+
+
+needs_coq = pytest.mark.skipif(not has_coq(), reason="Coq, Flocq or OCaml is not installed")
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_nothing_is_left_open(path: Path) -> None:
+    text = re.sub(r"\(\*.*?\*\)", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture|give_up)\b", text)
+
+
+def test_every_file_is_built() -> None:
+    """Hypotheses of a section are discharged; a file that is not built proves nothing."""
+    listed = set((PROOF / "_CoqProject").read_text().split()) - {"-Q", ".", "Augury"}
+    assert listed == {path.name for path in FILES} - {"Assumptions.v", "Extract.v"}
+
+
+def test_the_proof_is_about_the_shipped_network() -> None:
+    """Its data is what `proof/generate.py` makes of the checkpoint."""
+    spec = importlib.util.spec_from_file_location("generate", PROOF / "generate.py")
+    assert spec is not None and spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    assert (PROOF / "Shipped.v").read_text() == generate.shipped()
+
+
+def test_what_is_missing_is_said_in_one_sentence(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [shutil.which("make") or "make", "proof"],
+        cwd=ROOT,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "Coq 8.16 and Flocq" in done.stderr
+
+
+@needs_coq
+@pytest.mark.skipif(
+    not (PROOF / "Main.vo").exists(), reason="the proof is not built: run make proof"
+)
+def test_the_theorems_rest_on_what_is_listed(tmp_path: Path) -> None:
+    """What `make proof` compares, without building anything again."""
+    shutil.copy(PROOF / "Assumptions.v", tmp_path)
+    command = ["coqc", "-Q", str(PROOF), "Augury", "Assumptions.v"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == (PROOF / "assumptions.txt").read_text()
+
+
+@needs_coq
+@pytest.mark.skipif(
+    not checkers.PROGRAM.exists(), reason="the checkers are not built: run make proof"
+)
+class TestCheckers:
+    def test_they_agree_with_the_python_code(self) -> None:
+        counts = checkers.compared(400)
+        assert set(counts) == {"00", "10", "11"}  # illegal, not proven, proven
+
+    @pytest.mark.slow
+    def test_they_agree_on_a_million_cases(self) -> None:
+        for seed in range(100):
+            checkers.compared(10_000, 10_000 * seed)
+
+    def test_a_wrong_certificate_is_refused(self) -> None:
+        edges, pairs = [2, 0, 0, 0, 1], [1, 0, 0]
+        right = checkers.line("matching", edges, pairs, [1, 0], [0])
+        misses_an_edge = checkers.line("matching", edges, pairs, [0], [1, 0])
+        too_large = checkers.line("matching", edges, pairs, [1, 0], [1, 1])
+        assert checkers.answers([right, misses_an_edge, too_large]) == ["11", "10", "10"]
