@@ -1,5 +1,5 @@
 (** What the theorems rest on: printed, and compared with assumptions.txt. *)
-From Augury Require Import FordFulkerson Phases Costs Checkers Table Main.
+From Augury Require Import Judge FordFulkerson Phases Costs Checkers Table Main.
 
 Goal True. idtac "A run that looks decisions up (shipped_table_is_exact):". Abort.
 Print Assumptions shipped_table_is_exact.

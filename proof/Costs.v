@@ -4,7 +4,7 @@
     The method asks the cells for nothing new: rounds over the tight arcs, and a step of the prices
     in which [LEAST] finds the least reduced cost across a cut and [SUBTRACT] takes it away. *)
 From Coq Require Import ZArith List Lia Bool Arith.
-From Augury Require Import Sums Network Rules Search Digits FordFulkerson.
+From Augury Require Import Sums Network Rules Search Digits Judge FordFulkerson.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -218,11 +218,15 @@ Definition price_step (t : table) (r price : nat -> Z) (side : nat -> bool) : st
   end.
 
 (** [run total k j D D' r price]: after [total] events, k of them augmentations, j steps since the
-    last of these; the steps add up to D, and to D' since the last augmentation. *)
+    last of these; the steps add up to D, and to D' since the last augmentation.  A path over tight
+    arcs comes from a round, or else from anywhere, past the judge. *)
 Inductive run : nat -> nat -> nat -> Z -> Z -> (nat -> Z) -> (nat -> Z) -> Prop :=
 | run_start : run 0 0 0 0 0 r0 price0
 | run_round total k j D D' r price t p d : run total k j D D' r price -> allowed t ->
     round net t width (tight price) r (Applied p d) ->
+    run (S total) (S k) 0 D 0 (push r p d) price
+| run_path total k j D D' r price p d : run total k j D D' r price ->
+    accepts net (tight price) r p d = true ->
     run (S total) (S k) 0 D 0 (push r p d) price
 | run_step total k j D D' r price price' t t' side d : run total k j D D' r price ->
     allowed t -> round net t width (tight price) r (Done side) ->
@@ -337,19 +341,24 @@ Proof.
 Qed.
 
 (** Along tight arcs prices differ by the costs. *)
-Lemma tight_walk_price r price u p v : walk net (usable_arcs (tight price) r) u p v ->
+Lemma tight_walk_price price u p v : walk net (tight price) u p v ->
   price v <= price u + Z.of_nat (length p) * most_cost.
 Proof.
-  induction 1 as [u|a p v A U P IH]; cbn [length]; [lia|].
-  apply andb_true_iff in U. destruct U as [T _]. unfold tight, Costs.reduced in T.
-  apply Z.eqb_eq in T. pose proof (cost_bound a A). lia.
+  induction 1 as [u|a p v A T P IH]; cbn [length]; [lia|].
+  unfold tight, Costs.reduced in T. apply Z.eqb_eq in T. pose proof (cost_bound a A). lia.
 Qed.
 
-Lemma reached_price r price v : (v < nodes net)%nat -> reaches r price v ->
+Lemma reached_price price v : (v < nodes net)%nat -> reachable net (tight price) v ->
   price v <= price (source net) + (Z.of_nat (nodes net) - 1) * most_cost.
 Proof.
-  intros V R. destruct (short_walk _ v V R) as [p [P L]]. pose proof (tight_walk_price _ _ _ _ _ P).
+  intros V R. destruct (short_walk _ v V R) as [p [P L]]. pose proof (tight_walk_price _ _ _ _ P).
   pose proof (two_nodes net W). nia.
+Qed.
+
+Lemma open_is_tight r price u p v : walk net (usable_arcs (tight price) r) u p v ->
+  walk net (tight price) u p v.
+Proof.
+  apply walk_weaken. intros a _ U. unfold usable_arcs in U. now apply andb_true_iff in U.
 Qed.
 
 (** *** What holds in every state of a run *)
@@ -405,23 +414,38 @@ Proof.
   split; auto using some_counted; intros; try left; lia.
 Qed.
 
+Lemma invariant_push k j D D' r price p d : invariant k j D D' r price ->
+  walk net (tight price) (source net) p (sink net) -> 0 < d ->
+  legal net (flow_of net (push r p d)) ->
+  value net (flow_of net (push r p d)) = value net (flow_of net r) + d ->
+  invariant (S k) 0 D 0 (push r p d) price.
+Proof.
+  intros I Wp Dp L V. pose proof farthest_nonneg.
+  split; try apply I; auto using some_counted.
+  - pose proof (inv_value _ _ _ _ _ _ I). lia.
+  - apply push_feasible; [apply I|lia|]. apply (walk_usable _ _ _ _ _ Wp).
+  - pose proof (reached_price price _ (sink_in _ W) (ex_intro _ p Wp)).
+    pose proof (inv_source _ _ _ _ _ _ I). pose proof (inv_sink _ _ _ _ _ _ I).
+    pose proof (spread_bound _ _ (source_in _ W) (sink_in _ W)). unfold farthest. lia.
+  - lia.
+  - intros v Hv. left. pose proof (inv_prices _ _ _ _ _ _ I v Hv). lia.
+Qed.
+
 Lemma invariant_round t k j D D' r price p d : allowed t -> invariant k j D D' r price ->
   round net t width (tight price) r (Applied p d) -> invariant (S k) 0 D 0 (push r p d) price.
 Proof.
   intros At I Ro.
   destruct (round_correct net W t (E t At) width fits _ _ _ (inv_legal _ _ _ _ _ _ I) Ro)
     as [[Wp _] [Dp [_ [_ [L V]]]]].
-  pose proof farthest_nonneg.
-  split; try apply I; auto using some_counted.
-  - pose proof (inv_value _ _ _ _ _ _ I). lia.
-  - apply push_feasible; [apply I|lia|]. intros a A.
-    destruct (walk_usable _ _ _ _ _ Wp a A) as [B U]. split; [assumption|].
-    now apply andb_true_iff in U.
-  - pose proof (reached_price r price _ (sink_in _ W) (ex_intro _ p Wp)).
-    pose proof (inv_source _ _ _ _ _ _ I). pose proof (inv_sink _ _ _ _ _ _ I).
-    pose proof (spread_bound _ _ (source_in _ W) (sink_in _ W)). unfold farthest. lia.
-  - lia.
-  - intros v Hv. left. pose proof (inv_prices _ _ _ _ _ _ I v Hv). lia.
+  apply (invariant_push k j D D'); auto. now apply open_is_tight with r.
+Qed.
+
+Lemma invariant_path k j D D' r price p d : invariant k j D D' r price ->
+  accepts net (tight price) r p d = true -> invariant (S k) 0 D 0 (push r p d) price.
+Proof.
+  intros I Ok.
+  destruct (accepted_is_legal net W _ _ _ _ (inv_legal _ _ _ _ _ _ I) Ok) as [Wp [Dp [L V]]].
+  now apply (invariant_push k j D D').
 Qed.
 
 Lemma invariant_step t k j D D' r price side d : allowed t -> invariant k j D D' r price ->
@@ -461,7 +485,9 @@ Proof.
   assert (Src : price' (source net) = price0 (source net)).
   { unfold price', raised. rewrite Ss. apply I. }
   assert (Since : D' + d <= farthest).
-  { pose proof (reached_price r price' w Wn New) as H. rewrite Src in H.
+  { assert (R : reachable net (tight price') w)
+      by (destruct New as [p P]; exists p; now apply open_is_tight with r).
+    pose proof (reached_price price' w Wn R) as H. rewrite Src in H.
     assert (price' w = price w + d) by (unfold price', raised; now rewrite L2).
     pose proof (spread_bound _ _ (source_in _ W) Wn). unfold farthest. lia. }
   split; try apply I; auto.
@@ -487,10 +513,11 @@ Qed.
 Lemma run_invariant total k j D D' r price : run total k j D D' r price ->
   invariant k j D D' r price.
 Proof.
-  induction 1 as [|total k j D D' r price t p d Rn I At Ro
+  induction 1 as [|total k j D D' r price t p d Rn I At Ro|total k j D D' r price p d Rn I Ok
     |total k j D D' r price price' t t' side d Rn I At Ro At' St Ed].
   - apply invariant_start.
   - eapply (invariant_round t); eauto.
+  - eapply invariant_path; eauto.
   - pose proof (price_step_correct t' r price side At' (inv_feasible _ _ _ _ _ _ I)
       (invariant_in_range _ _ _ _ _ _ I)) as C.
     rewrite St in C. destruct C as [d' [Dp [-> [Arg Least]]]].
@@ -519,8 +546,8 @@ Qed.
 Lemma events_bounded total k j D D' r price : run total k j D D' r price ->
   (total <= k * nodes net + j)%nat.
 Proof.
-  induction 1 as [|total k j D D' r price t p d Rn IH At Ro|]; [lia| |lia].
-  pose proof (steps_bounded _ _ _ _ _ _ _ Rn). nia.
+  induction 1 as [|total k j D D' r price t p d Rn IH At Ro|total k j D D' r price p d Rn IH Ok|];
+    [lia| | |lia]; pose proof (steps_bounded _ _ _ _ _ _ _ Rn); nia.
 Qed.
 
 (** The theorem on costs of docs/verification.md.  In every state of every run, from any legal

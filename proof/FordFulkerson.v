@@ -5,7 +5,7 @@
     judge that applies only what equals the truth.  [mask] says which arcs take part: all of them
     here, the tight ones in [Costs]. *)
 From Coq Require Import ZArith List Lia Bool Arith.
-From Augury Require Import Sums Network Rules Search Digits.
+From Augury Require Import Sums Network Rules Search Digits Judge.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -110,8 +110,6 @@ End Rounds.
 
 (** ** Whole runs *)
 
-Definition everything (a : nat) : bool := true.
-
 Section Runs.
 Variable net : network.
 Hypothesis W : well_formed net.
@@ -125,18 +123,22 @@ Hypothesis fits : forall a, (a < arcs net)%nat ->
 Variable allowed : table -> Prop.
 Hypothesis E : forall t, allowed t -> equals_rules t = true.
 
-(** [run k r]: after k rounds that applied a path, the residuals are r. *)
+(** [run k r]: after k paths the residuals are r.  A path comes from a round, or else from anywhere:
+    another child of the source in the same tree, a further search of a phase, another executor.
+    The judge lets it pass if it is right. *)
 Inductive run : nat -> (nat -> Z) -> Prop :=
 | run_start : run 0 (capacity net)
 | run_round k r t p d : run k r -> allowed t -> round net t width everything r (Applied p d) ->
-    run (S k) (push r p d).
+    run (S k) (push r p d)
+| run_path k r p d : run k r -> accepts net everything r p d = true -> run (S k) (push r p d).
 
 Lemma run_legal k r : run k r ->
   legal net (flow_of net r) /\ Z.of_nat k <= value net (flow_of net r).
 Proof.
-  induction 1 as [|k r t p d Rn [L V] A Ro].
+  induction 1 as [|k r t p d Rn [L V] A Ro|k r p d Rn [L V] Ok].
   - split; [now apply start_legal|]. rewrite start_value. simpl. lia.
   - destruct (round_correct net W t (E t A) width fits _ _ _ L Ro) as [_ [D [_ [_ [L' V']]]]]. split; [assumption|]. lia.
+  - destruct (accepted_is_legal net W _ _ _ _ L Ok) as [_ [D [L' V']]]. split; [assumption|]. lia.
 Qed.
 
 (** A round that does not reach the sink has found a full cut: the flow is maximum. *)
@@ -151,7 +153,7 @@ Proof.
 Qed.
 
 (** The theorem of docs/verification.md.  In every state of every run, whatever the weights and
-    ties: the flow is legal; the rounds so far are at most the capacity that leaves the source; a
+    ties: the flow is legal; the paths so far are at most the capacity that leaves the source; a
     further round can be made, it never goes wrong, it applies a shortest augmenting path, or
     else the flow is maximum and the reached nodes are a cut of equal capacity. *)
 Theorem ford_fulkerson_correct k r : run k r ->

@@ -1,5 +1,6 @@
 (* Reads certificates, one to a line, and writes what the extracted checkers say to each: two digits,
-   "legal" and "accepted".  A line is a word and whole numbers; see tests/checkers.py. *)
+   "legal" and "accepted".  A line is a word and whole numbers; see tests/checkers.py.  A recorded
+   round is answered by what the model makes of it, and the residuals after it. *)
 
 open Checkers
 
@@ -7,6 +8,13 @@ let rec positive n =
   if n = 1 then XH else if n land 1 = 1 then XI (positive (n lsr 1)) else XO (positive (n lsr 1))
 
 let z n = if n = 0 then Z0 else if n > 0 then Zpos (positive n) else Zneg (positive (-n))
+
+let rec number = function
+  | XH -> 1
+  | XO p -> 2 * number p
+  | XI p -> 2 * number p + 1
+
+let whole = function Z0 -> 0 | Zpos p -> number p | Zneg p -> -number p
 
 let numbers = ref []
 
@@ -68,6 +76,33 @@ let assignment () =
     check_assignment edges (Hashtbl.find costs) (all left) (all right) pairs at_source (by left)
       (by right) at_sink )
 
+let both check () =
+  let legal, accepted = check () in
+  let digit b = if b then "1" else "0" in
+  digit legal ^ digit accepted
+
+(* Of an arc the residual stands in the place of the flow, the weight in that of the cost. *)
+let round () =
+  let width = next () in
+  let net, residual, weight = network () in
+  let states =
+    listed (fun () ->
+        let bits = several net.nodes next in
+        let links = several net.nodes next in
+        { reached = (fun v -> bits.(v) = 1);
+          link = (fun v -> if links.(v) < 0 then None else Some links.(v)) })
+  in
+  match replayed net shipped_table width residual (fun a -> whole (weight a)) states with
+  | None -> "not allowed"
+  | Some (Done _) -> "done"
+  | Some Wrong -> "wrong"
+  | Some (Applied (path, amount)) ->
+      let after = push residual path amount in
+      let told = List.map string_of_int in
+      String.concat " "
+        (told path @ [ ":"; string_of_int (whole amount); ":" ]
+        @ told (List.init (2 * net.pairs) (fun a -> whole (after a))))
+
 let () =
   try
     while true do
@@ -77,11 +112,9 @@ let () =
           numbers := List.map int_of_string rest;
           let check =
             List.assoc word
-              [ ("matching", matching); ("flow", flow); ("prices", prices);
-                ("assignment", assignment) ]
+              [ ("matching", both matching); ("flow", both flow); ("prices", both prices);
+                ("assignment", both assignment); ("round", round) ]
           in
-          let legal, accepted = check () in
-          let digit b = if b then '1' else '0' in
-          Printf.printf "%c%c\n" (digit legal) (digit accepted)
+          print_endline (check ())
     done
   with End_of_file -> ()

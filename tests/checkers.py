@@ -11,17 +11,23 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from augury.classical.certificate import Certificate, certify_flow, certify_pairs
+from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.cost_network import CostNetwork
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.classical.prices import Prices, certify_cost
+from augury.classical.prices import (
+    Prices,
+    _as_prices,
+    _checked_flow,
+    _checked_matching,
+    certify_cost,
+)
 
 PROGRAM = Path(__file__).parents[1] / "proof" / "checkers"
 
@@ -103,7 +109,7 @@ def _augment(edges: list[tuple[int, int]], mate: dict[int, int], u: int, seen: s
     return False
 
 
-def matching(rng: Rng) -> Case:
+def matching(rng: Rng) -> Iterator[Case]:
     graph = bipartite(rng)
     pairs = pairs_of(graph, rng)
     said = certify_pairs(graph, np.array(pairs, np.int64).reshape(-1, 2))
@@ -111,7 +117,7 @@ def matching(rng: Rng) -> Case:
     left, right = (list(proof.left), list(proof.right)) if proof else ([], [])
     edges = np.stack([graph.left, graph.right], 1).tolist()
     text = line("matching", counted(edges), counted(pairs), counted(left), counted(right))
-    return Case(text, said.is_legal, said.is_maximum)
+    yield Case(text, said.is_legal, said.is_maximum)
 
 
 Arc = list[int]
@@ -159,7 +165,7 @@ def damage(arcs: list[Arc], rng: Rng) -> None:
         arcs[at ^ 1][3] -= by
 
 
-def flow(rng: Rng) -> Case:
+def flow(rng: Rng) -> Iterator[Case]:
     nodes, count = int(rng.integers(2, 7)), int(rng.integers(1, 12))
     tail, head = rng.integers(0, nodes, (2, count))
     capacity = rng.integers(0, int(rng.choice([2, 6])), count)
@@ -174,25 +180,36 @@ def flow(rng: Rng) -> Case:
     inside = set(proof.source_side) if proof else {0}
     side = [node in inside for node in range(nodes)]
     text = line("flow", nodes, len(arcs) // 2, 0, nodes - 1, arcs, side)
-    return Case(text, said.is_legal, said.is_maximum)
+    yield Case(text, said.is_legal, said.is_maximum)
 
 
-def accepts(said: Certificate) -> bool:
-    """Tell whether the prices that were given prove the least cost."""
-    return said.is_legal and isinstance(said.proof, Prices) and not said.remark
+SEVERAL = 8
+"""Prices for each answer with costs."""
+
+
+def priced(graph: Any, found: Any, own: list[int], rng: Rng) -> Iterator[tuple[list[int], bool]]:
+    """Yield prices, and whether they prove the least cost of a legal answer.
+
+    The first ones go all the way through `certify_cost`, the others only through its check.
+    """
+    first = certify_cost(graph, found, own)
+    yield own, isinstance(first.proof, Prices) and not first.remark
+    checked = _checked_flow if isinstance(graph, CostNetwork) else _checked_matching
+    residual = checked(graph, found)[1]
+    for _ in range(SEVERAL - 1):
+        others = changed(own, rng)
+        yield others, residual is not None and _as_prices(others, residual) is not None
 
 
 def changed(prices: list[int], rng: Rng) -> list[int]:
-    """Change a price, or all of them, or none."""
-    harm = rng.random()
-    if harm < 0.3:
-        prices[int(rng.integers(len(prices)))] += int(rng.choice([-1, 1, 5]))
-    elif harm < 0.4:
-        return [int(price) for price in rng.integers(-3, 4, len(prices))]
-    return prices
+    """Change a few prices, or all of them."""
+    if rng.random() < 0.1:
+        return rng.integers(-3, 4, len(prices)).tolist()
+    by = rng.choice([-1, 1, 5], len(prices)) * (rng.random(len(prices)) < 0.2)
+    return (np.array(prices) + by).tolist()
 
 
-def prices(rng: Rng) -> Case:
+def prices(rng: Rng) -> Iterator[Case]:
     nodes, count = int(rng.integers(2, 7)), int(rng.integers(1, 12))
     tail, head = rng.integers(0, nodes, (2, count))
     least = int(rng.choice([0, -1, -5]))
@@ -209,14 +226,13 @@ def prices(rng: Rng) -> Case:
     own = [0] * nodes
     if isinstance(said.proof, Prices):
         own = [price for _, price in said.proof.prices["nodes"]]
-    own = changed(own, rng)
     is_legal = said.is_legal and is_skew
-    accepted = is_legal and accepts(certify_cost(network, found, own))
-    text = line("prices", nodes, count, 0, nodes - 1, arcs, own)
-    return Case(text, is_legal, accepted)
+    start = line("prices", nodes, count, 0, nodes - 1, arcs)
+    for price, proves in priced(network, found, own, rng):
+        yield Case(line(start, price), is_legal, is_legal and proves)
 
 
-def assignment(rng: Rng) -> Case:
+def assignment(rng: Rng) -> Iterator[Case]:
     graph = bipartite(rng, costs=True)
     pairs = pairs_of(graph, rng)
     if rng.random() < 0.5:
@@ -227,16 +243,14 @@ def assignment(rng: Rng) -> Case:
     if isinstance(said.proof, Prices):
         told = said.proof.prices
         own = [told["source"], *told["left"], *told["right"], told["sink"]]
-    own = changed(own, rng)
-    accepted = said.is_legal and accepts(certify_cost(graph, found, own))
     assert graph.costs is not None
     columns = graph.left, graph.right, graph.costs.amount
     edges = [list(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-    left, right = own[1 : 1 + graph.num_left], own[1 + graph.num_left : -1]
-    text = line(
-        "assignment", counted(edges), counted(pairs), own[0], counted(left), counted(right), own[-1]
-    )
-    return Case(text, said.is_legal, accepted)
+    start = line("assignment", counted(edges), counted(pairs))
+    for price, proves in priced(graph, found, own, rng):
+        left, right = price[1 : 1 + graph.num_left], price[1 + graph.num_left : -1]
+        text = line(start, price[0], counted(left), counted(right), price[-1])
+        yield Case(text, said.is_legal, said.is_legal and proves)
 
 
 def cheapest(graph: BipartiteGraph) -> list[list[int]]:
@@ -251,14 +265,14 @@ def cheapest(graph: BipartiteGraph) -> list[list[int]]:
     return np.stack([rows[taken], columns[taken]], 1).tolist()
 
 
-KINDS: tuple[Callable[[Rng], Case], ...] = (matching, flow, prices, assignment)
+KINDS: tuple[Callable[[Rng], Iterator[Case]], ...] = (matching, flow, prices, assignment)
 
 
 def cases(count: int, seed: int = 0) -> Iterator[Case]:
-    """Yield that many cases, of each kind in turn."""
+    """Yield that many cases, the kinds of answer in turn."""
     rng = np.random.default_rng(seed)
-    for number in range(count):
-        yield KINDS[number % len(KINDS)](rng)
+    endless = (case for kind in cycle(KINDS) for case in kind(rng))
+    return islice(endless, count)
 
 
 def answers(lines: Iterable[str]) -> list[str]:
