@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from augury.algorithms.executor import CellExecutor
+from augury.classical.batch import Batch
 from augury.classical.certificate import certify_flow, certify_pairs
 from augury.classical.cost_network import CostNetwork
+from augury.classical.ford_fulkerson import ford_fulkerson
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.prices import (
@@ -265,6 +268,47 @@ def cheapest(graph: BipartiteGraph) -> list[list[int]]:
     return np.stack([rows[taken], columns[taken]], 1).tolist()
 
 
+class Recorder:
+    """Keeps what an executor's search leaves after each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[list[int]] = []
+
+    def searched(self, values: Any, arc: Any, belief: Any, goes_on: float, /) -> None:
+        self.steps.append([*values.astype(int).tolist(), *arc.tolist()])
+
+    def reached(self, values: Any, goes_on: float, /) -> None:
+        raise AssertionError("the search itself knows what is reached")
+
+    def compared(self, belief: Any, /) -> None:
+        pass
+
+
+def rounds(network: FlowNetwork, decider: Any, seed: int) -> Iterator[tuple[str, str]]:
+    """Run a network to its end, one path a round; yield each round and what came of it."""
+    recorder = Recorder()
+    executor = CellExecutor(decider, observer=recorder)
+    rngs = [np.random.default_rng(seed)]
+    for round_ in ford_fulkerson(Batch.of([network]), executor.subroutines(), rngs):
+        columns = (
+            network.sender,
+            network.receiver,
+            network.capacity,
+            round_.residual,
+            round_.weights,
+        )
+        arcs = [list(arc) for arc in zip(*(column.tolist() for column in columns), strict=True)]
+        ends = network.num_nodes, network.num_arcs // 2, network.source, network.sink
+        text = line("round", decider.bits, *ends, arcs, counted(recorder.steps))
+        recorder.steps = []
+        came = "done"
+        if len(round_.paths.graph):
+            came = " ".join(
+                map(str, [*round_.paths.arcs, ":", *round_.bottleneck, ":", *round_.after])
+            )
+        yield text, came
+
+
 KINDS: tuple[Callable[[Rng], Iterator[Case]], ...] = (matching, flow, prices, assignment)
 
 
@@ -279,7 +323,7 @@ def answers(lines: Iterable[str]) -> list[str]:
     """Ask the extracted checkers."""
     text = "\n".join(chain(lines, [""]))
     done = subprocess.run([PROGRAM], input=text, capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return done.stdout.splitlines()
 
 
 def compared(count: int, seed: int = 0) -> dict[str, int]:

@@ -6,11 +6,16 @@ import importlib.util
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import checkers
+from augury.classical.network import FlowNetwork
+from augury.models import shipped_table
+from graphs import BRIDGE
 
 ROOT = Path(__file__).parents[1]
 PROOF = ROOT / "proof"
@@ -93,3 +98,29 @@ class TestCheckers:
         misses_an_edge = checkers.line("matching", edges, pairs, [0], [1, 0])
         too_large = checkers.line("matching", edges, pairs, [1, 0], [1, 1])
         assert checkers.answers([right, misses_an_edge, too_large]) == ["11", "10", "10"]
+
+    def test_a_run_of_the_executor_is_one_of_the_model(self) -> None:
+        """Each step, latched link, path, bottleneck and residual is one that the model allows."""
+        rng, told = np.random.default_rng(0), list[tuple[str, str]]()
+        while len(told) < 200:
+            nodes, count = int(rng.integers(2, 9)), int(rng.integers(1, 24))
+            tail, head = rng.integers(0, nodes, (2, count))
+            capacity = rng.integers(0, int(rng.choice([2, 9, 2**40])), count)
+            ends = {"source": 0, "sink": nodes - 1}
+            network = FlowNetwork.from_arcs(nodes, tail, head, capacity, **ends)
+            told += checkers.rounds(network, shipped_table(), len(told))
+        lines, came = zip(*told, strict=True)
+        assert checkers.answers(lines) == list(came)
+        assert {"done"} < set(came)
+
+    @pytest.mark.parametrize("name", ["nearest", "flood"])
+    def test_a_run_by_other_rules_is_none_of_the_model(self, name: str) -> None:
+        """A table that prefers heavy links, and one that never says that something changed."""
+        right = shipped_table()
+        entries = {
+            "nearest": right.entries["nearest"][[*range(48), *range(63, 47, -1)]],
+            "flood": right.entries["flood"] * np.array([1, 0], np.int8),
+        }
+        wrong = replace(right, entries={**right.entries, name: entries[name]})
+        told = [text for seed in range(9) for text, _ in checkers.rounds(BRIDGE, wrong, seed)]
+        assert "not allowed" in checkers.answers(told)
