@@ -25,7 +25,6 @@ from augury.paper.vectors import (
     product,
     root,
     smallest,
-    spread,
     store,
 )
 

@@ -28,7 +28,7 @@ from augury.neural.layers import LANES
 TILE = 6
 """Rows of a tile: with two vectors each, its sums and factors fill the sixteen registers."""
 
-VECTOR, WORDS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
 FUSED = ("contract", "nsz")
 
 _OPTIONS: Any = {"fastmath": set(FUSED), "error_model": "numpy"}
@@ -208,10 +208,12 @@ def spread(typing, value):
 @intrinsic
 def _power_of_two(typing, exponent):
     def generate(context, builder, signature, args):
-        bits = builder.add(builder.fptosi(args[0], WORDS), ir.Constant(WORDS, [127] * LANES))
-        return builder.bitcast(builder.shl(bits, ir.Constant(WORDS, [23] * LANES)), VECTOR)
+        lanes = exponent.lanes
+        words = ir.VectorType(ir.IntType(32), lanes)
+        bits = builder.add(builder.fptosi(args[0], words), ir.Constant(words, [127] * lanes))
+        return builder.bitcast(builder.shl(bits, ir.Constant(words, [23] * lanes)), args[0].type)
 
-    return vector(vector), generate
+    return exponent(exponent), generate
 
 
 LOG2_E, LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
