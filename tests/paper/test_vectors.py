@@ -13,8 +13,8 @@ def matrix(rows: int, columns: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((rows, columns)).astype(np.float32)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 6, 13])
-@pytest.mark.parametrize("columns", [8, 16, 40])
+@pytest.mark.parametrize("rows", [1, 2, 5, 6, 9, 13])
+@pytest.mark.parametrize("columns", [8, 16, 40, 56])
 def test_a_product_is_right_from_any_column_on_and_touches_nothing_before(
     rows: int, columns: int
 ) -> None:

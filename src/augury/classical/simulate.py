@@ -98,15 +98,17 @@ def judge_round(round_: Round[Any], runs: Sequence[Run]) -> None:
 def _judged(round_: Round[Any]) -> dict[str, tuple[WideArray, WideArray]]:
     """Count how often each graph's decisions were requested and wrong in this round."""
     batch, tried = round_.batch, round_.tried
-    has_path = classical.reachable(batch, round_.residual)[-1][batch.sink]
     is_done = round_.verdict == Verdict.DONE
     smallest = tried.smallest(round_.residual)
 
     def count(paths: WideArray) -> WideArray:
         return np.bincount(paths, minlength=batch.num_graphs)
 
-    searched = has_path & ~is_done
     legal = count(tried.graph[smallest > 0])
+    has_path = legal > 0  # which proves it; without one, a search tells
+    if not has_path.all():
+        has_path = classical.reachable(batch, round_.residual)[-1][batch.sink]
+    searched = has_path & ~is_done
     empty = smallest == 0
     right = round_.proposed == smallest
     answered = count(tried.graph[(smallest > 0) & right])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import TypeVar
 
@@ -90,10 +90,16 @@ class SearchBatch:
     """(step, node): the place of the link by which a node was reached; −1 if it was not."""
     running: tuple[int, ...]
     """How many graphs take part in each step."""
-    rows: Rows
     walks: Walks
     walk_counts: Tensor | None = None
     """(walk,): which walks count; None for all."""
+    laid: Rows | None = None
+    """The rows, if they exist already; otherwise they are laid out on first use."""
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All steps at once."""
+        return self.laid or Rows.of(self.wiring, self.running)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +115,13 @@ class ReachBatch:
     """(step, node): whether a node is reached after each step."""
     running: tuple[int, ...]
     """How many graphs take part in each step."""
-    rows: Rows
+    laid: Rows | None = None
+    """The rows, as above."""
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All steps at once."""
+        return self.laid or Rows.of(self.wiring, self.running)
 
 
 @dataclass(frozen=True)
@@ -185,11 +197,7 @@ class Samples:
 
 
 def search_batch(
-    samples: Sequence[Sample],
-    steps: Sequence[int],
-    wiring: Wiring,
-    walks: Walks,
-    rows: Rows | None = None,
+    samples: Sequence[Sample], steps: Sequence[int], wiring: Wiring, walks: Walks
 ) -> SearchBatch:
     """Lay rounds side by side, each with this many steps, the longest first."""
     running = _running(steps)
@@ -200,14 +208,11 @@ def search_batch(
         step_rows([sample.distance for sample in samples], steps),
         step_rows([sample.column for sample in samples], steps),
         running,
-        rows or Rows.of(wiring, running),
         walks,
     )
 
 
-def reach_batch(
-    samples: Sequence[Sample], steps: Sequence[int], wiring: Wiring, rows: Rows | None = None
-) -> ReachBatch:
+def reach_batch(samples: Sequence[Sample], steps: Sequence[int], wiring: Wiring) -> ReachBatch:
     """Do the same for reachability."""
     running = _running(steps)
     return ReachBatch(
@@ -216,7 +221,6 @@ def reach_batch(
         torch.from_numpy(np.concatenate([sample.weights for sample in samples])),
         step_rows([sample.reached for sample in samples], steps),
         running,
-        rows or Rows.of(wiring, running),
     )
 
 
@@ -275,8 +279,8 @@ def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     """Return the batch on another device; tables are made here, where no GPU is waited for."""
     if torch.device(device) == batch.wiring.sender.device:
         return batch
-    rows = replace(batch.rows, wiring=batch.rows.wiring.with_tables())
-    batch = replace(batch, wiring=batch.wiring.with_tables(), rows=rows)
+    laid = replace(batch.rows, wiring=batch.rows.wiring.with_tables())
+    batch = replace(batch, wiring=batch.wiring.with_tables(), laid=laid)
     return with_tensors(batch, lambda tensor: tensor.to(device))
 
 

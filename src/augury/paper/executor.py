@@ -84,7 +84,7 @@ class NeuralExecutor(Executor):
     ) -> BoolArray:
         """Search breadth-first from the source; done where the sink is not reached."""
         network, wiring = self.network, wiring_of(batch, self.device)
-        is_usable = wiring.on_links(torch.from_numpy(residual > 0).to(self.device))
+        is_usable = wiring.on_links(residual > 0, False)
         table = network.reach_terms(torch.tensor([False, True], device=self.device))
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
@@ -174,7 +174,7 @@ class NeuralExecutor(Executor):
     def _search_terms(self, weights: WeightArray, residual: WideArray, wiring: Wiring) -> _Terms:
         pairs = np.append(weights, 0), np.append(residual, 0)  # a self loop has neither
         table, row = fast.distinct_terms(self.network, *pairs, self.device)
-        return _Terms(table, row[wiring.arc])  # −1 is the last
+        return _Terms(table, wiring.on_links(row[:-1], row[-1]))
 
     def _refuse_beyond_range(self, residual: WideArray) -> None:
         most = 2**self.network.bits - 1

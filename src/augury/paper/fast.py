@@ -218,12 +218,12 @@ def compiled_best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring
 
 def distinct_terms(
     network: PaperNetwork, weights: WideArray, capacities: WideArray, device: torch.device | str
-) -> tuple[LinkTerms, Tensor]:
+) -> tuple[LinkTerms, WideArray]:
     """Encode each distinct pair of weight and capacity once; return the row of each pair given."""
     pair, row = distinct(capacities * (MAX_WEIGHT + 1) + weights)
     capacity, weight = (torch.from_numpy(part) for part in np.divmod(pair, MAX_WEIGHT + 1))
     table = network.search_terms(weight.to(device), capacity.to(device))
-    return table, torch.from_numpy(row).to(device)
+    return table, row
 
 
 def distinct(values: WideArray) -> tuple[WideArray, WideArray]:

@@ -6,7 +6,7 @@ numba.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,13 @@ from augury.paper.vectors import (
     TILE,
     compiled_loop,
     exp,
+    inlined,
     largest,
     load,
+    load_many,
     product,
     root,
     smallest,
-    spread,
     store,
 )
 
@@ -31,7 +32,7 @@ BLOCK = 11 * TILE
 """Rows that are processed together: few enough to stay in the cache."""
 
 REAL = np.float32
-ZERO = np.float32(0)
+ZERO, TWO = np.float32(0), np.float32(2)
 SLOPE = np.float32(0.01)
 """Of the leaky ReLU; PyTorch's default."""
 TINY = np.float32(1e-5)
@@ -50,22 +51,21 @@ class Rows(NamedTuple):
     """(node,): the row of each."""
 
 
-@compiled_loop
+@inlined
 def leaky(x):
     """Return the leaky ReLU of a vector."""
-    return largest(x, x * spread(SLOPE))
+    return largest(x, x * SLOPE)
 
 
-@compiled_loop
+@inlined
 def gates(i, j, k, hidden, given, kept):
     """Return reset, keep and proposal of the GRU, from row i of `given` and row j of `kept`."""
-    one, two = spread(ONE), spread(ONE + ONE)
-    reset = one / (one + exp(spread(ZERO) - (load(given, i, k) + load(kept, j, k))))
+    reset = ONE / (ONE + exp(ZERO - (load(given, i, k) + load(kept, j, k))))
     k += hidden
-    keep = one / (one + exp(spread(ZERO) - (load(given, i, k) + load(kept, j, k))))
+    keep = ONE / (ONE + exp(ZERO - (load(given, i, k) + load(kept, j, k))))
     k += hidden
     new = load(given, i, k) + reset * load(kept, j, k)
-    return reset, keep, one - two / (exp(new + new) + one)
+    return reset, keep, ONE - TWO / (exp(new + new) + ONE)
 
 
 @compiled_loop
@@ -87,7 +87,7 @@ def send(weights, latent, last_parts, values, kept, encoded, parts):  # noqa: PL
         product(encoded[a:b], weights.of_encoded, parts[a:b], 0)
 
 
-@compiled_loop
+@inlined
 def _rounded(i, num_values, hidden, kept, parts):
     """Return the integer below `num_values` whose bits are the signs of a row's outputs."""
     value, bit = 0, 0
@@ -97,56 +97,72 @@ def _rounded(i, num_values, hidden, kept, parts):
     return value
 
 
-@compiled_loop
-def _largest(i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Take the maximum over the links into a node."""
-    prepared, kind, sender = links.prepared, links.kind, links.sender
-    first, end, base = span
-    hidden, k = prepared.shape[1], 0
-    while k + 4 * LANES <= hidden:  # four vectors at a time, to read the links less often
-        k1, k2, k3 = k + LANES, k + 2 * LANES, k + 3 * LANES
-        most = most1 = most2 = most3 = spread(-LARGEST)
-        for link in range(first, end):
+def _largest_of(lanes: int) -> Any:
+    @inlined
+    def take(k, i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
+        """Take the maximum over the links into a node, in some of the features."""
+        prepared, kind, sender = links.prepared, links.kind, links.sender
+        first, end, base = span
+        send = prepared.shape[1] + k
+        j, row = who[sender[first] - base], kind[first]
+        most = load_many(parts, j, send, lanes) + load_many(prepared, row, k, lanes)
+        for link in range(first + 1, end):
             j, row = who[sender[link] - base], kind[link]
-            most = largest(most, load(parts, j, hidden + k) + load(prepared, row, k))
-            most1 = largest(most1, load(parts, j, hidden + k1) + load(prepared, row, k1))
-            most2 = largest(most2, load(parts, j, hidden + k2) + load(prepared, row, k2))
-            most3 = largest(most3, load(parts, j, hidden + k3) + load(prepared, row, k3))
-        store(heard, i, k, leaky(most + load(parts, own, k)))
-        store(heard, i, k1, leaky(most1 + load(parts, own, k1)))
-        store(heard, i, k2, leaky(most2 + load(parts, own, k2)))
-        store(heard, i, k3, leaky(most3 + load(parts, own, k3)))
-        k += 4 * LANES
-    while k < hidden:
-        most = spread(-LARGEST)
-        for link in range(first, end):
-            j = who[sender[link] - base]
-            most = largest(most, load(parts, j, hidden + k) + load(prepared, kind[link], k))
-        store(heard, i, k, leaky(most + load(parts, own, k)))
-        k += LANES
+            value = load_many(parts, j, send, lanes) + load_many(prepared, row, k, lanes)
+            most = largest(most, value)
+        store(heard, i, k, leaky(most + load_many(parts, own, k, lanes)))
+
+    return take
 
 
-@compiled_loop
-def _statistics(i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Take mean, min, max and, if there is room for it, deviation of a node's messages."""
-    prepared, kind, sender = links.prepared, links.kind, links.sender
-    first, end, base = span
-    hidden, share = prepared.shape[1], spread(ONE / REAL(end - first))
-    for k in range(0, hidden, LANES):
-        least, most = spread(LARGEST), spread(-LARGEST)
-        total, squares = spread(ZERO), spread(ZERO)
-        for link in range(first, end):
-            j = who[sender[link] - base]
-            value = load(parts, j, hidden + k) + load(prepared, kind[link], k)
+def _statistics_of(lanes: int) -> Any:
+    @inlined
+    def take(k, i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
+        """Take mean, min, max and, if there is room for it, deviation of a node's messages."""
+        prepared, kind, sender = links.prepared, links.kind, links.sender
+        first, end, base = span
+        hidden, share = prepared.shape[1], ONE / REAL(end - first)
+        j, row = who[sender[first] - base], kind[first]
+        least = load_many(parts, j, hidden + k, lanes) + load_many(prepared, row, k, lanes)
+        most, total, squares = least, least, least * least
+        for link in range(first + 1, end):
+            j, row = who[sender[link] - base], kind[link]
+            value = load_many(parts, j, hidden + k, lanes) + load_many(prepared, row, k, lanes)
             total, squares = total + value, squares + value * value
             least, most = smallest(value, least), largest(value, most)
-        mean, shift = total * share, load(parts, own, k)
+        mean, shift = total * share, load_many(parts, own, k, lanes)
         store(heard, i, k, mean + shift)
         store(heard, i, hidden + k, least + shift)
         store(heard, i, 2 * hidden + k, most + shift)
         if heard.shape[1] > 3 * hidden:
-            variance = largest(squares * share - mean * mean, spread(ZERO))
-            store(heard, i, 3 * hidden + k, root(variance + spread(TINY)))
+            variance = largest(squares * share - mean * mean, ZERO)
+            store(heard, i, 3 * hidden + k, root(variance + TINY))
+
+    return take
+
+
+_largest, _largest_wide = _largest_of(LANES), _largest_of(4 * LANES)
+_statistics, _statistics_wide = _statistics_of(LANES), _statistics_of(2 * LANES)
+
+
+@inlined
+def _hear(i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Reduce a node's messages, in as many features at a time as fit into registers."""
+    hidden, k = links.prepared.shape[1], 0
+    if heard.shape[1] == hidden:
+        while k + 4 * LANES <= hidden:
+            _largest_wide(k, i, own, span, links, who, parts, heard)
+            k += 4 * LANES
+        while k < hidden:
+            _largest(k, i, own, span, links, who, parts, heard)
+            k += LANES
+    else:
+        while k + 2 * LANES <= hidden:
+            _statistics_wide(k, i, own, span, links, who, parts, heard)
+            k += 2 * LANES
+        while k < hidden:
+            _statistics(k, i, own, span, links, who, parts, heard)
+            k += LANES
 
 
 @compiled_loop
@@ -200,10 +216,7 @@ def _step(base, count, weights, links, who, ranks, rows, kept, parts, latent, af
         for i in range(size):
             node, own = base + rows.node[a + i], rows.before[a + i]
             span = links.start[node], links.start[node + 1], base
-            if of_heard.shape[1] == hidden:
-                _largest(i, own, span, links, who, parts, heard)
-            else:
-                _statistics(i, own, span, links, who, parts, heard)
+            _hear(i, own, span, links, who, parts, heard)
         first = 0
         while first < size:
             rank, end = ranks[rows.node[a + first]], first + 1

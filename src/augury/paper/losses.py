@@ -7,6 +7,7 @@ bottleneck and augmentation have a tenth of the weight (paper, section 3, and th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -15,11 +16,12 @@ from torch import Tensor
 
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import to_bits
-from augury.paper.networks import PaperNetwork
+from augury.paper.networks import LinkTerms, PaperNetwork, State
 from augury.paper.unroll import (
-    class_losses,
-    reach_outputs,
-    search_outputs,
+    Sums,
+    is_compiled,
+    reach_sums,
+    search_sums,
     unroll_reach,
     unroll_search,
 )
@@ -47,23 +49,24 @@ class Tally:
     def add(self, name: str, losses: Tensor, right: Tensor, counts: Tensor | None = None) -> None:
         """Add losses (…, entry) and verdicts (…, entry) of the decisions that count (entry,)."""
         if counts is None:
-            loss, correct = losses.sum(-1), right.sum(-1)
+            loss, correct = losses.sum(-1), right.sum(-1, dtype=losses.dtype)
             count = torch.full_like(loss, losses.shape[-1], requires_grad=False)
         else:
             # Multiply instead of selecting, which would need a sync with the GPU.
             counted = counts.to(losses.dtype)
             loss, correct = losses @ counted, right.to(losses.dtype) @ counted
             count = counted.sum().expand_as(loss)
-        self.loss[name] = self.loss.get(name, 0) + loss
-        self.right[name] = self.right.get(name, 0) + correct
-        self.count[name] = self.count.get(name, 0) + count
+        self.add_sums(name, loss, correct, count)
+
+    def add_sums(self, name: str, loss: Tensor, right: Tensor, count: Tensor) -> None:
+        """Add what was summed elsewhere."""
+        for sums, value in ((self.loss, loss), (self.right, right), (self.count, count)):
+            sums[name] = sums[name] + value if name in sums else value
 
     def merge(self, other: Tally) -> None:
         """Add another tally's sums, for metrics; gradients are dropped."""
         for name in other.count:
-            self.loss[name] = self.loss.get(name, 0) + other.loss[name].detach()
-            self.right[name] = self.right.get(name, 0) + other.right[name]
-            self.count[name] = self.count.get(name, 0) + other.count[name]
+            self.add_sums(name, other.loss[name].detach(), other.right[name], other.count[name])
 
     def means(self) -> dict[str, Tensor]:
         """Return the mean loss of each term."""
@@ -84,22 +87,42 @@ class Tally:
 
 def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> None:
     """Run the search of every round for as long as the true one runs, then the walks."""
-    rows = batch.rows
-    state, along = unroll_search(network, batch)
-    logits, goes_on, predecessor = search_outputs(network, state, along, rows)
+    if is_compiled(network, batch):
+        sums = search_sums(network, batch)
+        terms = "distance", "termination", "predecessor", "last_predecessor"
+        _add_all(tally, terms, sums)
+        latent = sums.latent
+    else:
+        state, along = unroll_search(network, batch)
+        _step_losses(network, batch, state, along, tally)
+        latent = state.latent.index_select(-2, batch.rows.last)
+    _walk_losses(network, batch, latent, tally)
+
+
+def _add_all(tally: Tally, names: Sequence[str], sums: Sums) -> None:
+    parts = sums.loss.unbind(), sums.right.unbind(), sums.count.unbind()
+    for name, *part in zip(names, *parts, strict=True):
+        tally.add_sums(name, *part)
+
+
+def _step_losses(
+    network: PaperNetwork, batch: SearchBatch, state: State, along: Tensor, tally: Tally
+) -> None:
+    rows, logits = batch.rows, network.distance_logits(state)
     column = batch.column.flatten()[rows.place]
     is_reached = column >= 0 if rows.counts is None else (column >= 0) & rows.counts
     bits = to_bits(batch.distance.flatten()[rows.place], network.bits).expand_as(logits)
     losses = F.binary_cross_entropy_with_logits(logits, bits, reduction="none")
     right = (logits > 0) == (bits > 0)
     tally.add("distance", losses.mean(-1), right.float().mean(-1), is_reached)
-    losses, chosen = predecessor(column.clamp(min=0))
+    scores = network.predecessor_scores(state, LinkTerms(along, rows.of_links(along)), rows.wiring)
+    losses, chosen = _class_losses(scores, column.clamp(min=0))
     right = chosen == column
     tally.add("predecessor", losses, right, is_reached)
     right = right.index_select(-1, rows.last)
     tally.add("last_predecessor", torch.zeros_like(right.float()), right, is_reached[rows.last])
+    goes_on = network.search_continues(state, rows.wiring)
     _add_bits(tally, "termination", goes_on, rows.goes_on, rows.graph_counts)
-    _walk_losses(network, batch, state.latent.index_select(-2, rows.last), tally)
 
 
 def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tally: Tally) -> None:
@@ -119,17 +142,26 @@ def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tall
     logits = network.augmentation_logits(messages, smallest, walks)
     if counts is not None:
         counts = counts.repeat_interleave(walks.capacities.shape[1])
-    losses, chosen = class_losses(logits, kept)
+    losses, chosen = _class_losses(logits, kept)
     tally.add("augmentation", losses, chosen == kept, counts)
+
+
+def _class_losses(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """(…, row, class), (row,) → (…, row): the losses of choosing the targets, and the choices."""
+    chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
+    return -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1), scores.argmax(-1)
 
 
 def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None:
     """Run breadth-first search of every round for as long as the true one runs."""
-    state = unroll_reach(network, batch)
-    rows = batch.rows
-    logits, goes_on = reach_outputs(network, state, rows)
-    _add_bits(tally, "reachability", logits, batch.reached.flatten()[rows.place], rows.counts)
+    if is_compiled(network, batch):
+        return _add_all(tally, ("reachability", "reach_termination"), reach_sums(network, batch))
+    state, rows = unroll_reach(network, batch), batch.rows
+    logits, reached = network.reached_logits(state), batch.reached.flatten()[rows.place]
+    _add_bits(tally, "reachability", logits, reached, rows.counts)
+    goes_on = network.reach_continues(state, rows.wiring)
     _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts)
+    return None
 
 
 def _add_bits(

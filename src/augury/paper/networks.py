@@ -97,8 +97,8 @@ class PaperNetwork(nn.Module):
 
     def encode_search_links(self, weights: Tensor, capacities: Tensor) -> Tensor:
         """(link,), (link,) → (…, link, K)."""
-        both = torch.cat([self.encode_integers(weights), self.encode_integers(capacities)], dim=-1)
-        return F.leaky_relu(self.search_links(both))
+        codes = self.encode_integers(torch.stack([weights, capacities], dim=-1).flatten())
+        return F.leaky_relu(self.search_links(codes.unflatten(-2, (-1, 2)).flatten(-2)))
 
     def search_terms(self, weights: Tensor, capacities: Tensor) -> LinkTerms:
         """Encode the links of a search and apply what every step would apply to them."""

@@ -95,7 +95,7 @@ def padded_search(
     walks = random_walks(own, wiring, samples.config, rng)
     missing = shape.rounds - len(own)
     walks = type(walks)(*(torch.cat([part, part[:1].expand(missing, -1)]) for part in walks))
-    batch = search_batch(rounds, [num_steps] * len(rounds), wiring, walks, NO_ROWS)
+    batch = search_batch(rounds, [num_steps] * len(rounds), wiring, walks)
     counts = torch.arange(shape.rounds, device="cpu") < len(own)
     steps = torch.tensor([sample.search_steps for sample in rounds], device="cpu")
     return replace(batch, walk_counts=counts), steps
@@ -108,13 +108,7 @@ def padded_reach(
     rounds = padded(samples.longest_first(chosen, "reach_steps"), shape)
     wiring = joined_wiring(rounds, shape.width)
     steps = torch.tensor([sample.reach_steps for sample in rounds], device="cpu")
-    return reach_batch(rounds, [num_steps] * len(rounds), wiring, NO_ROWS), steps
-
-
-NOTHING = torch.zeros(0, dtype=torch.int64, device="cpu")
-NO_ROWS = Rows(
-    Wiring(*[NOTHING] * 7, offsets=np.zeros((1, 2), np.int64)), NOTHING, NOTHING, NOTHING, ()
-)
+    return reach_batch(rounds, [num_steps] * len(rounds), wiring), steps
 
 
 Part = TypeVar("Part", SearchBatch, ReachBatch)
@@ -138,7 +132,7 @@ def with_rows(batch: Part, steps: torch.Tensor) -> Part:
         runs.flatten(),
     )
     assert len(rows.goes_on) == num_steps * graphs
-    return replace(batch, rows=rows)
+    return replace(batch, laid=rows)
 
 
 def _repeated(wiring: Wiring, num_steps: int, step: torch.Tensor) -> Wiring:

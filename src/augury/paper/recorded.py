@@ -47,9 +47,9 @@ class Recorder:
 
     def taken(self) -> Tally:
         """Return the sums since the last call, and reset them."""
-        found = Tally()
-        found.merge(self.total)
-        for sums in (self.total.loss, self.total.right, self.total.count):
+        parts = self.total.loss, self.total.right, self.total.count
+        found = Tally(*({name: sums[name].clone() for name in sums} for sums in parts))
+        for sums in parts:
             for value in sums.values():
                 value.zero_()
         return found

@@ -1,9 +1,10 @@
-"""All steps of a training run, and their gradients, in compiled loops: `fast` for training.
+"""All steps of a training run, its losses and gradients, in compiled loops: `fast` for training.
 
-The forward loop keeps what the backward loop needs, one row per step and node. The gradients of the
-weights are not computed here: they are products of what is kept and what is returned, one for all
-steps together. Sums have a fixed order, so runs are reproducible bit for bit. Importing this module
-needs numba, whose loops take arrays and no objects.
+The forward loop keeps what the backward loop needs, one row per step and node; the losses of its
+outputs are found together with their gradients. The gradients of the weights are not computed here:
+they are products of what is kept and what is returned, one for all steps together. Sums have a
+fixed order, so runs are reproducible bit for bit. Importing this module needs numba, whose loops
+take arrays and no objects.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from augury.paper.loops import BLOCK, LARGEST, REAL, SLOPE, TINY, ZERO, gates, l
 from augury.paper.vectors import (
     ONE,
     compiled_loop,
+    inlined,
     largest,
     load,
     product,
@@ -46,6 +48,8 @@ class Steps(NamedTuple):
     """(step, rank): how many nodes of a rank take part."""
     place: WideArray
     """(step, rank): the place of the first of them; ranks come first, then steps."""
+    last: WideArray
+    """(node,): the row of each node's last step."""
 
     @classmethod
     def of(cls, sizes: WideArray, ranks: WideArray, num_ranks: int) -> Steps:
@@ -53,8 +57,9 @@ class Steps(NamedTuple):
         count = np.stack([np.bincount(ranks[:size], minlength=num_ranks) for size in sizes])
         ends = np.cumsum(count.T).reshape(count.T.shape).T
         of_rank = np.append(0, np.cumsum(np.bincount(ranks, minlength=num_ranks)))
-        order = np.argsort(ranks, kind="stable")
-        return cls(sizes, order, of_rank, count, np.ascontiguousarray(ends - count))
+        order, node = np.argsort(ranks, kind="stable"), np.arange(sizes[0])
+        last = (np.cumsum(sizes) - sizes)[(sizes[:, None] > node).sum(0) - 1] + node
+        return cls(sizes, order, of_rank, count, np.ascontiguousarray(ends - count), last)
 
 
 class Kept(NamedTuple):
@@ -90,7 +95,7 @@ def room(num_rows: int, weights: Weights) -> Kept:
     return Kept(np.empty(num_rows, np.int64), *empty)
 
 
-@compiled_loop
+@inlined
 def _hear(place, row, node, first_row, kept, links):
     """Compute the statistics of the messages to a node."""
     prepared, parts, first = links.prepared, kept.parts, links.start[node]
@@ -179,7 +184,7 @@ def forward(weights, links, steps, values, kept):
         last_row, first_row = first_row, end
 
 
-@compiled_loop
+@inlined
 def _ungate(place, row, node, kept, d_latent, d_given, d_of_latent, carry):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate a latent's gradient back through the GRU; `carry` gets that of the one before."""
     hidden, one = d_latent.shape[1], spread(ONE)
@@ -199,19 +204,19 @@ def _ungate(place, row, node, kept, d_latent, d_given, d_of_latent, carry):  # n
         store(carry, node, k, grad * keep)
 
 
-@compiled_loop
+@inlined
 def _unleaky(after, grad):
     """Propagate a gradient back through the leaky ReLU, given its result."""
     return where_larger(after, spread(ZERO), grad, grad * spread(SLOPE))
 
 
-@compiled_loop
+@inlined
 def _add(array, i, k, value):
     """Add a vector to row i, from column k on."""
     store(array, i, k, load(array, i, k) + value)
 
 
-@compiled_loop
+@inlined
 def _unhear(i, place, row, node, first_row, kept, links, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate the gradient of what a node heard back to links, senders and the node itself."""
     prepared, first = links.prepared, links.start[node]
@@ -251,13 +256,14 @@ def _unhear(i, place, row, node, first_row, kept, links, d_heard, d_parts, d_pre
 
 @compiled_loop
 def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
-    to_latent, to_encoded, to_heard, to_updated, links, steps, kept, d_encoded, d_latent,
+    to_latent, to_encoded, to_heard, to_updated, links, steps, kept, d_latent,
     d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared,
 ):  # fmt: skip
-    """Propagate gradients of encodings and latents; matrices are those of `forward`, transposed.
+    """Propagate gradients of latents and outputs; matrices are those of `forward`, transposed.
 
-    Fills d_of_latent, d_parts, d_through and d_given, from which the gradients of the weights are
-    made, and adds to d_inputs and d_prepared. These two and d_parts must start at zero.
+    The outputs' gradients are the last columns of d_parts, whose other columns are filled here, and
+    must be zero before. So must be d_inputs and d_prepared, which are added to. From d_parts,
+    d_of_latent, d_through and d_given the gradients of the weights are made.
     """
     hidden, first_row = links.prepared.shape[1], len(kept.latent)
     carry = np.zeros((steps.sizes[0], hidden), REAL)
@@ -291,8 +297,7 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
             product(d_parts[a:b], to_encoded, back, 0)
             for i in range(a, b):
                 for k in range(0, hidden, LANES):
-                    grad = load(d_encoded, i, k) + load(back, i - a, k)
-                    grad = _unleaky(load(kept.encoded, i, k), grad)
+                    grad = _unleaky(load(kept.encoded, i, k), load(back, i - a, k))
                     store(d_of_latent, i, 3 * hidden + k, grad)
                     _add(d_inputs, kept.value[i], k, grad)
             product(d_of_latent[a:b], to_latent, back, 0)
@@ -302,49 +307,102 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
 
 
 @compiled_loop
-def choose(own, sent, along, kind, sender, start, sizes, target, losses, best, share):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Score the links into each node of each row; fill the loss of the target, and the best link.
+def decode(of_latent, kept, logits):
+    """Fill the outputs of every row: the latent's part, and the encoding's, which is there."""
+    first = kept.parts.shape[1] - logits.shape[1]
+    for a in range(0, len(logits), BLOCK):
+        product(kept.latent[a : a + BLOCK], of_latent, logits[a : a + BLOCK], 0)
+    for i in range(len(logits)):
+        for k in range(0, logits.shape[1], LANES):
+            _add(logits, i, k, load(kept.parts, i, first + k))
 
-    A link's score is the leaky ReLU of what receiver, sender and link contribute; the loss is that
-    of a softmax over a node's links. `share` gets the gradient of the loss by each score before the
-    leaky ReLU, link by link and row by row.
-    """
-    first_row, place = 0, 0
-    for step in range(len(sizes)):
-        for node in range(sizes[step]):
-            row, first, end = first_row + node, start[node], start[node + 1]
-            highest = REAL(-np.inf)
-            for link in range(first, end):
-                score = own[row] + sent[first_row + sender[link]] + along[kind[link]]
-                score = score if score > ZERO else score * SLOPE
-                share[place + link - first] = score
-                if score > highest:
-                    highest = score
-                    best[row] = link - first
-            total = ZERO
-            for link in range(place, place + end - first):
-                total += np.exp(share[link] - highest)
-            wanted = place + target[row]
-            losses[row] = highest + np.log(total) - share[wanted]
-            for link in range(place, place + end - first):
-                is_positive = share[link] > ZERO
-                grad = np.exp(share[link] - highest) / total - (ONE if link == wanted else ZERO)
-                share[link] = grad if is_positive else grad * SLOPE
-            place += end - first
-        first_row += sizes[step]
+
+@inlined
+def _bit_loss(logit, is_one):
+    """Return the loss of a bit's logit, and its gradient."""
+    far = np.exp(-abs(logit))
+    share = (ONE if logit > ZERO else far) / (ONE + far)
+    loss = max(logit, ZERO) - (logit if is_one else ZERO) + np.log1p(far)
+    return loss, share - (ONE if is_one else ZERO)
 
 
 @compiled_loop
-def unchoose(grad, share, kind, sender, start, sizes, d_own, d_sent, d_along):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Propagate the gradients of the losses back to receivers, senders and kinds of link."""
-    first_row, place = 0, 0
+def value_losses(logits, num_bits, sizes, values, column, grads):
+    """Judge the bits of the rows that count; return loss, right decisions and how many rows.
+
+    `grads` gets the gradients, like those of the functions below, and must be zero before.
+    """
+    loss, right, count, row = 0.0, 0.0, 0, 0
     for step in range(len(sizes)):
         for node in range(sizes[step]):
-            row = first_row + node
-            for link in range(start[node], start[node + 1]):
-                value = grad[row] * share[place]
-                d_own[row] += value
-                d_sent[first_row + sender[link]] += value
-                d_along[kind[link]] += value
-                place += 1
+            if column[step, node] >= 0:
+                count += 1
+                for bit in range(num_bits):
+                    is_one = (values[step, node] >> (num_bits - 1 - bit)) & 1
+                    own, grad = _bit_loss(logits[row, bit], is_one)
+                    loss += own / num_bits
+                    right += ((logits[row, bit] > ZERO) == is_one) / num_bits
+                    grads[row, bit] = grad / REAL(num_bits)
+            row += 1
+    return loss, right, count
+
+
+@compiled_loop
+def end_losses(logits, place, running, node_start, grads):
+    """Judge for each graph and step whether it goes on: the mean over its nodes of one output."""
+    loss, right, count, first = 0.0, 0.0, 0, 0
+    for step in range(len(running)):
+        following = running[step + 1] if step + 1 < len(running) else 0
+        for graph in range(running[step]):
+            rows = range(first + node_start[graph], first + node_start[graph + 1])
+            logit = ZERO
+            for row in rows:
+                logit += logits[row, place]
+            logit /= REAL(len(rows))
+            own, grad = _bit_loss(logit, graph < following)
+            loss += own
+            right += (logit > ZERO) == (graph < following)
+            count += 1
+            for row in rows:
+                grads[row, place] = grad / REAL(len(rows))
+        first += node_start[running[step]]
+    return loss, right, count
+
+
+@compiled_loop
+def choice_losses(logits, place, links, along, sizes, column, grads, d_along):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Judge the choice among the links into each node that counts; the last steps' also apart.
+
+    A link's score is the leaky ReLU of what receiver, sender and link contribute; the loss is that
+    of a softmax over a node's links. The outputs of receiver and sender are at `place` and after.
+    """
+    loss, right, count, last_right, last_count, first_row = 0.0, 0, 0, 0, 0, 0
+    score = np.empty(len(links.sender), REAL)
+    for step in range(len(sizes)):
+        following = sizes[step + 1] if step + 1 < len(sizes) else 0
+        for node in range(sizes[step]):
+            if column[step, node] < 0:
+                continue
+            row, first, end = first_row + node, links.start[node], links.start[node + 1]
+            wanted, best = first + column[step, node], first
+            for link in range(first, end):
+                value = logits[first_row + links.sender[link], place + 1] + along[links.kind[link]]
+                value += logits[row, place]
+                score[link] = value if value > ZERO else value * SLOPE
+                if score[link] > score[best]:
+                    best = link
+            highest, total = score[best], ZERO
+            for link in range(first, end):
+                total += np.exp(score[link] - highest)
+            loss += highest + np.log(total) - score[wanted]
+            for link in range(first, end):
+                grad = np.exp(score[link] - highest) / total - (ONE if link == wanted else ZERO)
+                grad = grad if score[link] > ZERO else grad * SLOPE
+                grads[row, place] += grad
+                grads[first_row + links.sender[link], place + 1] += grad
+                d_along[links.kind[link]] += grad
+            is_last = node >= following
+            right, last_right = right + (best == wanted), last_right + (is_last and best == wanted)
+            count, last_count = count + 1, last_count + is_last
         first_row += sizes[step]
+    return (loss, right, count), (0.0, last_right, last_count)

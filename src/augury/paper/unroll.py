@@ -3,7 +3,7 @@
 The network's own rounded output is its next input, so the steps are sequential; but decoders and
 losses only read states, and see the rows of all steps at once. There are two forms, tested equal:
 step by step, with PyTorch's gradients, for any processor, device and ensemble; and on the CPU, for
-the paper's processors, one compiled loop forwards and one backwards (`recurrence`).
+the paper's processors, compiled loops that go on to the losses (`recurrence`).
 """
 
 from __future__ import annotations
@@ -16,29 +16,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augury.neural.batch import ReachBatch, Rows, SearchBatch
+from augury.classical.arrays import WideArray
+from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
 from augury.paper import fast, recurrence
-from augury.paper.fast import LinkArrays, Ranks, Recipe, as_array, as_factor
-from augury.paper.networks import LinkTerms, PaperNetwork, State
+from augury.paper.fast import FloatArray, LinkArrays, Ranks, Recipe, as_array, as_factor
+from augury.paper.networks import PaperNetwork, State
 
 
-def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor | Links]:
-    """Run Bellman-Ford; return the states (…, row, K) and the links' part of the scores.
-
-    The latter is (…, link, 1), or with the compiled form a part for each kind of link.
-    """
-    wiring = batch.wiring
-    distance = torch.full((wiring.num_nodes,), 2**network.bits - 1, device=wiring.sender.device)
-    distance = distance.index_fill(0, wiring.source, 0)
-    if fast.is_available(network, wiring.sender.device):
-        pairs = batch.weights.numpy(), batch.capacities.numpy()
-        table, row = fast.distinct_terms(network, *pairs, "cpu")
-        links = Links(table.prepared, row, wiring, batch.running)
-        degrees, ranks = Ranks.of(network, wiring)
-        state = _compiled(fast.search_recipe(network, degrees), distance, links, ranks)
-        return state, links._replace(prepared=table.score)
+def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor]:
+    """Run Bellman-Ford; return the states (…, row, K) and the links' part of the scores."""
+    wiring, distance = batch.wiring, _distances(network, batch)
     terms = network.search_terms(batch.weights, batch.capacities)
 
     def step(distance: Tensor, latent: Tensor, wiring: Wiring) -> State:
@@ -53,14 +42,7 @@ def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Ten
 
 def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
     """Run breadth-first search likewise; return the states."""
-    wiring = batch.wiring
-    is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=wiring.sender.device)
-    is_reached = is_reached.index_fill(0, wiring.source, True)
-    if fast.is_available(network, wiring.sender.device):
-        table = network.reach_terms(torch.tensor([False, True], device="cpu"))
-        links = Links(table, batch.is_usable.long(), wiring, batch.running)
-        degrees, ranks = Ranks.of(network, wiring)
-        return _compiled(fast.reach_recipe(network, degrees), is_reached.long(), links, ranks)
+    wiring, is_reached = batch.wiring, _reached(batch)
     prepared = network.reach_terms(batch.is_usable)
 
     def step(is_reached: Tensor, latent: Tensor, wiring: Wiring) -> State:
@@ -72,6 +54,20 @@ def unroll_reach(network: PaperNetwork, batch: ReachBatch) -> State:
 
     latent = _nothing(network, prepared, wiring)
     return _stepwise(step, read, is_reached, latent, wiring, batch.running)
+
+
+def _distances(network: PaperNetwork, batch: SearchBatch) -> Tensor:
+    """(node,): the distances before the first step."""
+    source, num_nodes = batch.wiring.source, batch.wiring.num_nodes
+    distance = torch.full((num_nodes,), 2**network.bits - 1, device=source.device)
+    return distance.index_fill(0, source, 0)
+
+
+def _reached(batch: ReachBatch) -> Tensor:
+    """(node,): who is reached before the first step."""
+    source, num_nodes = batch.wiring.source, batch.wiring.num_nodes
+    is_reached = torch.zeros(num_nodes, dtype=torch.bool, device=source.device)
+    return is_reached.index_fill(0, source, True)
 
 
 def _nothing(network: PaperNetwork, prepared: Tensor, wiring: Wiring) -> Tensor:
@@ -100,141 +96,152 @@ def _stepwise(
     return State(encoded, torch.cat([state.latent for state in states], dim=-2))
 
 
-class Links(NamedTuple):
-    """What a compiled run needs of its links."""
+class Sums(NamedTuple):
+    """Losses, right decisions and counts, a number for each term; and what is left of the run."""
 
-    prepared: Tensor
-    """(kind, K): a kind of link's part of the messages."""
-    kind: Tensor
+    loss: Tensor
+    right: Tensor
+    count: Tensor
+    latent: Tensor
+    """(node, K): after each node's last step."""
+
+
+def is_compiled(network: PaperNetwork, batch: SearchBatch | ReachBatch) -> bool:
+    """Tell whether there is a compiled form; padded batches, for other devices, have none."""
+    return batch.laid is None and fast.is_available(network, batch.wiring.sender.device)
+
+
+def search_sums(network: PaperNetwork, batch: SearchBatch) -> Sums:
+    """Run Bellman-Ford, compiled; the terms: distance, termination, predecessor, and its last."""
+    pairs = batch.weights.numpy(), batch.capacities.numpy()
+    table, kind = fast.distinct_terms(network, *pairs, "cpu")
+    degrees, ranks = Ranks.of(network, batch.wiring)
+    recipe = fast.search_recipe(network, degrees)
+    ends = F.pad(network.search_goes_on.weight, (network.hidden, 0)), network.predecessor_weights
+    recipe = recipe._replace(outputs=torch.cat([recipe.outputs, torch.cat(ends).mT], dim=1))
+    lesson = _Lesson.of(batch, kind, ranks, len(recipe.of_heard), _distances(network, batch))
+    targets = batch.distance.numpy(), batch.column.numpy()
+    return Sums(*_Run.apply(*recipe, table.prepared, table.score[:, 0], lesson, *targets))
+
+
+def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
+    """Run breadth-first search, compiled; the terms: reachability, termination."""
+    table = network.reach_terms(torch.tensor([False, True], device="cpu"))
+    degrees, ranks = Ranks.of(network, batch.wiring)
+    recipe = fast.reach_recipe(network, degrees)
+    end = F.pad(network.reach_goes_on.weight, (network.hidden, 0)).mT
+    recipe = recipe._replace(outputs=torch.cat([recipe.outputs, end], dim=1))
+    kind, start = batch.is_usable.long().numpy(), _reached(batch).long()
+    lesson = _Lesson.of(batch, kind, ranks, len(recipe.of_heard), start)
+    reached = batch.reached.long().numpy()
+    return Sums(*_Run.apply(*recipe, table, None, lesson, reached, np.zeros_like(reached)))
+
+
+class _Lesson(NamedTuple):
+    """What a compiled run needs beside weights and targets."""
+
+    kind: WideArray
     """(link,)"""
     wiring: Wiring
-    running: Sequence[int]
-    """How many graphs take part in each step."""
+    running: WideArray
+    """(step,): how many graphs take part."""
+    steps: recurrence.Steps
+    start: WideArray
+    """(node,): the integers that the run starts from."""
+
+    @classmethod
+    def of(
+        cls,
+        batch: SearchBatch | ReachBatch,
+        kind: WideArray,
+        ranks: Tensor,
+        num_ranks: int,
+        start: Tensor,
+    ) -> _Lesson:
+        running = np.array(batch.running)
+        sizes = batch.wiring.offsets[running, 0]
+        steps = recurrence.Steps.of(sizes, ranks.numpy(), num_ranks)
+        return cls(kind, batch.wiring, running, steps, start.numpy())
 
 
-def _compiled(recipe: Recipe, values: Tensor, links: Links, ranks: Tensor) -> State:
-    sizes = links.wiring.offsets[np.array(links.running), 0]
-    steps = recurrence.Steps.of(sizes, ranks.numpy(), len(recipe.of_heard))
-    return State.of(_Recurrence.apply(*recipe, links.prepared, values, links, steps))
-
-
-class SearchOutputs(NamedTuple):
-    """What is decoded from the states of a search."""
-
-    distance: Tensor
-    """(…, row, bit): logits."""
-    goes_on: Tensor
-    """(…, graph of the rows' wiring): logits."""
-    predecessor: Callable[[Tensor], tuple[Tensor, Tensor]]
-    """Takes targets (row,); returns (…, row): the losses of choosing them, and the choices."""
-
-
-def search_outputs(
-    network: PaperNetwork, state: State, along: Tensor | Links, rows: Rows
-) -> SearchOutputs:
-    """Decode; after a compiled run by one product."""
-    if isinstance(along, Links):
-        distance, ends = network.distance.weight, network.predecessor_weights
-        decoders = distance, ends, F.pad(network.search_goes_on.weight, (network.hidden, 0))
-        logits, own, sent, goes_on = _decoded(state, decoders, [network.bits, 1, 1, 1])
-        parts = own[:, 0], sent[:, 0], along.prepared[:, 0], along
-        goes_on = rows.wiring.mean_of_graphs(goes_on).squeeze(-1)
-        return SearchOutputs(logits, goes_on, lambda target: _Choice.apply(*parts, target))
-    terms = LinkTerms(along, rows.of_links(along))
-    return SearchOutputs(
-        network.distance_logits(state),
-        network.search_continues(state, rows.wiring),
-        lambda target: class_losses(network.predecessor_scores(state, terms, rows.wiring), target),
-    )
-
-
-def reach_outputs(network: PaperNetwork, state: State, rows: Rows) -> tuple[Tensor, Tensor]:
-    """Decode likewise: (…, row) and (…, graph of the rows' wiring), logits."""
-    if fast.is_available(network, state.latent.device):
-        decoders = network.reached.weight, F.pad(network.reach_goes_on.weight, (network.hidden, 0))
-        reached, goes_on = _decoded(state, decoders, [1, 1])
-        return reached.squeeze(-1), rows.wiring.mean_of_graphs(goes_on).squeeze(-1)
-    return network.reached_logits(state), network.reach_continues(state, rows.wiring)
-
-
-def _decoded(state: State, decoders: Sequence[Tensor], widths: list[int]) -> Sequence[Tensor]:
-    """Apply decoders of [z, h] together; a mean of latents may as well be taken afterwards."""
-    return (state.both @ torch.cat(list(decoders)).mT).split(widths, dim=-1)
-
-
-def class_losses(scores: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """(…, row, class), (row,) → (…, row): the losses of choosing the targets, and the choices."""
-    chosen = target.unsqueeze(-1).expand(*scores.shape[:-1], 1)
-    return -scores.log_softmax(-1).gather(-1, chosen).squeeze(-1), scores.argmax(-1)
-
-
-class _Choice(torch.autograd.Function):
-    """The scores of predecessors, their softmax and its loss, in compiled loops."""
+class _Run(torch.autograd.Function):
+    """All steps of a run and the losses of its outputs, in compiled loops."""
 
     @staticmethod
-    def forward(
-        ctx: Any, own: Tensor, sent: Tensor, along: Tensor, links: Links, target: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        wiring, counts = links.wiring, np.array(links.running)
-        sizes, num_links = wiring.offsets[counts, 0], int(wiring.offsets[counts, 1].sum())
-        parts = [part.detach().contiguous().numpy() for part in (own, sent, along)]
-        losses, best = own.new_empty(len(own)), own.new_empty(len(own), dtype=torch.int64)
-        ctx.share, ctx.num_kinds = np.empty(num_links, np.float32), len(along)
-        ctx.wiring = links.kind.numpy(), wiring.sender.numpy(), wiring.start.numpy(), sizes
-        outputs = losses.numpy(), best.numpy(), ctx.share
-        recurrence.choose(*parts, *ctx.wiring, target.numpy(), *outputs)
-        ctx.mark_non_differentiable(best)
-        return losses, best
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        grad = grads[0].contiguous().numpy()
-        found = [grads[0].new_zeros(size) for size in (len(grad), len(grad), ctx.num_kinds)]
-        recurrence.unchoose(grad, ctx.share, *ctx.wiring, *(part.numpy() for part in found))
-        return *found, None, None
-
-
-class _Recurrence(torch.autograd.Function):
-    """All steps of a run, in compiled loops."""
-
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> Tensor:
-        recipe, (prepared, values, links, steps) = Recipe(*args[:-4]), args[-4:]
-        weights = recipe.arrays()
-        wiring = links.wiring
-        parts = (part.numpy() for part in (links.kind, wiring.sender, wiring.start))
-        arrays = LinkArrays(as_array(prepared), *parts)
+    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
+        recipe, (prepared, score, lesson, values, column) = Recipe(*args[:-5]), args[-5:]
+        weights, steps, wiring = recipe.arrays(), lesson.steps, lesson.wiring
+        ends = wiring.sender.numpy(), wiring.start.numpy()
+        links = LinkArrays(as_array(prepared), lesson.kind, *ends)
         kept = recurrence.room(int(steps.sizes.sum()), weights)
-        recurrence.forward(weights, arrays, steps, values.numpy(), kept)
-        ctx.recipe, ctx.links, ctx.steps, ctx.kept = recipe, arrays, steps, kept
-        return torch.from_numpy(np.concatenate([kept.encoded, kept.latent], axis=1))
+        recurrence.forward(weights, links, steps, lesson.start, kept)
+
+        of_latent = as_factor(recipe.outputs[len(recipe.of_latent) :])
+        logits = np.empty((len(kept.latent), of_latent.shape[1]), np.float32)
+        recurrence.decode(of_latent, kept, logits)
+        grads, bits = np.zeros_like(logits), (len(recipe.inputs) - 1).bit_length()
+        graphs = lesson.running, wiring.node_start.numpy()
+        sums = [
+            recurrence.value_losses(logits, bits, steps.sizes, values, column, grads),
+            recurrence.end_losses(logits, bits, *graphs, grads),
+        ]
+        d_score = None
+        if score is not None:
+            d_score = np.zeros(len(score), np.float32)
+            judged = steps.sizes, column, grads, d_score
+            sums += recurrence.choice_losses(logits, bits + 1, links, as_array(score), *judged)
+        ctx.run = recipe, weights, links, steps, kept
+        ctx.outputs = bits, of_latent, grads, d_score
+        loss, right, count = (
+            torch.tensor(part, dtype=torch.float32, device="cpu")
+            for part in zip(*sums, strict=True)
+        )
+        ctx.mark_non_differentiable(right, count)
+        return loss, right, count, torch.from_numpy(kept.latent[steps.last])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        recipe, kept, steps, rows = ctx.recipe, ctx.kept, ctx.steps, len(ctx.kept.latent)
-        factors = recipe.of_latent, recipe.of_encoded, recipe.of_heard, recipe.of_updated
-        d_of_latent, d_parts, d_through, d_given = (
-            recipe.inputs.new_empty(rows, factor.shape[-1]) for factor in factors
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+        recipe, weights, links, steps, kept = ctx.run
+        bits, of_latent, d_logits, d_score = ctx.outputs
+        hidden, num_outputs, rows = len(recipe.of_latent), recipe.outputs.shape[1], len(d_logits)
+        scale, by_term = np.zeros(d_logits.shape[1], np.float32), grads[0].numpy()
+        scale[:bits], scale[bits] = by_term[:2]
+        if d_score is not None:
+            scale[bits + 1 : num_outputs] = by_term[2]
+            d_score = torch.from_numpy(d_score * by_term[2])
+        d_parts = recipe.inputs.new_zeros(rows, weights.of_encoded.shape[1])
+        d_logits = torch.mul(
+            *map(torch.from_numpy, (d_logits, scale)), out=d_parts[:, 3 * hidden :]
         )
-        d_parts.zero_()
+        d_latent = d_logits @ torch.from_numpy(of_latent).mT
+        d_latent[torch.from_numpy(steps.last)] += grads[3]
+        d_of_latent, d_through, d_given = (
+            d_parts.new_empty(rows, width * hidden) for width in (4, 1, 3)
+        )
         d_inputs = torch.zeros_like(recipe.inputs)
-        d_prepared = recipe.inputs.new_zeros(ctx.links.prepared.shape)
-        found = d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared
+        d_prepared = d_parts.new_zeros(links.prepared.shape)
+        found = d_latent, d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared
         recurrence.backward(
-            *(as_factor(factor.mT) for factor in factors),
-            ctx.links,
-            steps,
-            kept,
-            *np.split(as_array(grads[0]), 2, axis=1),
+            as_factor(recipe.of_latent.mT),
+            np.ascontiguousarray(weights.of_encoded.T),
+            *(as_factor(factor.mT) for factor in (recipe.of_heard, recipe.of_updated)),
+            *(links, steps, kept),
             *(part.numpy() for part in found),
         )
-        sizes = steps.num_nodes.sum(0).tolist()
+
+        def summed(own: FloatArray, grad: Tensor) -> Tensor:
+            return torch.from_numpy(own).mT @ grad
+
+        sizes, encoded = steps.num_nodes.sum(0).tolist(), summed(kept.encoded, d_parts)
         heard = zip(torch.from_numpy(kept.heard).split(sizes), d_through.split(sizes), strict=True)
-        weights = (
+        told = encoded[:, 3 * hidden :], summed(kept.latent, d_logits)
+        of_weights = Recipe(
             d_inputs,
-            torch.from_numpy(kept.before).mT @ d_of_latent,
-            torch.from_numpy(kept.encoded).mT @ d_parts,
+            summed(kept.before, d_of_latent),
+            encoded[:, : 3 * hidden],
             torch.stack([own.mT @ grad for own, grad in heard]),
-            torch.from_numpy(kept.updated).mT @ d_given,
+            summed(kept.updated, d_given),
+            torch.cat(told)[:, :num_outputs],
+            None,
         )
-        return *weights, None, None, d_prepared, None, None, None
+        return *of_weights, d_prepared, d_score, None, None, None

@@ -1,7 +1,9 @@
 """Eight numbers become one value of compiled loops, and two matrices their product, by tiles.
 
 A loop over features that the compiler may or may not vectorise is written here in vectors: loaded,
-combined by + − * / and the functions below, and stored. Matrices as small as those of the paper's
+combined by + − * / and the functions below with each other or with a number, and stored. Longer
+ones, of 16 or 32 numbers, are several registers side by side, which do not wait for each other.
+Matrices as small as those of the paper's
 networks are multiplied in tiles that stay in registers, twice as fast as by a library. Every sum
 runs over its terms in order, whatever the number of rows, so equal rows have equal products, bit
 for bit. A product and a sum may be fused. Importing this module needs numba.
@@ -26,41 +28,64 @@ from augury.neural.layers import LANES
 TILE = 6
 """Rows of a tile: with two vectors each, its sums and factors fill the sixteen registers."""
 
-VECTOR, WORDS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
 FUSED = ("contract", "nsz")
 
-compiled_loop = compiled(fastmath=set(FUSED), error_model="numpy")
+_OPTIONS: Any = {"fastmath": set(FUSED), "error_model": "numpy"}
 """A product and a sum may be fused; nothing else is reordered."""
+compiled_loop, inlined = compiled(**_OPTIONS), compiled(forceinline=True, **_OPTIONS)
+"""Calls of what is inlined cost nothing: arrays, each of seven words, are not handed over."""
 
 
 intrinsic: Any = numba.extending.intrinsic  # it adds the first argument, which pyright cannot know
+prefers_literals = intrinsic(prefer_literal=True)
 
 
 class _VectorType(numba.types.Type):
-    def __init__(self) -> None:
-        super().__init__("eight float32")
-
-
-vector = _VectorType()
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(f"{lanes} float32")
 
 
 @register_model(_VectorType)
 class _VectorModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, VECTOR)
+    def __init__(self, manager: Any, kind: _VectorType) -> None:
+        super().__init__(manager, kind, ir.VectorType(ir.FloatType(), kind.lanes))
+
+
+vector = _VectorType(LANES)
+
+
+def _joint(a: Any, b: Any) -> Any:
+    """Return the type of what two vectors of one length, or a vector and a number, combine to."""
+    kinds = {kind for kind in (a, b) if isinstance(kind, _VectorType)}
+    is_fit = all(isinstance(kind, _VectorType) or kind == numba.float32 for kind in (a, b))
+    return kinds.pop() if is_fit and len(kinds) == 1 else None
+
+
+def _spread_all(builder: Any, kinds: Any, values: Any) -> list[Any]:
+    """Spread the numbers among two values to the length of the other one."""
+    lanes = _joint(*kinds).lanes
+    return [
+        value if isinstance(kind, _VectorType) else _spread(builder, value, lanes)
+        for kind, value in zip(kinds, values, strict=True)
+    ]
 
 
 def _operator(function: Any, instruction: str) -> None:
-    """Let an operator take two vectors."""
+    """Let an operator take vectors."""
 
     def typer(context: Any) -> Any:
-        return lambda a, b: vector if a is vector and b is vector else None
+        return _joint
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return getattr(builder, instruction)(*args, flags=FUSED)
+        values = _spread_all(builder, signature.args, args)
+        return getattr(builder, instruction)(*values, flags=FUSED)
 
     type_callable(function)(typer)
-    lower_builtin(function, vector, vector)(lower)
+    for kinds in ((_VectorType, _VectorType), (_VectorType, numba.float32),
+                  (numba.float32, _VectorType)):  # fmt: skip
+        lower_builtin(function, *kinds)(lower)
 
 
 _operator(operator.add, "fadd")
@@ -73,9 +98,10 @@ def _chooser(comparison: str) -> Any:
     @intrinsic
     def choose(typing, a, b):
         def generate(context, builder, signature, args):
-            return builder.select(builder.fcmp_ordered(comparison, *args), *args)
+            values = _spread_all(builder, signature.args, args)
+            return builder.select(builder.fcmp_ordered(comparison, *values), *values)
 
-        return vector(vector, vector), generate
+        return _joint(a, b)(a, b), generate
 
     return choose
 
@@ -88,9 +114,12 @@ def _where(comparison: str) -> Any:
     @intrinsic
     def where(typing, a, b, chosen, other):
         def generate(context, builder, signature, args):
-            return builder.select(builder.fcmp_ordered(comparison, *args[:2]), *args[2:])
+            kinds = signature.args
+            compared = _spread_all(builder, kinds[:2], args[:2])
+            values = _spread_all(builder, kinds[2:], args[2:])
+            return builder.select(builder.fcmp_ordered(comparison, *compared), *values)
 
-        return vector(vector, vector, vector, vector), generate
+        return _joint(chosen, other)(a, b, chosen, other), generate
 
     return where
 
@@ -103,37 +132,48 @@ def _function(name: str) -> Any:
     @intrinsic
     def apply(typing, a):
         def generate(context, builder, signature, args):
-            kind = ir.FunctionType(VECTOR, [VECTOR])
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+            kind = ir.FunctionType(args[0].type, [args[0].type])
+            full = f"llvm.{name}.v{a.lanes}f32"
+            return builder.call(cgutils.get_or_insert_function(builder.module, kind, full), args)
 
-        return vector(vector), generate
+        return a(a), generate
 
     return apply
 
 
-root, _floor = _function(f"llvm.sqrt.v{LANES}f32"), _function(f"llvm.floor.v{LANES}f32")
+root, _floor = _function("sqrt"), _function("floor")
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, row: Any, column: Any) -> Any:
     """Return the address of an element of a matrix."""
     matrix = context.make_array(kind)(context, builder, array)
     steps = cgutils.unpack_tuple(builder, matrix.strides)
+    if kind.layout == "C":
+        steps[1] = context.get_constant(numba.intp, 4)
     offset = builder.add(builder.mul(row, steps[0]), builder.mul(column, steps[1]))
     return cgutils.pointer_add(builder, matrix.data, offset)
 
 
-def _vector_place(*args: Any) -> Any:
-    return args[1].bitcast(_place(*args), VECTOR.as_pointer())
+def _vector_place(*args: Any, lanes: int = LANES) -> Any:
+    return args[1].bitcast(_place(*args), ir.VectorType(ir.FloatType(), lanes).as_pointer())
 
 
-@intrinsic
-def load(typing, array, i, k):
-    """Return the numbers of row i from column k on."""
+@prefers_literals
+def load_many(typing, array, i, k, lanes):
+    """Return `lanes` numbers of row i, from column k on; how many must be a constant."""
+    kind = _VectorType(lanes.literal_value)
 
     def generate(context, builder, signature, args):
-        return builder.load(_vector_place(context, builder, array, *args), align=4)
+        place = _vector_place(context, builder, array, *args[:3], lanes=kind.lanes)
+        return builder.load(place, align=4)
 
-    return vector(array, numba.intp, numba.intp), generate
+    return kind(array, numba.intp, numba.intp, lanes), generate
+
+
+@inlined
+def load(array, i, k):
+    """Return the numbers of row i from column k on."""
+    return load_many(array, i, k, LANES)
 
 
 @intrinsic
@@ -141,16 +181,18 @@ def store(typing, array, i, k, value):
     """Write a vector to row i, from column k on."""
 
     def generate(context, builder, signature, args):
-        builder.store(args[3], _vector_place(context, builder, array, *args[:3]), align=4)
+        place = _vector_place(context, builder, array, *args[:3], lanes=value.lanes)
+        builder.store(args[3], place, align=4)
         return context.get_dummy_value()
 
-    return numba.void(array, numba.intp, numba.intp, vector), generate
+    return numba.void(array, numba.intp, numba.intp, value), generate
 
 
-def _spread(builder: Any, value: Any) -> Any:
-    unset = ir.Constant(VECTOR, ir.Undefined)
+def _spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
+    unset = ir.Constant(ir.VectorType(ir.FloatType(), lanes), ir.Undefined)
     value = builder.insert_element(unset, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(value, unset, ir.Constant(WORDS, [0] * LANES))
+    order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(value, unset, order)
 
 
 @intrinsic
@@ -166,10 +208,12 @@ def spread(typing, value):
 @intrinsic
 def _power_of_two(typing, exponent):
     def generate(context, builder, signature, args):
-        bits = builder.add(builder.fptosi(args[0], WORDS), ir.Constant(WORDS, [127] * LANES))
-        return builder.bitcast(builder.shl(bits, ir.Constant(WORDS, [23] * LANES)), VECTOR)
+        lanes = exponent.lanes
+        words = ir.VectorType(ir.IntType(32), lanes)
+        bits = builder.add(builder.fptosi(args[0], words), ir.Constant(words, [127] * lanes))
+        return builder.bitcast(builder.shl(bits, ir.Constant(words, [23] * lanes)), args[0].type)
 
-    return vector(vector), generate
+    return exponent(exponent), generate
 
 
 LOG2_E, LN2 = np.float32(np.log2(np.e)), np.float32(np.log(2))
@@ -180,17 +224,17 @@ TAYLOR = tuple(np.float32(1 / n) for n in (5040, 720, 120, 24, 6, 2))
 ONE, HALF = np.float32(1), np.float32(0.5)
 
 
-@compiled_loop
+@inlined
 def exp(x):
     """Return e^x to two parts in a million, with x clamped to LOW … HIGH."""
     # 2^n e^r with |r| <= ln 2 / 2: a short series and the exponent's bits.
-    x = smallest(largest(x, spread(LOW)), spread(HIGH))
-    n = _floor(x * spread(LOG2_E) + spread(HALF))
-    r = x - n * spread(LN2)
+    x = smallest(largest(x, LOW), HIGH)
+    n = _floor(x * LOG2_E + HALF)
+    r = x - n * LN2
     c7, c6, c5, c4, c3, c2 = TAYLOR
-    series = spread(c7) * r + spread(c6)
+    series = c7 * r + c6
     for c in (c5, c4, c3, c2, ONE, ONE):
-        series = series * r + spread(c)
+        series = series * r + c
     return series * _power_of_two(n)
 
 
@@ -230,27 +274,35 @@ def _tile(rows: int, vectors: int) -> Any:
     return tile
 
 
-_wide_tile, _narrow_tile, _row_tile = _tile(TILE, 2), _tile(TILE, 1), _tile(1, 1)
+_wide_tile, _narrow_tile, _pair_tile, _row_tile, _short_tile = (
+    _tile(*shape) for shape in ((TILE, 2), (TILE, 1), (2, 4), (1, 4), (1, 1))
+)
 
 
 @compiled_loop
 def product(a, b, out, first):
     """Fill the columns of `out` from `first` on with those of a @ b."""
-    rows, columns = len(a), b.shape[1]
-    j = first
-    while j < columns:
-        # What is left over is done with columns or rows before it, which stay what they are.
+    # What is left over is done with columns or rows before it, which stay what they are.
+    rows, columns, j = len(a), b.shape[1], first
+    tiled = rows - rows % TILE
+    while tiled and j < columns:
         is_wide = columns - j >= 2 * LANES
         place = j if is_wide else min(j, columns - LANES)
-        width = 2 * LANES if is_wide else LANES
-        if rows < TILE:
-            for i in range(rows):
-                for other in range(place, place + width, LANES):
-                    _row_tile(a, b, out, i, other)
-        else:
-            for i in range(0, rows, TILE):
-                if is_wide:
-                    _wide_tile(a, b, out, min(i, rows - TILE), place)
-                else:
-                    _narrow_tile(a, b, out, min(i, rows - TILE), place)
-        j += width
+        for i in range(0, tiled, TILE):
+            if is_wide:
+                _wide_tile(a, b, out, i, place)
+            else:
+                _narrow_tile(a, b, out, i, place)
+        j += 2 * LANES if is_wide else LANES
+    # Few rows are multiplied by more columns at a time, so that sums wait for each other less.
+    width = 4 * LANES if columns - first >= 4 * LANES else LANES
+    for i in range(tiled, rows, 2):
+        for j in range(first, columns, width):
+            place = min(j, columns - width)
+            if width == LANES:
+                _short_tile(a, b, out, i, place)
+                _short_tile(a, b, out, min(i + 1, rows - 1), place)
+            elif rows == 1:
+                _row_tile(a, b, out, i, place)
+            else:
+                _pair_tile(a, b, out, min(i, rows - 2), place)

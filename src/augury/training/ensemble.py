@@ -140,10 +140,10 @@ class Ensemble(pl.LightningModule):
         return tally.total().sum()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam, as in the paper."""
-        rate = self.config.training.learning_rate
-        on_gpu = self.is_recorded and self.device.type == "cuda"
-        return torch.optim.Adam(self.network.parameters(), lr=rate, foreach=True, capturable=on_gpu)
+        """Adam, as in the paper; on a CPU all weights in one call."""
+        rate, on_cpu = self.config.training.learning_rate, self.device.type == "cpu"
+        form = {"fused": True} if on_cpu else {"foreach": True, "capturable": self.is_recorded}
+        return torch.optim.Adam(self.network.parameters(), lr=rate, **form)
 
     def taken_tally(self) -> Tally:
         """Return the tally of the epoch's updates, and start a new one."""
