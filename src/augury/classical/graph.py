@@ -303,9 +303,10 @@ class BipartiteGraph:
     @cached_property
     def starts(self) -> WideArray:
         """(left + 1,): where the edges of each left node start, and the end of all."""
-        starts = np.zeros(self.num_left + 1, np.int64)
-        np.cumsum(np.bincount(self.left, minlength=self.num_left), out=starts[1:])
-        return frozen(starts)
+        first = np.flatnonzero(starts_run(self.left))
+        # Nodes without edges start where the next one with some does, or else at the end.
+        gaps = np.diff(self.left[first], prepend=-1, append=self.num_left)
+        return frozen(np.repeat(np.append(first, len(self.left)), gaps))
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield every edge as a pair of node numbers."""
@@ -354,19 +355,21 @@ class BipartiteGraph:
             edges[:, 0], edges[:, 1] = self.costs.to_minimise, -self.costs.to_minimise
         return cost.reshape(-1)
 
-    def found(self, residual: WideArray) -> WideArray:
-        """Return the (left, right) pairs of the edges whose arc is full; see `as_arcs`."""
+    def found(self, residual: WideArray) -> IntArray:
+        """Return the mate of each left node, −1 for none, by the edges that are full."""
         on_edges = residual[2 * self.num_left : 2 * (self.num_left + len(self.left)) : 2]
-        matched = np.flatnonzero(on_edges == 0)
-        return np.stack([self.left[matched], self.right[matched]], axis=1).astype(np.int64)
+        matched = np.flatnonzero(on_edges == 0)  # see `as_arcs`
+        mates = np.full(self.num_left, -1, np.int32)
+        mates[self.left[matched]] = self.right[matched]
+        return mates
 
-    def labelled(self, found: WideArray) -> list[tuple[Label, Label]]:
+    def labelled(self, mates: Numbers) -> list[tuple[Label, Label]]:
         """Return the pairs of a matching with the user's labels."""
         left, right = self.left_labels, self.right_labels
         if left is None and right is None:
-            return [(u, v) for u, v in found.tolist()]
+            return list(pairs_of(mates))
         left, right = left or range(self.num_left), right or range(self.num_right)
-        return [(left[u], right[v]) for u, v in found.tolist()]
+        return [(left[u], right[v]) for u, v in pairs_of(mates)]
 
     def edge_index(self, left: Numbers, right: Numbers) -> WideArray:
         """Return the position of each (left, right) pair among the edges, −1 for non-edges."""
@@ -386,6 +389,11 @@ class BipartiteGraph:
         sides = f"{self.num_left:,} + {self.num_right:,} nodes"
         costs = " with costs" * (self.costs is not None)
         return f"BipartiteGraph({sides}, {self.num_edges:,} edges{costs})"
+
+
+def pairs_of(mates: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield the (left, right) pairs of a matching: (left,) mates, −1 for none."""
+    return ((u, v) for u, v in enumerate(mates.tolist()) if v >= 0)
 
 
 def _refuse_count(count: int, side: str) -> None:
