@@ -8,6 +8,7 @@ tells by how much an answer falls short. The labels of a proof are made when the
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from augury.classical.arrays import (
     WideArray,
     exact_sum,
     later,
+    read_only,
 )
 from augury.classical.costs import Amount
 from augury.classical.cuts import SMALL, minimum_cover, minimum_cut, small_cover, small_cut
@@ -70,6 +72,9 @@ class Cut:
         """What it proves, in words."""
         return f"a cut of capacity {self.capacity:,}, source side{listed(self.source_side)}"
 
+
+MANY = 2**16
+"""Edges from which on a compiled pass over them saves something, where numba is loaded."""
 
 MAX_LISTED = 20
 """A sentence names this many nodes; JSON names all of them."""
@@ -262,6 +267,11 @@ def _is_matching(graph: BipartiteGraph, mates: Numbers, size: int) -> bool:
     if mates.min(initial=-1) < -1 or mates.max(initial=-1) >= graph.num_right:
         return False
     mates = mates.astype(np.int32, copy=False)
+    if graph.num_edges >= MANY and "numba" in sys.modules:  # which takes a while to load
+        from augury.classical.loops import are_matching
+
+        ends = map(read_only, (graph.left, graph.right, mates))
+        return are_matching(*ends, np.zeros(graph.num_right, np.bool_))
     times = np.bincount(mates + 1, minlength=1)[1:]  # that each right node is somebody's mate
     # A mate along no edge is not found.
     found = np.count_nonzero(np.repeat(mates, np.diff(graph.starts)) == graph.right)

@@ -76,7 +76,8 @@ class Table(Engine):
             return answers
         flows = [graph for graph in graphs if isinstance(graph, FlowNetwork)]
         others = [graph for graph in graphs if isinstance(graph, BipartiteGraph)]
-        pushed, matched = self._pushed(flows, executor), self._matched(others, executor)
+        pushed = self._pushed(flows, executor) if flows else iter(())
+        matched = self._matched(others, executor) if others else iter(())
         answers = [next(pushed if isinstance(graph, FlowNetwork) else matched) for graph in graphs]
         report(graphs, answers, how)
         return answers

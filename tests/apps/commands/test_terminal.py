@@ -283,7 +283,7 @@ def test_costs_are_ignored_on_request_by_every_command_that_reads_a_graph(augury
 
 
 def test_compiling_is_told_once_and_only_by_a_command(capfd: pytest.CaptureFixture[str]) -> None:
-    logger = logging.getLogger("augury.neural.compiled")
+    logger = logging.getLogger("augury.compiled")
     logger.info("compiling one")
     for _ in range(2):
         with terminal.compiling_told():

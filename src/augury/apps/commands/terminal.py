@@ -306,7 +306,7 @@ def compiling_told() -> Generator[None]:
             print(COMPILING, file=sys.stderr, flush=True)
             logger.removeHandler(self)
 
-    logger, handler = logging.getLogger("augury.neural.compiled"), Once()
+    logger, handler = logging.getLogger("augury.compiled"), Once()
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
