@@ -25,6 +25,7 @@ from augury.classical.ford_fulkerson import (
     Settings,
     Subroutines,
     Verdict,
+    Whole,
     ford_fulkerson,
 )
 from augury.classical.generate import ladder_state, uniform
@@ -44,8 +45,9 @@ def run(network: FlowNetwork, executor: Subroutines = BREADTH_FIRST) -> list[Rou
 
 def proposing(change: Any) -> Subroutines:
     """Breadth-first search whose phases are changed before they are proposed."""
-    return BREADTH_FIRST._replace(phase=lambda *_: lambda *given: change(
+    whole = Whole(BREADTH_FIRST[:4], lambda *_: lambda *given: change(
         searched(BREADTH_FIRST, *given)))  # fmt: skip
+    return BREADTH_FIRST._replace(whole=whole)
 
 
 def hops(network: FlowNetwork, residual: WideArray) -> int | None:
@@ -216,7 +218,7 @@ def test_an_executor_that_finds_nothing_gives_up() -> None:
     def nothing(found: Searches) -> Searches:
         none = np.zeros(0, np.int64)
         paths = Paths(none, np.zeros(1, np.int64), none.astype(np.int32))
-        return Searches(found.tree, found.is_done & False, paths, none, none, none)
+        return Searches(found.tree, found.is_done & False, found.rounds, paths, none, none, none)
 
     how = Settings(max_failures=3, many_paths=True, phases_from=0)
     rngs = [np.random.default_rng(0)]
@@ -232,7 +234,7 @@ def test_the_executor_is_given_read_only_copies() -> None:
             assert not array.flags.writeable
         return searched(BREADTH_FIRST, batch, residual, weights)
 
-    executor = BREADTH_FIRST._replace(phase=lambda *_: phase)
+    executor = BREADTH_FIRST._replace(whole=Whole(BREADTH_FIRST[:4], lambda *_: phase))
     batch = Batch.of([FlowNetwork.from_bipartite(uniform(np.random.default_rng(0), 8))])
     assert list(phases(batch, executor, [np.random.default_rng(0)], PHASES))
 
@@ -257,7 +259,8 @@ def told_of(found: Searches, arcs: Sequence[int], proposed: int, kept: Sequence[
     """Propose a single path and nothing else."""
     paths = Paths(np.zeros(1, np.int64), np.array([0, len(arcs)]), np.array(arcs, np.int32))
     one = np.zeros(1, np.int64)
-    return Searches(found.tree, found.is_done & False, paths, one, one + proposed, np.array(kept))
+    numbers = one, one + proposed, np.array(kept)
+    return Searches(found.tree, found.is_done & False, found.rounds, paths, *numbers)
 
 
 def test_sums_that_are_right_do_not_make_a_walk() -> None:

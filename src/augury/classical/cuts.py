@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
+from augury.classical.batch import Batch, starts
 from augury.classical.graph import Arcs, BipartiteGraph
 from augury.classical.network import FlowNetwork
 
@@ -107,6 +108,16 @@ def reached(starts: WideArray, next_: IntArray, source: int) -> BoolArray:
     ones = np.broadcast_to(np.float64(1), len(next_))
     matrix = scipy.sparse.csr_array((ones, next_, starts.astype(np.int32)), shape=shape)
     return _searched(matrix, source)
+
+
+def source_sides(batch: Batch, residual: WideArray) -> BoolArray:
+    """Tell which nodes the source of their network reaches over arcs that can carry more."""
+    order, _ = batch.by_sender
+    open_ = order[residual[order] > 0]
+    num_open = np.bincount(batch.sender[open_], minlength=batch.num_nodes)
+    heads = np.concatenate([batch.receiver[open_], batch.source])
+    degree = np.append(num_open, batch.num_graphs)
+    return reached(starts(degree), heads.astype(np.int32), batch.num_nodes)[:-1]
 
 
 def _searched(matrix: Any, source: int) -> BoolArray:

@@ -24,7 +24,7 @@ from augury.classical.certificate import (
     certify_mates,
     covered,
 )
-from augury.classical.cuts import reached
+from augury.classical.cuts import reached, source_sides
 from augury.classical.graph import BipartiteGraph, pairs_of
 from augury.classical.network import FlowNetwork, Graph
 
@@ -203,11 +203,7 @@ def flows_of(networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray)
     is_lost = (low != 0) | (high != 0)
     is_lost[batch.source] = is_lost[batch.sink] = False
     is_legal &= sums(is_lost, batch.node_start) == 0
-    open_ = order[residual[order] > 0]
-    num_open = np.bincount(batch.sender[open_], minlength=batch.num_nodes)
-    heads = np.concatenate([batch.receiver[open_], batch.source])
-    degree = np.append(num_open, batch.num_graphs)
-    in_cut = reached(starts(degree), heads.astype(np.int32), batch.num_nodes)[:-1]
+    in_cut = source_sides(batch, residual)
     leaves = in_cut[batch.sender] & ~in_cut[batch.receiver]
     cut = _exact_sums(np.where(leaves, batch.capacity, 0), batch.arc_start)
     is_cut = in_cut[batch.source] & ~in_cut[batch.sink]
