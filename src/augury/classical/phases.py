@@ -47,8 +47,8 @@ from augury.classical.ford_fulkerson import (
 )
 from augury.classical.network import Graph
 
-MANY_WEIGHTS = 2**18
-"""Weights that are drawn at once, if these are of several rounds."""
+MANY_ROUNDS, MANY_WEIGHTS = 2**6, 2**18
+"""Rounds that are asked for at once, and weights that are drawn for them."""
 
 
 def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> list[Answer]:
@@ -147,7 +147,7 @@ def phases(
         verdict[(verdict == Verdict.GOES_ON) & (failures >= settings.max_failures)] = (
             Verdict.GAVE_UP
         )
-        number, asked = number + int(found.rounds.max()), 2 * asked
+        number, asked = number + int(found.rounds.max()), min(4 * asked, MANY_ROUNDS)
         told = number - 1, batch, residual, weights[-1], found.tree
         judged = verdict, found.paths, found.proposed, search
         yield Round(*told, paths, bottleneck, after, *judged)
