@@ -197,7 +197,7 @@ def numbered(
     for position, pair in enumerate(pairs):
         try:
             left, right = pair
-            rows.append((index[0].number(left), index[1].number(right)))
+            rows.append((index[0][left], index[1][right]))
         except InputError as error:
             return Certificate(len(pairs), f"{error}")
         except (TypeError, ValueError):

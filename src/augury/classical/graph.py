@@ -50,6 +50,9 @@ MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
 
 
+FEW = 2**7
+"""Numbers up to which edges are sorted in plain Python."""
+
 NO_EDGES = np.zeros((0, 2), np.int32)
 
 
@@ -183,17 +186,21 @@ class BipartiteGraph:
         """
         sides = LabelIndex(left_labels, "left"), LabelIndex(right_labels, "right")
         numbers, expected = compact_list("i"), "a pair of hashable labels"
-        append, left_number, right_number = numbers.append, sides[0].number, sides[1].number
+        append, (left_number, right_number) = numbers.append, sides
         for position, edge in enumerate(edges):
             try:
                 left, right = edge
-                append(left_number(left))
-                append(right_number(right))
+                append(left_number[left])
+                append(right_number[right])
             except (TypeError, ValueError) as error:
                 raise unpaired(f"edge {position}", edge, error, expected) from None
-        ends = np.frombuffer(numbers, np.int32).reshape(-1, 2) if numbers else NO_EDGES
-        labels = [side.labels() for side in sides]
+        labels = [tuple(side) for side in sides]
         counts = len(labels[0]), len(labels[1])
+        if costs is None and len(numbers) <= FEW:  # quicker than arrays are
+            few = sorted(set(zip(numbers[::2], numbers[1::2], strict=True)))
+            columns = (np.array([pair[k] for pair in few], np.int32) for k in (0, 1))
+            return cls._sorted(*counts, *columns, *labels)
+        ends = np.frombuffer(numbers, np.int32).reshape(-1, 2) if numbers else NO_EDGES
         if costs is not None:
             exists, costs = of_edges(costs, sum(counts) + 2, maximise)
             ends = ends if exists is None else ends[exists]
@@ -401,24 +408,21 @@ def _refuse_count(count: int, side: str) -> None:
         raise InputError(f"the number of {side} nodes is {count}, not in 0..{MAX_NODES}")
 
 
-class LabelIndex:
+class LabelIndex(dict[Label, int]):
     """The number of each label: given labels in their order, or labels as they first appear."""
 
     def __init__(self, labels: Labels | None, side: str) -> None:
         self._is_fixed = labels is not None
         self._side = side
         names = () if labels is None else as_labels(labels, f"{side} labels")
-        self._numbers = dict(zip(names, range(len(names)), strict=True))
+        super().__init__(zip(names, range(len(names)), strict=True))
 
-    def number(self, label: Label) -> int:
-        """Return the label's number, a new one for a new label unless the labels are fixed."""
-        if self._is_fixed and label not in self._numbers:
+    def __missing__(self, label: Label) -> int:
+        """Number a new label, unless the labels are fixed."""
+        if self._is_fixed:
             raise InputError(f"{label!r} is not a {self._side} node".replace("  ", " "))
-        return self._numbers.setdefault(label, len(self._numbers))
-
-    def labels(self) -> tuple[Label, ...]:
-        """All labels in the order of their numbers."""
-        return tuple(self._numbers)
+        self[label] = number = len(self)
+        return number
 
 
 def without_zeros(matrix: Any) -> Any:

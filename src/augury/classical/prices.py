@@ -471,7 +471,7 @@ def _by_label(network: CostNetwork, rows: Any, unit: Fraction) -> list[Fraction]
     own: dict[int, Fraction] = {}
     try:
         for node, price in rows:
-            own[index.number(node)] = Fraction(price) / unit
+            own[index[node]] = Fraction(price) / unit
     except (TypeError, ValueError, OverflowError) as error:
         reason = f": {error}" if isinstance(error, InputError) else ""
         raise InputError(f'"nodes" must be a list of [node, price]{reason}') from None
