@@ -30,6 +30,7 @@ from augury.classical.arrays import (
     frozen,
     matrix_of_numbers,
     node_numbers,
+    ordered,
     refuse_nan,
     starts_run,
     summed,
@@ -126,8 +127,8 @@ class BipartiteGraph:
             raise InputError(f"{len(costs.amount)} costs do not pair with {len(left)} edges")
         key = left.astype(np.int64) * self.num_right + right
         if not (key[1:] > key[:-1]).all():
-            order = np.argsort(key)  # of equal edges either may be kept
-            key, amount = key[order], costs.amount[order]
+            order, key = ordered(key, self.num_left * self.num_right)
+            amount = costs.amount[order]
             is_new = starts_run(key)
             again = np.flatnonzero(~is_new)
             differ = again[amount[again] != amount[again - 1]]
@@ -491,7 +492,8 @@ def _summed_exactly(coo: Any) -> Any:
     if data.dtype.kind not in "biu":
         return coo.astype(np.promote_types(data.dtype, np.float64)).tocsr()
     key = coo.row.astype(np.int64) * coo.shape[1] + coo.col
-    key, data, overflows = summed(key, data if data.dtype == np.uint64 else data.astype(np.int64))
+    data = data if data.dtype == np.uint64 else data.astype(np.int64)
+    key, data, overflows = summed(key, data, coo.shape[0] * coo.shape[1])
     row, column = np.divmod(key, coo.shape[1])
     if overflows.any():
         at = int(overflows.argmax())

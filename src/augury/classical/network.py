@@ -140,7 +140,7 @@ class FlowNetwork:
         if not is_arc.all():
             key, amount = key[is_arc], amount[is_arc]
         del tail, head, is_arc  # a large network is built in little more than its own memory
-        key, amount, overflows = summed(key, amount)
+        key, amount, overflows = summed(key, amount, 2 * int(num_nodes) ** 2)
         if overflows.any():
             raise InputError(f"the capacities of parallel arcs add up to more than {MAX_CAPACITY}")
         columns = _in_pairs(key, amount, num_nodes)
@@ -361,7 +361,7 @@ class FlowNetwork:
         Raises:
             InputError: a sum is beyond 64 bits.
         """
-        arcs, total, overflows = summed(arcs, np.asarray(amounts, np.int64))
+        arcs, total, overflows = summed(arcs, np.asarray(amounts, np.int64), self.num_arcs)
         if overflows.any():
             told = "the flow on one arc adds up to"
             raise InputError(f"{told} more than {MAX_CAPACITY}, beyond 64 bits")
