@@ -109,7 +109,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
         source: together with `sink` makes matrices, NetworkX graphs and rows flow networks;
             reachability needs no sink.
         sink: see `source`.
-        progress: called after each round; by "table" once, at the end.
+        progress: called after each round; by "table" once, before it certifies.
 
     Raises:
         InputError: the graph, the model or a capacity is not what it should be, or the engine
@@ -401,7 +401,8 @@ def _shifted(how: How, before: Sequence[Solution]) -> How:
     size = sum(solution.size for solution in before)
 
     def shifted(now: Progress) -> None:
-        report(Progress(now.finished + len(before), now.rounds, now.size + size))
+        finished = now.finished + len(before)
+        report(Progress(finished, now.rounds, now.size + size, now.doing))
 
     return how._replace(progress=shifted)
 

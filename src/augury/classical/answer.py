@@ -20,6 +20,8 @@ class Progress(NamedTuple):
     """Rounds so far, of the graphs that are running now."""
     size: int
     """What was found so far, in all graphs: edges, units of flow, nodes."""
+    doing: str = "searching"
+    """Or "certifying", once all is found that there is in these graphs."""
 
 
 class Answer(NamedTuple):

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import IntArray, WideArray, read_only
+from augury.classical.arrays import IntArray, Numbers, WideArray, exact_sum, read_only
 from augury.classical.batch import Batch
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import BipartiteGraph
@@ -249,14 +249,21 @@ def report(graphs: Graphs, answers: Sequence[Answer], how: How) -> None:
     """Tell a run's progress, all of it at once: no round of these runs in Python."""
     if how.progress is None:
         return
-    size = sum(
-        int(answer.found[graph.sender == graph.source].sum())
-        if isinstance(graph, FlowNetwork)
-        else np.count_nonzero(answer.found >= 0)
-        for graph, answer in zip(graphs, answers, strict=True)
-    )
+    size = sum(_size(graph, own.found) for graph, own in zip(graphs, answers, strict=True))
     rounds = max((answer.neural_rounds for answer in answers), default=0)
-    how.progress(Progress(len(answers), rounds, size))
+    how.progress(Progress(len(answers), rounds, size, "certifying"))
+
+
+def _size(graph: Graph, found: Numbers) -> int:
+    if isinstance(graph, BipartiteGraph):
+        return int(np.count_nonzero(found >= 0))
+    if isinstance(graph, FlowNetwork):
+        return exact_sum(found[graph.sender == graph.source])
+    if graph.supply is not None:
+        return exact_sum(np.maximum(graph.supply, 0))
+    return exact_sum(found[graph.tail == graph.source]) - exact_sum(
+        found[graph.head == graph.source]
+    )
 
 
 def _split(values: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
