@@ -256,18 +256,18 @@ def _in_turn(residual: WideArray, paths: Paths, amount: WideArray) -> WideArray:
 
 
 def leads_on(batch: Batch, pointers: IntArray) -> BoolArray:
-    """Return which arcs are in the level graph of a tree: no farther out than the sink."""
+    """Return which arcs are in the level graph of a tree: those that lead one level on.
+
+    Some may lie beyond the sink: from there no path leads back.
+    """
     root, depth = roots_of(batch, pointers)
     level = np.where(root >= 0, depth + 1, -1)
     level[batch.source] = 0
     level[batch.sink] = -1
     reached = batch.sink[pointers[batch.sink] >= 0]
     level[reached] = level[batch.sender[pointers[reached]]] + 1
-    last = level[batch.sink][batch.node_graph]
-    is_inner = level < last
-    is_inner[batch.sink] = True
     before = level[batch.sender]
-    return (before >= 0) & (level[batch.receiver] == before + 1) & is_inner[batch.receiver]
+    return (before >= 0) & (level[batch.receiver] == before + 1)
 
 
 def searched(
