@@ -22,6 +22,7 @@ LAYERS = {
     "provenance": 0,
     "processes": 0,
     "config": 0,
+    "compiled": 0,
     "classical": 1,
     "inputs": 2,
     "neural": 2,

@@ -106,11 +106,15 @@ def test_progress_is_told_after_each_round() -> None:
     told: list[Progress] = []
     solution = solve(JOBS, progress=told.append, engine="lookup")
     # The last round is the one that finds no path.
-    assert told[-1] == (1, solution.rounds + 1, solution.size)
+    assert told[-1] == (1, solution.rounds + 1, solution.size, "searching")
     assert told == sorted(told)
     told.clear()
     solution = solve(JOBS, progress=told.append)
-    assert told == [(1, solution.rounds, solution.size)]
+    assert told == [(1, solution.rounds, solution.size, "certifying")]
+    for graph in (BRIDGE, BRIDGE.with_costs(range(len(list(BRIDGE.arcs()))))):
+        told.clear()
+        solution = solve(graph, progress=told.append, engine="table")
+        assert told[-1][2:] == (solution.size, "certifying")
 
 
 def test_a_solution_becomes_json() -> None:

@@ -73,7 +73,9 @@ def least_cost_matching(
     num_nodes = sum(shape) + 2
     known = _exact(costs, num_nodes, maximise)
     if known is not None:
-        return least_cost(BipartiteGraph(*shape, *ends, costs=known), engine).found
+        mates = least_cost(BipartiteGraph(*shape, *ends, costs=known), engine).found
+        rows = np.flatnonzero(mates >= 0)
+        return np.stack([rows, mates[rows]], axis=1)
     if costs.dtype.kind != "f":
         costs = np.array(costs.tolist(), object)  # of any size, so that all can be negated
     rounded = _rounded(-costs if maximise else costs, num_nodes)
@@ -81,9 +83,9 @@ def least_cost_matching(
     answer = least_cost(graph, engine)
     arcs, flow = graph.as_arcs(), np.zeros(graph.num_arcs // 2, np.int64)
     edges = slice(graph.num_left, graph.num_left + graph.num_edges)
-    left, right = answer.found.T
-    flow[left] = flow[edges.stop + right] = 1
-    flow[edges.start + graph.edge_index(left, right)] = 1
+    taken = np.flatnonzero(answer.found.take(graph.left) == graph.right)
+    flow[graph.left[taken]] = flow[edges.start + taken] = 1
+    flow[edges.stop + graph.right[taken]] = 1
     amount = np.zeros_like(flow)
     amount[edges] = rounded.amount
 

@@ -98,7 +98,7 @@ def hopcroft_karp_matching(
     """
     import numpy as np
 
-    from augury.classical.graph import BipartiteGraph
+    from augury.classical.graph import BipartiteGraph, pairs_of
     from augury.solver import maximum_matching
 
     _forget_conversion(G)
@@ -107,8 +107,7 @@ def hopcroft_karp_matching(
     edges = [(position, number[v]) for position, u in enumerate(tops) for v in G[u]]
     left_ends, right_ends = np.array(edges, np.int64).reshape(-1, 2).T
     graph = BipartiteGraph(len(tops), len(others), left_ends, right_ends)
-    pairs = maximum_matching(graph, engine).tolist()
-    matching = {tops[i]: others[j] for i, j in pairs}
+    matching = {tops[i]: others[j] for i, j in pairs_of(maximum_matching(graph, engine))}
     return matching | {v: u for u, v in matching.items()}
 
 

@@ -61,11 +61,13 @@ def maximum_bipartite_matching(
     num_rows, num_columns = graph.shape
     entries = graph.tocoo(copy=False)  # drops nothing: a stored zero stays an entry
     matrix = BipartiteGraph(num_rows, num_columns, entries.row, entries.col)
-    pairs = maximum_matching(matrix, engine)
-    given, wanted = (0, 1) if perm_type == "column" else (1, 0)
-    matching = np.full(graph.shape[given], -1, np.int32)
-    matching[pairs[:, given]] = pairs[:, wanted]
-    return matching
+    columns = maximum_matching(matrix, engine).astype(np.int32, copy=False)
+    if perm_type == "column":
+        return columns
+    rows = np.full(num_columns, -1, np.int32)
+    matched = np.flatnonzero(columns >= 0)
+    rows[columns[matched]] = matched
+    return rows
 
 
 def min_weight_full_bipartite_matching(

@@ -179,7 +179,9 @@ def solutions_of(
     solutions: list[Solution] = []
     for graph, answer, certificate in zip(graphs, answers, certificates, strict=True):
         found, rounds, finished, ending, _ = answer
-        rows: Any = [] if certificate.fault else partial(algorithm.labelled, graph, found)
+        own = algorithm.labelled
+        label = graph.labelled if own is None else partial(own, graph)
+        rows: Any = [] if certificate.fault else partial(label, found)
         told: dict[str, Any] = {algorithm.noun or graph.noun: rows}
         told["retell"] = tell and partial(tell, graph)
         run = name, rounds, finished, ending

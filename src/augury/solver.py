@@ -21,7 +21,7 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm, suited, suits
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import Label, WideArray, as_seed
+from augury.classical.arrays import Label, Numbers, WideArray, as_seed
 from augury.classical.batch import MAX_ARCS, Batch
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.cost_network import CostNetwork
@@ -109,7 +109,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
         source: together with `sink` makes matrices, NetworkX graphs and rows flow networks;
             reachability needs no sink.
         sink: see `source`.
-        progress: called after each round; by "table" once, at the end.
+        progress: called after each round; by "table" once, before it certifies.
 
     Raises:
         InputError: the graph, the model or a capacity is not what it should be, or the engine
@@ -351,8 +351,8 @@ def maximum_residual(network: FlowNetwork, engine: str = COMPILED) -> WideArray:
     return network.capacity - answer.found
 
 
-def maximum_matching(graph: BipartiteGraph, engine: str = COMPILED) -> WideArray:
-    """Return the (left, right) pairs of a maximum matching, sorted by their left node."""
+def maximum_matching(graph: BipartiteGraph, engine: str = COMPILED) -> Numbers:
+    """Return the mate of each left node in a maximum matching, −1 for none."""
     [answer] = runner_of(engine=engine).answers([graph], How())
     return answer.found
 
@@ -401,7 +401,8 @@ def _shifted(how: How, before: Sequence[Solution]) -> How:
     size = sum(solution.size for solution in before)
 
     def shifted(now: Progress) -> None:
-        report(Progress(now.finished + len(before), now.rounds, now.size + size))
+        finished = now.finished + len(before)
+        report(Progress(finished, now.rounds, now.size + size, now.doing))
 
     return how._replace(progress=shifted)
 
@@ -461,7 +462,7 @@ def _solved_part(graphs: Graphs, runner: Runner) -> tuple[npt.NDArray[np.int32],
             raise runner.algorithm.other(graph)  # one with costs
         networks.append(graph)
     batch = Batch.of(networks)
-    residual, rounds = runner.engine.push_batch(batch, runner.executor)
+    residual, rounds = runner.engine.push_batch(networks, runner.executor, batch)
     return rounds, flows_of(networks, batch, residual)
 
 

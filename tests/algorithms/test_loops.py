@@ -15,10 +15,11 @@ from augury.algorithms.cells import CELLS, FLOOD, LEAST, NEAREST, SUBTRACT
 from augury.algorithms.executor import CellExecutor
 from augury.cells.table import Table
 from augury.classical.batch import Batch
-from augury.classical.ford_fulkerson import Searches
+from augury.classical.ford_fulkerson import PHASES, Searches, Settings
 from augury.classical.generate import flow, uniform
+from augury.classical.hard import HARD_FLOWS
 from augury.classical.network import FlowNetwork
-from augury.classical.phases import searched
+from augury.classical.phases import phases, run_to_end, searched
 from augury.models.checkpoint import shipped_network
 from proven import of_rules
 
@@ -88,10 +89,10 @@ def test_any_table_makes_a_phase_as_in_numpy(seed: int) -> None:
     batch, table = random_batch(rng), random_table(rng)
     if rng.random() < 0.5:
         table = replace(table, entries=of_rules().entries)  # then searches are resumed
-    weights = rng.integers(1, rng.integers(3, 17), batch.num_arcs, np.uint8)
+    weights = rng.integers(1, rng.integers(3, 17), (1, batch.num_arcs), np.uint8)
     residual = rng.integers(0, batch.capacity + 1)  # of no flow in particular
     plain = searched(Plain(table).subroutines(), batch, residual, weights)
-    found = loops.phase(batch, residual, weights, loops.cells_of(table))
+    found = loops.searches(batch, residual, weights, loops.cells_of(table))
     expected, own = told(batch, plain, residual), told(batch, found, residual)
     if table.differences():  # what follows a wrong answer is nobody's concern
         expected[2], own[2] = (
@@ -101,17 +102,58 @@ def test_any_table_makes_a_phase_as_in_numpy(seed: int) -> None:
     assert own == expected
 
 
+@settings(max_examples=40, deadline=None)
+@seeds
+def test_rounds_proposed_together_are_those_made_one_by_one(seed: int) -> None:
+    """Whatever the table says: residuals, rounds, endings, and the weights that were drawn."""
+    rng = np.random.default_rng(seed)
+    batch, table = random_batch(rng), random_table(rng)
+    table = rng.choice([table, replace(table, entries=of_rules().entries)])
+    ended: list[Any] = []
+    for executor, how in (
+        (Plain(table), Settings(max_failures=3, many_paths=True)),
+        (CellExecutor(table), replace(PHASES, max_failures=3)),
+    ):
+        rngs = np.random.default_rng(seed).spawn(batch.num_graphs)
+        residual, rounds, endings = run_to_end(batch, executor.subroutines(), rngs, how)
+        states = [own.bit_generator.state for own in rngs]
+        ended.append((residual.tolist(), rounds.tolist(), endings, states))
+    assert ended[0] == ended[1]
+
+
+def test_a_long_run_asks_for_many_rounds_at_once() -> None:
+    network = HARD_FLOWS["dinic-bad"](np.random.default_rng(0), 197)
+    executor, rngs = CellExecutor(of_rules()).subroutines(), [np.random.default_rng(0)]
+    made = [round_.led[0] for round_ in phases(Batch.of([network]), executor, rngs)]
+    assert made == [1, 4, 16, 64, 12]
+
+
+def test_a_part_that_was_replaced_is_asked() -> None:
+    own, asked = CellExecutor(of_rules()).subroutines(), list[int]()
+
+    def bottleneck(batch: Batch, residual: Any, paths: Any, tree: Any, /) -> Any:
+        asked.append(len(paths.graph))
+        return paths.smallest(residual)
+
+    batch = Batch.of([FlowNetwork.from_arcs(2, [0], [1], [1], source=0, sink=1)])
+    assert own.prepared(batch, 0) is not None
+    other = own._replace(bottleneck=bottleneck)
+    assert other.prepared(batch, 0) is None
+    assert run_to_end(batch, other, [np.random.default_rng(0)])[2] == ["done"]
+    assert asked == [1, 0]
+
+
 @settings(max_examples=10, deadline=None)
 @seeds
 def test_the_network_evaluated_in_the_loops_decides_as_its_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     batch, executor = random_batch(rng), CellExecutor(shipped_network())
-    weights = rng.integers(1, 16, batch.num_arcs, np.uint8)
+    weights = rng.integers(1, 16, (1, batch.num_arcs), np.uint8)
     cells = loops.cells_of(executor.decider)
     assert cells.flood.is_evaluated and not cells.flood.decided.any()
-    evaluated = loops.phase(batch, batch.capacity, weights, cells)
+    evaluated = loops.searches(batch, batch.capacity, weights, cells)
     table = loops.cells_of(executor.decider.table)
-    looked_up = loops.phase(batch, batch.capacity, weights, table)
+    looked_up = loops.searches(batch, batch.capacity, weights, table)
     sides = (told(batch, one, batch.capacity) for one in (evaluated, looked_up))
     assert next(sides) == next(sides)
 

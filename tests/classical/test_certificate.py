@@ -10,7 +10,6 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,9 +22,9 @@ from augury.classical.certificate import (
     Cover,
     Cut,
     certify,
-    certify_all,
     certify_amounts,
     certify_flow,
+    certify_mates,
     certify_pairs,
 )
 from augury.classical.graph import BipartiteGraph
@@ -80,37 +79,6 @@ def test_a_matching_without_k_of_its_pairs_is_k_short(
     check_cover(graph, certificate)
 
 
-@given(st.data(), st.lists(bipartite_graphs(), max_size=6))
-def test_many_matchings_are_certified_at_once_as_each_would_be_alone(
-    data: st.DataObject, graphs: list[BipartiteGraph]
-) -> None:
-    kept: list[npt.NDArray[np.int64]] = []
-    for graph in graphs:
-        best = scipy_matching(graph)
-        k = data.draw(st.sampled_from([0, 0, 0, 1, 2]))
-        kept.append(np.array(best[k:], np.int64).reshape(-1, 2))
-    together = certify_all(graphs, kept)
-    alone = [certify_pairs(graph, pairs) for graph, pairs in zip(graphs, kept, strict=True)]
-    assert [(one.size, one.maximum) for one in together] == [
-        (one.size, one.maximum) for one in alone
-    ]
-    for graph, certificate in zip(graphs, together, strict=True):
-        check_cover(graph, certificate)
-
-
-def test_of_many_matchings_each_illegal_one_is_told_by_its_own_graph() -> None:
-    good, twice = np.array([[0, 0], [1, 1]]), np.array([[0, 0], [1, 0]])
-    # Left node 2 and right node −1 are nodes of the neighbours, once the graphs lie side by side.
-    beyond, before = np.array([[2, 0]]), np.array([[0, -1]])
-    matchings = [good, twice, beyond, before, good]
-    told = certify_all([JOBS] * len(matchings), matchings)
-    assert told == [certify_pairs(JOBS, pairs) for pairs in matchings]
-    assert [one.is_legal for one in told] == [True, False, False, False, True]
-    # Both ends beyond: side by side, this is an edge of the next graph.
-    told = certify_all([JOBS, JOBS], [np.array([[2, 2]]), np.zeros((0, 2), np.int64)])
-    assert [one.is_legal for one in told] == [False, True]
-
-
 @given(bipartite_graphs())
 def test_labels_are_those_of_the_user(graph: BipartiteGraph) -> None:
     names = [f"l{i}" for i in range(graph.num_left)], [f"r{i}" for i in range(graph.num_right)]
@@ -155,6 +123,23 @@ def test_an_illegal_matching_is_refused_with_the_reason(matching: Any, fault: st
 )
 def test_illegal_rows_of_numbers_are_refused(pairs: Any, fault: str) -> None:
     assert certify_pairs(JOBS, np.array(pairs)).fault == fault
+
+
+@pytest.mark.parametrize(
+    ("mates", "fault"),
+    [
+        ([0, 2], "the mate of 'bob' is right node 2, but there are 2"),
+        ([-2, 0], "the mate of 'ann' is right node -2, but there are 2"),
+        ([1, 0], "there is no edge between 'ann' and 'sing'"),
+        ([0, 0], "the right node 'cook' is matched twice"),
+        ([0], "a matching is the number of each left node's mate, −1 for none"),
+        ([0.0, 1.0], "a matching is the number of each left node's mate, −1 for none"),
+        ([[0, 1]], "a matching is the number of each left node's mate, −1 for none"),
+    ],
+)
+def test_illegal_mates_are_refused(mates: Any, fault: str) -> None:
+    certificate = certify_mates(JOBS, np.array(mates))
+    assert (certificate.fault, certificate.maximum) == (fault, None)
 
 
 def test_what_is_told_of_a_matching() -> None:
@@ -364,5 +349,5 @@ def test_certificates_owe_nothing_to_a_solver() -> None:
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     names = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
     ours = {name for name in froms | names if name and name.startswith("augury")}
-    own = {f"augury.classical.{name}" for name in ("arrays", "costs", "cuts", "graph", "network")}
-    assert ours == own | {"augury.errors"}
+    rest = "arrays", "costs", "cuts", "graph", "loops", "network"
+    assert ours == {f"augury.classical.{name}" for name in rest} | {"augury.errors"}

@@ -21,10 +21,15 @@ from augury.classical.network import FlowNetwork
 from graphs import BOTH_WAYS, BRIDGE, JOBS, WIDE, bipartite_graphs, networks
 
 
-def maximum_pairs(graph: BipartiteGraph) -> np.ndarray[Any, Any]:
-    partner = maximum_bipartite_matching(graph.to_scipy(), perm_type="column")
-    left = np.flatnonzero(partner >= 0)
-    return np.stack([left, partner[left]], axis=1)
+def maximum_mates(graph: BipartiteGraph) -> np.ndarray[Any, Any]:
+    return maximum_bipartite_matching(graph.to_scipy(), perm_type="column")
+
+
+def without(mates: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """Leave out the first pairs."""
+    kept = mates.copy()
+    kept[np.flatnonzero(mates >= 0)[:count]] = -1
+    return kept
 
 
 def maximum_flow(network: FlowNetwork) -> np.ndarray[Any, Any]:
@@ -37,15 +42,15 @@ def maximum_flow(network: FlowNetwork) -> np.ndarray[Any, Any]:
 
 @given(bipartite_graphs(), st.integers(0, 2))
 def test_a_small_graph_gets_the_cover_of_a_large_one(graph: BipartiteGraph, short: int) -> None:
-    pairs = maximum_pairs(graph)
-    kept = pairs[min(short, len(pairs)) :]
-    small = small_cover(graph, kept)
-    assert (small is None) == (len(kept) < len(pairs))
-    large = [np.flatnonzero(side).tolist() for side in minimum_cover(graph, *pairs.T)]
+    mates = maximum_mates(graph)
+    kept, size = without(mates, short), int((mates >= 0).sum())
+    small = small_cover(graph, kept.tolist())
+    assert (small is None) == (short > 0 and size > 0)
+    large = [np.flatnonzero(side).tolist() for side in minimum_cover(graph, mates)]
     if small is not None:
         assert list(small) == large
-    sizes = [int(side.sum()) for side in minimum_cover(graph, *kept.T)]
-    assert sum(sizes) == len(pairs)
+    sizes = [int(side.sum()) for side in minimum_cover(graph, kept)]
+    assert sum(sizes) == size
 
 
 @given(networks(high=WIDE))
@@ -60,8 +65,9 @@ def test_a_small_network_gets_the_cut_of_a_large_one(network: FlowNetwork) -> No
 
 
 def test_in_plain_python_nothing_illegal_passes() -> None:
-    for wrong in ([[0, 1]], [[0, 0], [1, 0]], [[1, 0], [1, 1]], [[2, 0]], [[0, -1]], [[0, 0]] * 2):
-        assert small_cover(JOBS, np.array(wrong)) is None
+    for wrong in ([1, -1], [0, 0], [-1, -1], [0, 2], [0, -2], [1, 1]):
+        assert small_cover(JOBS, wrong) is None
+    assert small_cover(JOBS, [0, 1]) == ([0, 1], [])
     right = maximum_flow(BRIDGE)
     assert small_cut(BRIDGE, right) is not None
     wrong_flows = [right + 1, right * 2, np.where(np.arange(10) < 2, 0, right), -right]
@@ -79,12 +85,13 @@ def test_large_graphs_are_proven(seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = sparse(rng, 3000)
     assert graph.num_arcs > cuts.SMALL
-    pairs = maximum_pairs(graph)
-    in_left, in_right = minimum_cover(graph, *pairs.T)
+    mates = maximum_mates(graph)
+    size = (mates >= 0).sum()
+    in_left, in_right = minimum_cover(graph, mates)
     assert (in_left[graph.left] | in_right[graph.right]).all()
-    assert in_left.sum() + in_right.sum() == len(pairs)
-    short = minimum_cover(graph, *pairs[5:].T)
-    assert sum(int(side.sum()) for side in short) == len(pairs)
+    assert in_left.sum() + in_right.sum() == size
+    short = minimum_cover(graph, without(mates, 5))
+    assert sum(int(side.sum()) for side in short) == size
     network = flow(rng, 300, 3000)
     net = maximum_flow(network)
     value = int(net[network.sender == network.source].sum())
@@ -94,7 +101,7 @@ def test_large_graphs_are_proven(seed: int) -> None:
 
 def test_a_cover_that_proves_nothing_is_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = sparse(np.random.default_rng(0), 20)
-    pairs = maximum_pairs(graph)
+    mates = maximum_mates(graph)
     for size, words in ((0, "misses an edge"), (1, "not as large")):
 
         def wrong(graph: Any, *_: Any, size: int = size) -> Any:
@@ -105,7 +112,7 @@ def test_a_cover_that_proves_nothing_is_never_returned(monkeypatch: pytest.Monke
 
         monkeypatch.setattr(cuts, "_tight_cover", wrong)
         with pytest.raises(AssertionError, match=words):
-            minimum_cover(graph, *pairs.T)
+            minimum_cover(graph, mates)
 
 
 def test_a_small_graph_is_proven_without_scipy() -> None:

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given
+from hypothesis import strategies as st
 
+from augury.classical import graph as module
 from augury.classical.graph import BipartiteGraph, two_colouring, without_zeros
 from augury.errors import InputError
 from graphs import ISOLATED, JOBS, NOTHING, STAR, bipartite_graphs
@@ -23,6 +25,15 @@ def test_edges_are_sorted_different_and_int32(graph: BipartiteGraph) -> None:
     pairs = list(graph.pairs())
     assert pairs == sorted(set(pairs))
     assert graph.left.dtype == graph.right.dtype == np.int32
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcde"))))
+def test_a_few_edges_are_sorted_as_many_are(edges: list[tuple[int, str]]) -> None:
+    few = BipartiteGraph.from_edges(edges)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FEW", -1)
+        assert few == BipartiteGraph.from_edges(edges)
+    assert not (few.left.flags.writeable or few.right.flags.writeable)
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:

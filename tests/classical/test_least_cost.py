@@ -107,7 +107,7 @@ def off_by_one(own: Subroutines, what: str, when: int) -> Subroutines:
             return Tree(arc, found.memory)
         return ~found if what == "is_done" else found + 1
 
-    return own._replace(**{what: spoilt}, phase=None)
+    return own._replace(**{what: spoilt})
 
 
 @pytest.mark.parametrize("what", Subroutines._fields[:4])
@@ -144,7 +144,7 @@ def test_an_executor_that_writes_into_what_it_is_given_changes_nothing() -> None
         return answer
 
     graph = BipartiteGraph.from_costs([[4, 1, 3], [2, 0, 5], [3, 2, 2]])
-    spoilt = CELLS._replace(bottleneck=vandal, phase=None)
+    spoilt = CELLS._replace(bottleneck=vandal)
     [own], [finished] = (run([graph], spoilt, How(exact=exact)) for exact in (False, True))
     assert certify_cost(graph, own.found).is_legal
     assert certify_cost(graph, finished.found).cost == 5

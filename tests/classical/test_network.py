@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augury import solve
+from augury.classical import network as module
 from augury.classical.arrays import MAX_CAPACITY, as_capacities
 from augury.classical.network import FlowNetwork
 from augury.errors import InputError
@@ -221,6 +222,34 @@ def test_scipy_duplicates_are_summed_and_zeros_are_no_arcs() -> None:
     four = np.full(4, 2**30, np.int32), (np.zeros(4, int), np.ones(4, int))
     wide = FlowNetwork.from_scipy(scipy.sparse.coo_array(four, shape=(2, 2)), 0, 1)
     assert list(wide.arcs()) == [(0, 1, 2**32)]
+
+
+ARC = st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from([0, 1, 7, 2**50, 3.0]))
+
+
+@given(st.lists(ARC))
+def test_a_few_arcs_are_put_in_pairs_as_many_are(arcs: list[tuple[int, int, Any]]) -> None:
+    few = FlowNetwork.from_labelled_arcs(arcs, 1, 9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "FEW", -1)
+        assert few == FlowNetwork.from_labelled_arcs(arcs, 1, 9)
+    assert not (few.sender.flags.writeable or few.capacity.flags.writeable)
+    assert few.capacity.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("arcs", "words"),
+    [
+        ([(0, 1, 2**62), (0, 1, 2**62)], "parallel arcs add up"),
+        ([(0, 1, 2**62), (1, 0, 2**62)], "the capacities of a pair"),
+        ([(0, 1, -1)], "capacity 0 is -1"),
+        ([(0, 1, 0.5)], "capacity 0 is 0.5"),
+        ([(0, 0, "x")], "capacity 0 is 'x'"),
+    ],
+)
+def test_wrong_capacities_of_a_few_arcs_are_refused(arcs: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        FlowNetwork.from_labelled_arcs(arcs, 0, 1)
 
 
 def test_labelled_arcs_are_refused_by_position() -> None:

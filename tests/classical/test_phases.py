@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, islice, pairwise
 from typing import Any
 
 import networkx as nx
@@ -25,6 +25,7 @@ from augury.classical.ford_fulkerson import (
     Settings,
     Subroutines,
     Verdict,
+    Whole,
     ford_fulkerson,
 )
 from augury.classical.generate import ladder_state, uniform
@@ -39,13 +40,15 @@ ALWAYS = replace(PHASES, phases_from=0)
 
 
 def run(network: FlowNetwork, executor: Subroutines = BREADTH_FIRST) -> list[Round]:
-    return list(phases(Batch.of([network]), executor, [np.random.default_rng(0)], ALWAYS))
+    rounds = phases(Batch.of([network]), executor, [np.random.default_rng(0)], ALWAYS)
+    return list(islice(rounds, 1000))  # a run that never ends is a failure, too
 
 
 def proposing(change: Any) -> Subroutines:
     """Breadth-first search whose phases are changed before they are proposed."""
-    return BREADTH_FIRST._replace(phase=lambda *_: lambda *given: change(
+    whole = Whole(BREADTH_FIRST[:4], lambda *_: lambda *given: change(
         searched(BREADTH_FIRST, *given)))  # fmt: skip
+    return BREADTH_FIRST._replace(whole=whole)
 
 
 def hops(network: FlowNetwork, residual: WideArray) -> int | None:
@@ -194,6 +197,27 @@ def test_a_path_off_the_level_graph_is_not_applied() -> None:
     assert Verdict(first.verdict[0]) is Verdict.WRONG_BOTTLENECK
 
 
+BACK = FlowNetwork.from_labelled_arcs(
+    [(tail, head, int(amount)) for tail, head, amount in
+     ["sa2", "sb1", "ac2", "cb1", "bd2", "ct1", "dt2"]], "s", "t",
+)  # fmt: skip
+"""s → a → c → t and s → b → d → t fill up; s → a → c → b → d → t is for the next phase."""
+
+
+def test_a_phase_does_not_go_back_a_level() -> None:
+    first, second, last = run(BACK)
+    assert np.diff(first.paths.start).tolist() == [3, 3]
+    assert np.diff(second.paths.start).tolist() == [5]
+    assert Verdict(last.verdict[0]) is Verdict.DONE and BACK.value(last.after) == 3
+
+
+def test_only_graphs_with_enough_arcs_are_searched_again() -> None:
+    batch, weights = Batch.of([RICH]), np.ones((1, RICH.num_arcs), np.uint8)
+    for phases_from, numbers in ((RICH.num_arcs, [0, 1]), (RICH.num_arcs + 1, [0])):
+        found = searched(BREADTH_FIRST, batch, batch.capacity, weights, phases_from)
+        assert found.number.tolist() == numbers
+
+
 @pytest.mark.parametrize("place", [0, 1, -1])
 def test_what_is_no_walk_from_source_to_sink_is_not_applied(place: int) -> None:
     other = RICH.arc_index(np.array([2]), np.array([4]))[0]  # on no path by way of node 3
@@ -212,12 +236,25 @@ def test_what_is_no_walk_from_source_to_sink_is_not_applied(place: int) -> None:
     assert RICH.value(only.after) in (0, 2)
 
 
-def test_an_executor_that_finds_nothing_gives_up() -> None:
-    def nothing(found: Searches) -> Searches:
-        none = np.zeros(0, np.int64)
-        paths = Paths(none, np.zeros(1, np.int64), none.astype(np.int32))
-        return Searches(found.tree, found.is_done & False, paths, none, none, none)
+def nothing(found: Searches) -> Searches:
+    none = np.zeros(0, np.int64)
+    paths = Paths(none, np.zeros(1, np.int64), none.astype(np.int32))
+    return Searches(found.tree, found.is_done & False, found.rounds, paths, none, none, none)
 
+
+def test_only_failures_in_a_row_count() -> None:
+    calls = count()
+
+    def sometimes(found: Searches) -> Searches:
+        return found if found.is_done[0] or next(calls) % 3 == 2 else nothing(found)
+
+    how = Settings(max_failures=3, many_paths=True, phases_from=0)
+    rounds = list(phases(Batch.of([BACK]), proposing(sometimes), [np.random.default_rng(0)], how))
+    assert [len(round_.paths.graph) for round_ in rounds] == [0, 0, 2, 0, 0, 1, 0]
+    assert Verdict(rounds[-1].verdict[0]) is Verdict.DONE
+
+
+def test_an_executor_that_finds_nothing_gives_up() -> None:
     how = Settings(max_failures=3, many_paths=True, phases_from=0)
     rngs = [np.random.default_rng(0)]
     rounds = list(phases(Batch.of([BRIDGE]), proposing(nothing), rngs, how))
@@ -232,7 +269,7 @@ def test_the_executor_is_given_read_only_copies() -> None:
             assert not array.flags.writeable
         return searched(BREADTH_FIRST, batch, residual, weights)
 
-    executor = BREADTH_FIRST._replace(phase=lambda *_: phase)
+    executor = BREADTH_FIRST._replace(whole=Whole(BREADTH_FIRST[:4], lambda *_: phase))
     batch = Batch.of([FlowNetwork.from_bipartite(uniform(np.random.default_rng(0), 8))])
     assert list(phases(batch, executor, [np.random.default_rng(0)], PHASES))
 
@@ -257,7 +294,8 @@ def told_of(found: Searches, arcs: Sequence[int], proposed: int, kept: Sequence[
     """Propose a single path and nothing else."""
     paths = Paths(np.zeros(1, np.int64), np.array([0, len(arcs)]), np.array(arcs, np.int32))
     one = np.zeros(1, np.int64)
-    return Searches(found.tree, found.is_done & False, paths, one, one + proposed, np.array(kept))
+    numbers = one, one + proposed, np.array(kept)
+    return Searches(found.tree, found.is_done & False, found.rounds, paths, *numbers)
 
 
 def test_sums_that_are_right_do_not_make_a_walk() -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from augury.classical import proofs
 from augury.classical.batch import Batch
 from augury.classical.bipartite_batch import BipartiteBatch
-from augury.classical.certificate import certify_flow, certify_pairs
+from augury.classical.certificate import certify_flow, certify_mates
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
-from augury.classical.proofs import Several, flows_of, matchings_of
+from augury.classical.proofs import Several, certify_all, flows_of, matchings_of
 from augury.engines.table import match_lists, push_flows
 from graphs import BRIDGE, JOBS, NOTHING, STAR, WIDE, bipartite_graphs, networks
 
@@ -28,14 +28,12 @@ def assert_as_alone(batch: BipartiteBatch, mates: Any) -> None:
     proofs = matchings_of(batch, mates)
     parts = np.split(mates, batch.left[1:-1])
     for number, (graph, own) in enumerate(zip(batch, parts, strict=True)):
-        row = np.flatnonzero(own >= 0)
-        pairs = np.stack([row, own[row]], axis=1)
-        alone = certify_pairs(graph, pairs)
+        alone = certify_mates(graph, own)
         assert proofs.certificate(number) == alone
         assert proofs.is_proven[number] == alone.is_maximum
-        assert (proofs.graph(number), proofs.sizes[number]) == (graph, len(pairs))
+        assert (proofs.graph(number), proofs.sizes[number]) == (graph, (own >= 0).sum())
         if alone.is_legal:
-            assert proofs.labelled(number) == ("matching", graph.labelled(pairs.astype(np.int64)))
+            assert proofs.labelled(number) == ("matching", graph.labelled(own))
 
 
 graph_lists = st.lists(bipartite_graphs(), min_size=1, max_size=6)
@@ -59,6 +57,29 @@ def test_one_wrong_matching_is_told_and_spoils_no_other(
         bad = mates.copy()
         bad[rng.integers(len(bad))] = wrong
         assert_as_alone(batch, bad)
+
+
+@given(graph_lists, st.lists(networks(), max_size=2), st.integers(0, 99))
+def test_all_are_certified_at_once_as_each_would_be_alone(
+    graphs: list[BipartiteGraph], given: list[FlowNetwork], seed: int
+) -> None:
+    mates = [matched(BipartiteBatch.of([graph])) for graph in graphs]
+    for own in mates[1:]:
+        own[np.random.default_rng(seed).random(len(own)) < 0.2] = -1
+    found = [*mates, *(np.zeros(network.num_arcs, np.int64) for network in given)]
+    order = np.random.default_rng(seed).permutation(len(found))
+    mixed = [([*graphs, *given][k], found[k]) for k in order]
+    for (graph, own), told in zip(mixed, certify_all(*zip(*mixed, strict=True)), strict=True):
+        is_flow = isinstance(graph, FlowNetwork)
+        assert told == (certify_flow(graph, own) if is_flow else certify_mates(graph, own))
+
+
+def test_of_all_each_illegal_matching_is_told_by_its_own_graph() -> None:
+    # Right node 2 is a node of the next graph, once they lie side by side.
+    mates = [np.array(own) for own in ([0, 1], [0, 0], [2, -1], [0, -2], [0, 1])]
+    told = certify_all([JOBS] * len(mates), mates)
+    assert told == [certify_mates(JOBS, own) for own in mates]
+    assert [one.is_legal for one in told] == [True, False, False, False, True]
 
 
 def pushed(given: list[FlowNetwork]) -> tuple[Batch, Any]:

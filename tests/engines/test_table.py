@@ -153,7 +153,8 @@ def test_progress_of_an_engine_is_told_once_for_a_chunk() -> None:
     told = list[Progress]()
     solutions = solve_batch(mixed(), engine="table", progress=told.append)
     rounds = max(solution.rounds for solution in solutions)
-    assert told == [(len(solutions), rounds, sum(solution.size for solution in solutions))]
+    size = sum(solution.size for solution in solutions)
+    assert told == [(len(solutions), rounds, size, "searching")]
 
 
 def test_solutions_are_a_sequence() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from augury.algorithms.story import Actor, Telling, Told
 from augury.cells.cell import Cell
 from augury.classical.answer import Answer, How
-from augury.classical.arrays import WideArray
+from augury.classical.arrays import Numbers
 from augury.classical.certificate import Certificate
 from augury.classical.ford_fulkerson import Settings, Subroutines
 from augury.classical.network import FlowNetwork
@@ -34,11 +34,6 @@ class Judge(Protocol):
     ) -> list[Run]:
         """Return a run for each network; the last two are for flows."""
         ...
-
-
-def graph_labelled(graph: Any, found: WideArray) -> list[tuple[Any, ...]]:
-    """Leave it to the graph."""
-    return graph.labelled(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +59,8 @@ class Algorithm:
     """The proof of what was found on each graph, by code that knows no executor."""
     noun: str | None = None
     """What is found; None: what the graph calls it."""
-    labelled: Callable[[Any, WideArray], list[tuple[Any, ...]]] = graph_labelled
-    """What was found, with the user's labels."""
+    labelled: Callable[[Any, Numbers], list[tuple[Any, ...]]] | None = None
+    """What was found, with the user's labels; None: as the graph labels it."""
     story: Callable[[Graph, Actor, Telling], Told]
     """A run on one graph, told step by step."""
     theorem: str

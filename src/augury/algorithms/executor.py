@@ -33,6 +33,7 @@ from augury.classical.ford_fulkerson import (
     Subroutines,
     Tree,
     WeightArray,
+    Whole,
 )
 from augury.classical.network import Graphs
 from augury.errors import InputError
@@ -237,28 +238,29 @@ class CellExecutor(Executor):
         return Tree(links.arcs(link, batch.source), Reached(is_reached, steps))
 
     def subroutines(self) -> Subroutines:
-        """See `Executor`; where every decision is the network's, also whole phases."""
+        """See `Executor`; where every decision is the network's, also all of them in one."""
+        parts = super().subroutines()
         all_own = self.asks_reachability and self.neural_bottleneck and self.neural_augmentation
-        return super().subroutines()._replace(phase=self._phase if all_own else None)
+        return parts._replace(whole=Whole(parts[:4], self._prepared)) if all_own else parts
 
-    def _phase(self, batch: Batch, number: int) -> Searching | None:
+    def _prepared(self, batch: Batch, number: int) -> Searching | None:
         loops = self._loops(batch, number)
         if loops is None:
             return None
         cells = loops.cells_of(self.decider)
 
-        def phase(
+        def searching(
             batch: Batch, residual: WideArray, weights: WeightArray, phases_from: int
         ) -> Searches:
             refuse_beyond_range(residual, self.network.bits)
-            return loops.phase(batch, residual, weights, cells, phases_from)
+            return loops.searches(batch, residual, weights, cells, phases_from)
 
-        return phase
+        return searching
 
     def _loops(self, batch: Batch, number: int = 0) -> Any:
         """Return the module of compiled loops, if there is nothing to see and they can run here.
 
-        And unless numba is missing, or would take longer to load than it saves; `number` phases
+        And unless numba is missing, or would take longer to load than it saves; `number` rounds
         were run without.
         """
         is_loaded = {"numba", "torch"} & set(sys.modules)

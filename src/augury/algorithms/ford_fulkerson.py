@@ -21,11 +21,11 @@ from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer
 from augury.classical.arrays import IntArray, Numbers, WideArray
 from augury.classical.batch import Batch
-from augury.classical.certificate import certify_all
 from augury.classical.ford_fulkerson import Paths, Round, Settings, Subroutines, Tree, Verdict
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.phases import run
+from augury.classical.proofs import certify_all
 from augury.classical.simulate import simulate
 from augury.errors import InputError
 

@@ -62,7 +62,8 @@ def objective(graph: Priced, answer: Answer) -> int:
     assert graph.costs is not None
     amount, found = graph.costs.to_minimise, answer.found
     if isinstance(graph, BipartiteGraph):
-        size, cost = len(found), sum(amount[graph.edge_index(*found.T)].tolist())
+        paid = amount[found.take(graph.left) == graph.right].tolist()
+        size, cost = len(paid), sum(paid)
         return cost + (min(graph.num_left, graph.num_right) - size) * _large(graph)
     both = zip(found.tolist(), amount.tolist(), strict=True)
     cost = sum(carried * one for carried, one in both)

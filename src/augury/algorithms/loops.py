@@ -40,7 +40,7 @@ class Given(NamedTuple):
     receiver: Any
     """(arc,)"""
     weights: Any
-    """(arc,)"""
+    """(arc,): those of the present round."""
     scores: Any
     """(kind,): of the cell NEAREST, the highest is chosen."""
 
@@ -160,34 +160,40 @@ def flood(
     batch: Batch, is_usable: BoolArray, weights: WeightArray, cells: Cells
 ) -> tuple[IntArray, BoolArray, int]:
     """Return the arc by which each node was reached, −1 for none; which were; and the steps."""
-    given, links, nodes = _laid_out(batch, weights, cells.scores)
+    given, links, nodes = _laid_out(batch, weights.copy(), cells.scores)
     links.is_usable[:] = is_usable
     steps = _flood(given, cells.flood, links, nodes)
     return nodes.arc, nodes.is_reached, steps
 
 
-def phase(
+def searches(
     batch: Batch, residual: WideArray, weights: WeightArray, cells: Cells, phases_from: int = 0
 ) -> Searches:
-    """Search, then search again on the level graph until it has no path left."""
+    """Make a phase of each graph with so many arcs, and rounds of all others.
+
+    There is a row of weights for each round; a graph's end early with one that led to nothing, or
+    to something wrong.
+    """
     trees = Trees(*(np.full(batch.num_nodes, -1, np.int32) for _ in Trees._fields))
-    is_done = np.zeros(batch.num_graphs, np.bool_)
-    given, links, nodes = _laid_out(batch, weights, cells.scores)
+    is_done, rounds = np.zeros(batch.num_graphs, np.bool_), np.zeros(batch.num_graphs, np.int64)
+    given, links, nodes = _laid_out(batch, np.empty(batch.num_arcs, np.uint8), cells.scores)
     level_graph = given._replace(order=given.order.copy(), start=given.start.copy())
     run = Run(given, level_graph, cells, links, nodes, trees, residual.copy())
     run.links.is_usable[:] = residual > 0
-    num_paths, log = _phase(run, is_done, _log.py_func(FEW, FEW), phases_from)
+    told = is_done, rounds, _log.py_func(FEW, FEW)
+    num_paths, log = _searches(run, read_only(weights), *told, phases_from)
     start = log.start[: num_paths + 1]
     paths = Paths(log.graph[:num_paths], start, log.arcs[: start[-1]].astype(np.int32))
-    told = log.number[:num_paths], log.proposed[:num_paths], log.kept[: start[-1]]
-    return Searches(Tree(trees.arc), is_done, paths, *told)
+    found = log.number[:num_paths], log.proposed[:num_paths], log.kept[: start[-1]]
+    return Searches(Tree(trees.arc), is_done, rounds, paths, *found)
 
 
 def _laid_out(batch: Batch, weights: WeightArray, scores: Any) -> tuple[Given, Links, Nodes]:
     order, start = batch.by_sender
     node_start, source, sink = map(read_only, (batch.node_start, batch.source, batch.sink))
-    arcs: Any = tuple(map(read_only, (batch.sender, batch.receiver, weights, scores)))
-    given = Given(node_start, source, sink, order.copy(), start.copy(), *arcs)
+    ends = map(read_only, (batch.sender, batch.receiver))
+    lists = order.copy(), start.copy()
+    given = Given(node_start, source, sink, *lists, *ends, weights, read_only(scores))
     count = batch.num_nodes
     nodes = Nodes(
         is_reached=np.zeros(count, np.bool_),
@@ -262,11 +268,13 @@ def _go_on(
     given: Given, cell: Ready, links: Links, nodes: Nodes, graph: int, num_waiting: int
 ) -> int:
     """Go on with a search, given how many nodes are to be asked; return the steps."""
-    num_changed, steps = 0, 0
+    num_changed, steps, highest = 0, 0, given.scores[0]
+    for kind in range(len(given.scores)):
+        highest = max(highest, given.scores[kind])
     most = given.node_start[graph + 1] - given.node_start[graph] - 1
     while True:
         num_flipped, num_changed = _decide(cell, nodes, num_waiting, num_changed)
-        _latch(given, links, nodes, num_flipped)
+        _latch(given, links, nodes, num_flipped, highest)
         num_waiting = _flip(given, links, nodes, num_flipped)
         steps += 1
         if num_changed == 0 or steps >= most:
@@ -320,11 +328,8 @@ def _decide(cell: Ready, nodes: Nodes, num_waiting: int, num_changed: int) -> An
 
 
 @inner
-def _latch(given: Given, links: Links, nodes: Nodes, num_flipped: int) -> None:
+def _latch(given: Given, links: Links, nodes: Nodes, num_flipped: int, highest: Any) -> None:
     """Give each newly reached node its arc: the link of highest score, the first among equals."""
-    highest = given.scores[0]
-    for kind in range(len(given.scores)):
-        highest = max(highest, given.scores[kind])
     for k in range(num_flipped):
         node = nodes.flipped[k]
         if nodes.is_reached[node]:
@@ -371,21 +376,29 @@ def _flip(given: Given, links: Links, nodes: Nodes, num_flipped: int) -> int:
 
 
 @compiled
-def _phase(run: Run, is_done: Any, log: Log, phases_from: int) -> Any:
-    """Run a phase of every graph; return how many paths it took, and those."""
+def _searches(  # the loop of `phases.searched`, in one
+    run: Run, weights: Any, is_done: Any, rounds: Any, log: Log, phases_from: int
+) -> Any:
+    """Run a phase or rounds of every graph; return how many paths there are, and those."""
     nodes, trees, num_paths = run.nodes, run.trees, 0
     for graph in range(len(run.given.source)):
         given, search, goes_on = run.given, 0, True
         source, sink = given.source[graph], given.sink[graph]
+        first, end = given.node_start[graph], given.node_start[graph + 1]
+        low, high = given.start[first], given.start[end]
+        is_large = high - low >= phases_from
         while goes_on:
-            if run.cells.is_lawful and search > 0:
-                _resume(run, graph)
-            else:
+            is_round = search == 0 or not is_large
+            if is_round:  # a graph's arcs lie together, in either order
+                given.weights[low:high] = weights[rounds[graph], low:high]
+                rounds[graph] += 1
+            if is_round or not run.cells.is_lawful:
                 _search(given, run.cells.flood, run.links, nodes, graph)
-            if search == 0:
+            else:
+                _resume(run, graph)
+            if is_round:
                 is_done[graph] = not nodes.is_reached[sink]
-                for node in range(given.node_start[graph], given.node_start[graph + 1]):
-                    trees.arc[node] = nodes.arc[node]
+                trees.arc[first:end] = nodes.arc[first:end]
             if not nodes.is_reached[sink]:
                 break
             _climb(given, nodes.arc, trees, graph)
@@ -397,14 +410,12 @@ def _phase(run: Run, is_done: Any, log: Log, phases_from: int) -> Any:
                 log.graph[num_paths], log.number[num_paths] = graph, search
                 log.start[num_paths + 1] = log.start[num_paths] + length
                 _follow(given.sender, nodes.arc, log, num_paths, entry)
-                is_right &= _carry(run.cells, run.residual, run.links.is_usable, log, num_paths)
+                is_right &= _carry(run, log, num_paths, not is_large)
                 carried += log.proposed[num_paths]
                 num_paths += 1
-            # What is wrong ends the phase, for the judge will end the run.
-            first, end = given.node_start[graph], given.node_start[graph + 1]
-            is_large = run.given.start[end] - run.given.start[first] >= phases_from
-            goes_on = is_right and carried > 0 and is_large
-            if search == 0 and goes_on:
+            # What is wrong ends it, for the judge will end the run.
+            goes_on = is_right and carried > 0 and (is_large or rounds[graph] < len(weights))
+            if search == 0 and goes_on and is_large:
                 _set_levels(given, nodes.arc, trees, graph)
                 given = run.level_graph
                 _narrow(run.given, given, run.links, trees.level, graph)
@@ -544,8 +555,12 @@ def _follow(sender: Any, pointers: Any, log: Log, path: int, entry: int) -> None
 
 
 @inner
-def _carry(cells: Cells, residual: Any, is_usable: Any, log: Log, path: int) -> bool:
-    """Ask for a path's bottleneck and for what its arcs keep; say whether the sums are right."""
+def _carry(run: Run, log: Log, path: int, flows_back: bool) -> bool:
+    """Ask for a path's bottleneck and for what its arcs keep; say whether the sums are right.
+
+    In a phase nothing flows back: that would be a longer way.
+    """
+    cells, residual, is_usable = run.cells, run.residual, run.links.is_usable
     first, end = log.start[path], log.start[path + 1]
     for k in range(first, end):
         log.value[k] = residual[log.arcs[k]] if is_usable[log.arcs[k]] else 0
@@ -556,9 +571,13 @@ def _carry(cells: Cells, residual: Any, is_usable: Any, log: Log, path: int) -> 
         log.kept[k] = _difference(cells.subtract, log.value[k], amount)
         is_right &= log.value[k] >= amount and log.kept[k] == log.value[k] - amount
     if is_right:
-        for k in range(first, end):  # nothing flows back in a phase
-            residual[log.arcs[k]] -= amount
-            is_usable[log.arcs[k]] = residual[log.arcs[k]] > 0
+        for k in range(first, end):
+            arc = log.arcs[k]
+            residual[arc] -= amount
+            is_usable[arc] = residual[arc] > 0
+            if flows_back:
+                residual[arc ^ 1] += amount
+                is_usable[arc ^ 1] = residual[arc ^ 1] > 0
     return is_right
 
 

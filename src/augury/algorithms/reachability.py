@@ -18,7 +18,7 @@ from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.cells import FLOOD, NEAREST
 from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import WideArray
+from augury.classical.arrays import Numbers, WideArray
 from augury.classical.batch import Batch, handed_out
 from augury.classical.ford_fulkerson import Subroutines, WeightArray
 from augury.classical.levels import certify_levels
@@ -90,7 +90,7 @@ def judge(
     return runs
 
 
-def labelled(graph: Any, found: WideArray) -> list[tuple[Any, ...]]:
+def labelled(graph: Any, found: Numbers) -> list[tuple[Any, ...]]:
     """Return (node, steps, predecessor) of each node that is reached, the nearest first."""
     nodes = np.flatnonzero(found[:, 0] >= 0)
     nodes = nodes[np.argsort(found[nodes, 0], kind="stable")]

@@ -14,7 +14,7 @@ import numpy as np
 
 from augury.cells.cell import Cell
 from augury.cells.table import Table
-from augury.neural.compiled import compiled as on_disk
+from augury.compiled import compiled as on_disk
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 compiled: Any = on_disk(**OPTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from augury.classical.arrays import WideArray
+from augury.classical.arrays import Numbers, WideArray
 
 DONE = "done"
 """How a run ends whose executor says that nothing is left to do."""
@@ -20,13 +20,15 @@ class Progress(NamedTuple):
     """Rounds so far, of the graphs that are running now."""
     size: int
     """What was found so far, in all graphs: edges, units of flow, nodes."""
+    doing: str = "searching"
+    """Or "certifying", once all is found that there is in these graphs."""
 
 
 class Answer(NamedTuple):
     """What was found on one graph, in numbers."""
 
-    found: WideArray
-    """See the algorithm: the pairs of a matching, the net flow of each arc, and so on."""
+    found: Numbers
+    """See the algorithm: the mates of a matching, the net flow of each arc, and so on."""
     neural_rounds: int
     """Searches by the executor that led somewhere."""
     classical_rounds: int = 0

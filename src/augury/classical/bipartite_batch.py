@@ -40,6 +40,8 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
         """Lay graphs side by side."""
         left = starts([graph.num_left for graph in graphs])
         right = starts([graph.num_right for graph in graphs])
+        if len(graphs) == 1:  # one large graph is not copied
+            return cls(left, right, graphs[0].starts, graphs[0].right, given=graphs)
         none = np.zeros(0, np.int32)
         ends = [graph.left for graph in graphs]
         row = np.concatenate([none, *ends]) + np.repeat(left[:-1], list(map(len, ends)))
@@ -69,8 +71,10 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
         return cls(left, right, indptr, column.astype(np.int32), names)
 
     @property
-    def columns(self) -> WideArray:
+    def columns(self) -> Numbers:
         """(edge,): the column of each edge, counted from the first graph on."""
+        if len(self) == 1:
+            return self.indices
         return self.indices + np.repeat(self.right[:-1], np.diff(self.indptr[self.left]))
 
     @property

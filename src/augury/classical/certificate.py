@@ -8,7 +8,8 @@ tells by how much an answer falls short. The labels of a proof are made when the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, cast
@@ -16,11 +17,21 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, Label, Labels, Numbers, WideArray, exact_sum, later
+from augury.classical.arrays import (
+    BoolArray,
+    IntArray,
+    Label,
+    Labels,
+    Numbers,
+    WideArray,
+    exact_sum,
+    later,
+    read_only,
+)
 from augury.classical.costs import Amount
 from augury.classical.cuts import SMALL, minimum_cover, minimum_cut, small_cover, small_cut
 from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork, Graph
+from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 
 
@@ -61,6 +72,9 @@ class Cut:
         """What it proves, in words."""
         return f"a cut of capacity {self.capacity:,}, source side{listed(self.source_side)}"
 
+
+MANY = 2**16
+"""Edges from which on a compiled pass over them saves something, where numba is loaded."""
 
 MAX_LISTED = 20
 """A sentence names this many nodes; JSON names all of them."""
@@ -170,96 +184,72 @@ class Certificate:
 def certify(graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]) -> Certificate:
     """Check pairs of labels (numbers, where the graph has no labels) as a matching of `graph`."""
     numbers = numbered(graph, matching)
-    return numbers if isinstance(numbers, Certificate) else certify_pairs(graph, numbers)
+    return numbers if isinstance(numbers, Certificate) else certify_mates(graph, numbers)
 
 
 def numbered(
     graph: BipartiteGraph, matching: Iterable[tuple[Label, Label]]
-) -> WideArray | Certificate:
-    """Return pairs of labels as rows of node numbers, or say what is wrong with them."""
+) -> IntArray | Certificate:
+    """Return pairs of labels as the mate of each left node, or say what is wrong with them."""
     index = graph.label_index()
     pairs = list(matching)
-    numbers: list[tuple[int, int]] = []
+    rows: list[tuple[int, int]] = []
     for position, pair in enumerate(pairs):
         try:
             left, right = pair
-            numbers.append((index[0].number(left), index[1].number(right)))
+            rows.append((index[0][left], index[1][right]))
         except InputError as error:
             return Certificate(len(pairs), f"{error}")
         except (TypeError, ValueError):
             return Certificate(len(pairs), f"entry {position}, {pair!r}, is not (left, right)")
-    return np.array(numbers, np.int64).reshape(-1, 2)
+    return mates_of(graph, np.array(rows, np.int64).reshape(-1, 2))
 
 
 def certify_pairs(graph: BipartiteGraph, pairs: Numbers) -> Certificate:
     """Check rows of (left node, right node) numbers as a matching of `graph`."""
+    mates = mates_of(graph, pairs)
+    return mates if isinstance(mates, Certificate) else certify_mates(graph, mates)
+
+
+def mates_of(graph: BipartiteGraph, pairs: Numbers) -> IntArray | Certificate:
+    """Return the mate of each left node, −1 for none, or say what is wrong with the pairs."""
     if pairs.shape[1:] != (2,) or pairs.dtype.kind not in "iu":
         return Certificate(len(pairs), "a matching is rows of a left and a right node number")
-    if graph.num_arcs <= SMALL and (cover := small_cover(graph, pairs)) is not None:
+    for side, nodes, count in zip(
+        ("left", "right"), pairs.T, (graph.num_left, graph.num_right), strict=True
+    ):
+        wrong = (nodes < 0) | (nodes >= count)
+        if wrong.any():
+            at = int(wrong.argmax())
+            told = f"pair {at} names {side} node {nodes[at]}, but there are {count}"
+            return Certificate(len(pairs), told)
+    mates = np.full(graph.num_left, -1, np.int32)
+    mates[pairs[:, 0]] = pairs[:, 1]
+    if np.count_nonzero(mates >= 0) < len(pairs):
+        return Certificate(len(pairs), _twice("left", pairs[:, 0], graph.left_label))
+    return mates
+
+
+def certify_mates(graph: BipartiteGraph, mates: Numbers) -> Certificate:
+    """Check the mate of each left node, −1 for none, as a matching of `graph`."""
+    if mates.shape != (graph.num_left,) or mates.dtype.kind != "i":
+        return Certificate(0, "a matching is the number of each left node's mate, −1 for none")
+    size = len(mates) - int(np.count_nonzero(mates == -1))
+    if graph.num_arcs <= SMALL and (cover := small_cover(graph, mates.tolist())) is not None:
         left, right = cover
         named = Cover(_named(graph.left_labels, left), _named(graph.right_labels, right))
-        return Certificate(len(pairs), "", len(pairs), named)
-    left, right = pairs[:, 0], pairs[:, 1]
-    fault = _matching_fault(graph, left, right)
-    if fault:
-        return Certificate(len(pairs), fault)
-    return _covered(graph, len(pairs), *minimum_cover(graph, left, right))
+        return Certificate(size, "", size, named)
+    if not _is_matching(graph, mates, size):
+        return Certificate(size, _matching_fault(graph, mates))
+    sides = minimum_cover(graph, mates)
+    return covered((graph.left_labels, graph.right_labels), size, *sides)
 
 
-def certify_all(graphs: Sequence[Graph], found: Sequence[Numbers]) -> list[Certificate]:
-    """Check rows of a matching of each bipartite graph, and the net flow of each network."""
-    pairs = zip(graphs, found, strict=True)
-    if len(graphs) == 1:
-        return [_certified(*one) for one in pairs]
-    answers = list(pairs)
-    matchings = iter(_certify_matchings([x for x in answers if isinstance(x[0], BipartiteGraph)]))
-    return [
-        next(matchings) if isinstance(one[0], BipartiteGraph) else _certified(*one)
-        for one in answers
-    ]
-
-
-def _certified(graph: Any, found: Numbers) -> Certificate:
-    is_matching = isinstance(graph, BipartiteGraph)
-    return certify_pairs(graph, found) if is_matching else certify_flow(graph, found)
-
-
-def _certify_matchings(found: Sequence[tuple[Any, Numbers]]) -> list[Certificate]:
-    """Check a matching of each graph as `certify_pairs` does, all of them in one search.
-
-    Side by side the graphs are one bipartite graph. A minimum cover of it, restricted to one of
-    them, covers that one, so it is at least as large as that maximum; since the totals are equal,
-    each of them is.
-    """
-    if len(found) < 2:
-        return [certify_pairs(*one) for one in found]
-    graphs, matchings = zip(*found, strict=True)
-    shift_left = np.cumsum([0, *(graph.num_left for graph in graphs)])
-    shift_right = np.cumsum([0, *(graph.num_right for graph in graphs)])
-    left_ends = _shifted([graph.left for graph in graphs], shift_left)
-    right_ends = _shifted([graph.right for graph in graphs], shift_right)
-    union = BipartiteGraph(int(shift_left[-1]), int(shift_right[-1]), left_ends, right_ends)
-    rows = [np.asarray(pairs, np.int64).reshape(-1, 2) for pairs in matchings]
-    left = _shifted([pairs[:, 0] for pairs in rows], shift_left)
-    right = _shifted([pairs[:, 1] for pairs in rows], shift_right)
-    within = all(
-        ((pairs >= 0) & (pairs < (graph.num_left, graph.num_right))).all()
-        for graph, pairs in zip(graphs, rows, strict=True)
-    )
-    if not within or _matching_fault(union, left, right):  # its own graph says what is wrong
-        return [certify_pairs(*one) for one in found]
-    in_left, in_right = minimum_cover(union, left, right)
-    covers = np.split(in_left, shift_left[1:-1]), np.split(in_right, shift_right[1:-1])
-    return list(map(_covered, graphs, map(len, rows), *covers))
-
-
-def _shifted(nodes: Sequence[npt.NDArray[Any]], shift: WideArray) -> WideArray:
-    """Number the nodes of graphs laid side by side."""
-    return np.concatenate([own + by for own, by in zip(nodes, shift[:-1], strict=True)])
-
-
-def _covered(graph: BipartiteGraph, size: int, left: BoolArray, right: BoolArray) -> Certificate:
-    sides = (graph.left_labels, left), (graph.right_labels, right)
+def covered(
+    labels: tuple[Labels | None, Labels | None], size: int, left: BoolArray, right: BoolArray
+) -> Certificate:
+    """Certify a matching of this size by the nodes of a minimum cover."""
+    sides = zip(labels, (left, right), strict=True)
     cover = Cover(*(cast("Any", partial(_named_in, *side)) for side in sides))
     return Certificate(size, "", int(left.sum()) + int(right.sum()), cover)
 
@@ -272,39 +262,41 @@ def _named(labels: Labels | None, nodes: Sequence[int]) -> tuple[Label, ...]:
     return tuple(nodes) if labels is None else tuple([labels[node] for node in nodes])
 
 
-def _matching_fault(graph: BipartiteGraph, left: Numbers, right: Numbers) -> str:
-    """Say what keeps pairs from being a matching; "" if nothing does."""
-    if _is_matching(graph, left, right):
-        return ""
-    edges = graph.edge_index(left, right)
-    if (edges < 0).any():
-        at = int((edges < 0).argmax())
-        u, v = int(left[at]), int(right[at])
-        for side, node, count in (("left", u, graph.num_left), ("right", v, graph.num_right)):
-            if not 0 <= node < count:
-                return f"pair {at} names {side} node {node}, but there are {count}"
-        return f"there is no edge between {graph.left_label(u)!r} and {graph.right_label(v)!r}"
-    sides = ("left", left, graph.left_label), ("right", right, graph.right_label)
-    for side, nodes, label in sides:
-        ordered = np.sort(nodes)
-        double = np.flatnonzero(ordered[1:] == ordered[:-1])
-        if len(double):
-            return f"the {side} node {label(int(ordered[double[0]]))!r} is matched twice"
-    raise AssertionError("a matching was taken for none")  # only a bug here could cause this
-
-
-def _is_matching(graph: BipartiteGraph, left: Numbers, right: Numbers) -> bool:
+def _is_matching(graph: BipartiteGraph, mates: Numbers, size: int) -> bool:
     """Tell in one pass over the edges; no edge is there twice."""
-    counts = graph.num_left, graph.num_right
-    for nodes, count in zip((left, right), counts, strict=True):
-        # Seen as unsigned, negative numbers are large.
-        if len(nodes) and nodes.view(f"u{nodes.itemsize}").max() >= count:
-            return False
-    mate, is_matched = np.full(counts[0], -1, np.int32), np.zeros(counts[1], np.bool_)
-    mate[left], is_matched[right] = right, True
-    # A mate along no edge is not found; no left node is out of range, so none is clipped.
-    found = np.count_nonzero(mate.take(graph.left, mode="clip") == graph.right)
-    return len(left) == found == np.count_nonzero(is_matched)
+    if mates.min(initial=-1) < -1 or mates.max(initial=-1) >= graph.num_right:
+        return False
+    mates = mates.astype(np.int32, copy=False)
+    if graph.num_edges >= MANY and "numba" in sys.modules:  # which takes a while to load
+        from augury.classical.loops import are_matching
+
+        ends = map(read_only, (graph.left, graph.right, mates))
+        return are_matching(*ends, np.zeros(graph.num_right, np.bool_))
+    times = np.bincount(mates + 1, minlength=1)[1:]  # that each right node is somebody's mate
+    # A mate along no edge is not found.
+    found = np.count_nonzero(np.repeat(mates, np.diff(graph.starts)) == graph.right)
+    return found == size and times.max(initial=0) <= 1
+
+
+def _matching_fault(graph: BipartiteGraph, mates: Numbers) -> str:
+    """Say what keeps mates from being a matching, which they are not."""
+    left = np.flatnonzero(mates != -1)
+    right = mates[left]
+    missing = graph.edge_index(left, right) < 0
+    if missing.any():
+        at = int(missing.argmax())
+        u, v, count = graph.left_label(int(left[at])), int(right[at]), graph.num_right
+        if not 0 <= v < count:
+            return f"the mate of {u!r} is right node {v}, but there are {count}"
+        return f"there is no edge between {u!r} and {graph.right_label(v)!r}"
+    return _twice("right", right, graph.right_label)
+
+
+def _twice(side: str, nodes: Numbers, label: Callable[[int], Label]) -> str:
+    """Name a node that is there twice."""
+    ordered = np.sort(nodes)
+    double = np.flatnonzero(ordered[1:] == ordered[:-1])
+    return f"the {side} node {label(int(ordered[double[0]]))!r} is matched twice"
 
 
 def certify_flow(

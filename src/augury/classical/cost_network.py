@@ -155,18 +155,18 @@ class CostNetwork:
         for position, arc in enumerate(arcs):
             try:
                 tail, head, capacity, cost = arc
-                ends.extend((index.number(tail), index.number(head)))
+                ends.extend((index[tail], index[head]))
             except (TypeError, ValueError) as error:
                 expected = "(tail, head, capacity, cost)"
                 raise unpaired(f"arc {position}", arc, error, expected) from None
             capacities.append(capacity)
             costs.append(cost)
         try:
-            numbers = [None if end is None else index.number(end) for end in (source, sink)]
-            own = {index.number(node): amount for node, amount in (supply or {}).items()}
+            numbers = [None if end is None else index[end] for end in (source, sink)]
+            own = {index[node]: amount for node, amount in (supply or {}).items()}
         except TypeError:
             raise InputError("nodes must be hashable, such as text or numbers") from None
-        names = index.labels()
+        names = tuple(index)
         tails, heads = np.asarray(ends).reshape(-1, 2).T
         supplies = None if supply is None else [own.get(k, 0) for k in range(len(names))]
         priced = Costs.of(costs, len(names) + 2, maximise)
@@ -328,7 +328,7 @@ class CostNetwork:
         for position, entry in enumerate(flow):
             try:
                 tail, head, amount = entry
-                ends = index.number(tail), index.number(head)
+                ends = index[tail], index[head]
             except (TypeError, ValueError) as error:
                 raise unpaired(f"entry {position}", entry, error, "(tail, head, amount)") from None
             fault = capacity_fault(amount)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
-from augury.classical.certificate import Certificate, Cover, certify_pairs
-from augury.classical.graph import BipartiteGraph
+from augury.classical.arrays import BoolArray, IntArray, WideArray
+from augury.classical.certificate import Certificate, Cover, certify_mates
+from augury.classical.graph import BipartiteGraph, pairs_of
 
 WORD = 64
 Words = npt.NDArray[np.uint64]
@@ -55,7 +55,7 @@ class Covers(NamedTuple):
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `proofs.Proofs`."""
-        return self.noun, pairs_of(self.mates[number])
+        return self.noun, list(pairs_of(self.mates[number]))
 
     def graph(self, number: int) -> BipartiteGraph:
         """Return one of the graphs."""
@@ -63,19 +63,12 @@ class Covers(NamedTuple):
 
     def certificate(self, number: int) -> Certificate:
         """Return what is known of one of them; what is not proven here is searched once more."""
-        rows = np.flatnonzero(self.mates[number] >= 0)
         if not self.is_proven[number]:
-            pairs = np.stack([rows, self.mates[number][rows]], axis=1).astype(np.int64)
-            return certify_pairs(self.graph(number), pairs)
+            return certify_mates(self.graph(number), self.mates[number])
         sides = self.in_left[number], self.in_right[number]
         cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
-        return Certificate(len(rows), "", len(rows), cover)
-
-
-def pairs_of(mates: Numbers) -> list[Any]:
-    """(left,) mates or −1 → the (left, right) pairs."""
-    rows = np.flatnonzero(mates >= 0)
-    return list(zip(rows.tolist(), mates[rows].tolist(), strict=True))
+        size = int(self.sizes[number])
+        return Certificate(size, "", size, cover)
 
 
 def covers_of(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:

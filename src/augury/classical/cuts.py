@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
+from augury.classical.batch import Batch, starts
 from augury.classical.graph import Arcs, BipartiteGraph
 from augury.classical.network import FlowNetwork
 
@@ -24,20 +25,19 @@ SMALL = 2**11
 """Arcs up to which plain Python takes less time than a few dozen calls on arrays."""
 
 
-def small_cover(graph: BipartiteGraph, pairs: Numbers) -> tuple[list[int], list[int]] | None:
-    """Return a minimum cover, or None unless the pairs are a maximum matching."""
-    rows: list[list[int]] = pairs.tolist()
-    mate, mate_of = dict[int, int](), dict[int, int]()
-    for u, v in rows:
-        mate[u], mate_of[v] = v, u
+def small_cover(graph: BipartiteGraph, mates: list[int]) -> tuple[list[int], list[int]] | None:
+    """Return a minimum cover, or None unless the mates are a maximum matching."""
+    mate_of = {v: u for u, v in enumerate(mates) if v != -1}
+    size = len(mates) - mates.count(-1)
+    columns: list[list[int]] = [[] for _ in mates]
+    found = 0
     edges = list(graph.pairs())
-    is_legal = len(mate) == len(mate_of) == len(rows) and set(edges).issuperset(mate.items())
-    if not is_legal:
-        return None
-    columns: list[list[int]] = [[] for _ in range(graph.num_left)]
     for u, v in edges:
         columns[u].append(v)
-    queue = [u for u in range(graph.num_left) if u not in mate]
+        found += mates[u] == v  # a mate along no edge is not found
+    if not found == size == len(mate_of):
+        return None
+    queue = [u for u, v in enumerate(mates) if v == -1]
     right = set[int]()
     for u in queue:
         for v in columns[u]:
@@ -47,7 +47,7 @@ def small_cover(graph: BipartiteGraph, pairs: Numbers) -> tuple[list[int], list[
                 right.add(v)
                 queue.append(mate_of[v])
     left = set(range(graph.num_left)).difference(queue)
-    check_cover(all(u in left or v in right for u, v in edges), len(left) + len(right), len(rows))
+    check_cover(all(u in left or v in right for u, v in edges), len(left) + len(right), size)
     return sorted(left), sorted(right)
 
 
@@ -59,11 +59,14 @@ def check_cover(covers_all: bool, size: int, maximum: int) -> None:
         raise AssertionError("the cover is not as large as the maximum")
 
 
-def minimum_cover(
-    graph: BipartiteGraph, left: Numbers, right: Numbers
-) -> tuple[BoolArray, BoolArray]:
+def minimum_cover(graph: BipartiteGraph, mates: Numbers) -> tuple[BoolArray, BoolArray]:
     """Return which left and right nodes are in a minimum cover, given a legal matching."""
-    maximum, (in_left, in_right) = len(left), _tight_cover(graph, left, right)
+    is_matched = mates >= 0
+    if is_matched.all():
+        return is_matched, np.zeros(graph.num_right, np.bool_)
+    left = np.flatnonzero(is_matched)
+    maximum, right = len(left), mates[left]
+    in_left, in_right = _tight_cover(graph, left, right, is_matched)
     if in_left is None or in_right is None:
         network = graph.as_arcs()
         flow = np.zeros(len(network.sender), np.int64)
@@ -72,15 +75,13 @@ def minimum_cover(
             flow[2 * pair], flow[2 * pair + 1] = 1, -1
         in_cut, maximum = minimum_cut(network, network.capacity - flow, maximum)
         in_left, in_right = ~in_cut[1 : 1 + graph.num_left], in_cut[1 + graph.num_left : -1]
-    covers_all = bool(in_left.all()) or bool(
-        (in_left.take(graph.left) | in_right.take(graph.right)).all()
-    )
+    covers_all = bool((in_left.take(graph.left) | in_right.take(graph.right)).all())
     check_cover(covers_all, int(in_left.sum()) + int(in_right.sum()), maximum)
     return in_left, in_right
 
 
 def _tight_cover(
-    graph: BipartiteGraph, left: Numbers, right: Numbers
+    graph: BipartiteGraph, left: Numbers, right: Numbers, is_matched: BoolArray
 ) -> tuple[BoolArray, BoolArray] | tuple[None, None]:
     """Return a cover as large as the matching, or None if there is none.
 
@@ -88,11 +89,7 @@ def _tight_cover(
     leads to the mate of its right node or, if there is none, to an end that is never reached.
     """
     end = graph.num_left
-    if len(left) == end:
-        return np.ones(end, np.bool_), np.zeros(graph.num_right, np.bool_)
-    is_free = np.ones(end, np.bool_)
-    is_free[left] = False
-    start = np.flatnonzero(is_free).astype(np.int32)
+    start = np.flatnonzero(~is_matched).astype(np.int32)
     mate_of = np.full(graph.num_right, end, np.int32)
     mate_of[right] = left
     next_ = np.concatenate([mate_of.take(graph.right, mode="clip"), start])
@@ -111,6 +108,16 @@ def reached(starts: WideArray, next_: IntArray, source: int) -> BoolArray:
     ones = np.broadcast_to(np.float64(1), len(next_))
     matrix = scipy.sparse.csr_array((ones, next_, starts.astype(np.int32)), shape=shape)
     return _searched(matrix, source)
+
+
+def source_sides(batch: Batch, residual: WideArray) -> BoolArray:
+    """Tell which nodes the source of their network reaches over arcs that can carry more."""
+    order, _ = batch.by_sender
+    open_ = order[residual[order] > 0]
+    num_open = np.bincount(batch.sender[open_], minlength=batch.num_nodes)
+    heads = np.concatenate([batch.receiver[open_], batch.source])
+    degree = np.append(num_open, batch.num_graphs)
+    return reached(starts(degree), heads.astype(np.int32), batch.num_nodes)[:-1]
 
 
 def _searched(matrix: Any, source: int) -> BoolArray:

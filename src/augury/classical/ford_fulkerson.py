@@ -102,12 +102,18 @@ Augment = Callable[[Batch, WideArray, Paths, WideArray, Tree[Memory]], WideArray
 
 
 class Searches(NamedTuple):
-    """What an executor did in a phase: a search, and further ones on the level graph."""
+    """What an executor did: a phase of a large graph, one or more rounds of a small one.
+
+    A phase is a search on all arcs, and further ones on the level graph of its tree; a round is a
+    search on all arcs alone.
+    """
 
     tree: Tree[Any]
-    """Of each graph's first search."""
+    """Of each graph's last search on all arcs."""
     is_done: BoolArray
     """(graph,): whether that search found no augmenting path."""
+    rounds: WideArray
+    """(graph,): how many searches on all arcs there were."""
     paths: Paths
     """All paths; those of one graph in the order in which they were taken."""
     number: WideArray
@@ -119,7 +125,19 @@ class Searches(NamedTuple):
 
 
 Searching = Callable[[Batch, WideArray, WeightArray, int], Searches]
-"""(batch, residual, weights, phases_from) → a whole phase; a single search of a smaller graph."""
+"""(batch, residual, weights, phases_from) → a phase, or rounds of a graph with fewer arcs.
+
+There is a row of weights for each round that may be made.
+"""
+
+
+class Whole(NamedTuple):
+    """All parts in one, which decides as `phases.searched` does with them, only quicker."""
+
+    parts: tuple[Any, ...]
+    """The four that it does the work of."""
+    prepare: Callable[[Batch, int], Searching | None]
+    """Given the batch and the rounds so far, returns it, or None where that does not pay."""
 
 
 class Subroutines(NamedTuple, Generic[Memory]):
@@ -129,11 +147,12 @@ class Subroutines(NamedTuple, Generic[Memory]):
     bottleneck: Bottleneck[Memory]
     augment: Augment[Memory]
     is_done: IsDone[Memory]
-    phase: Callable[[Batch, int], Searching | None] | None = None
-    """Returns all of them in one, which decides as `phases.searched` does with them, only quicker;
-    or None, where that does not pay, given the batch and the phases so far. Whoever replaces
-    another part replaces this by None.
-    """
+    whole: Whole | None = None
+
+    def prepared(self, batch: Batch, number: int) -> Searching | None:
+        """Return all parts in one, if that pays and none of them has been replaced since."""
+        is_own = self.whole is not None and self.whole.parts == self[:4]
+        return self.whole.prepare(batch, number) if self.whole and is_own else None
 
 
 class Verdict(IntEnum):
@@ -203,7 +222,7 @@ class Round(Generic[Memory]):
     proposed: WideArray
     """The bottleneck that the executor proposed for each of them."""
     search: WideArray | None = None
-    """(path,): which search of the phase found each applied path; None for a single search."""
+    """(path,): which of several searches found each applied path; None for a single one."""
 
     @property
     def led(self) -> WideArray:
@@ -275,11 +294,14 @@ def ford_fulkerson(
 
 def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArray:
     """Draw a weight for every arc, each graph from its own generator."""
-    drawn: list[WeightArray] = [
-        rngs[int(graph)].integers(1, MAX_WEIGHT + 1, size, np.uint8)
-        for graph, size in zip(batch.graphs, np.diff(batch.arc_start), strict=True)
-    ]
-    return np.concatenate(drawn)
+    sizes = np.diff(batch.arc_start).tolist()
+    graphs = zip(batch.graphs.tolist(), sizes, strict=True)
+    return np.concatenate([draw(rngs[graph], size) for graph, size in graphs])
+
+
+def draw(rng: np.random.Generator, size: int) -> WeightArray:
+    """Draw the weights of a graph."""
+    return rng.integers(1, MAX_WEIGHT + 1, size, np.uint8)
 
 
 def paths_of(

@@ -30,6 +30,7 @@ from augury.classical.arrays import (
     frozen,
     matrix_of_numbers,
     node_numbers,
+    ordered,
     refuse_nan,
     starts_run,
     summed,
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
 
+
+FEW = 2**7
+"""Numbers up to which edges are sorted in plain Python."""
 
 NO_EDGES = np.zeros((0, 2), np.int32)
 
@@ -123,8 +127,8 @@ class BipartiteGraph:
             raise InputError(f"{len(costs.amount)} costs do not pair with {len(left)} edges")
         key = left.astype(np.int64) * self.num_right + right
         if not (key[1:] > key[:-1]).all():
-            order = np.argsort(key)  # of equal edges either may be kept
-            key, amount = key[order], costs.amount[order]
+            order, key = ordered(key, self.num_left * self.num_right)
+            amount = costs.amount[order]
             is_new = starts_run(key)
             again = np.flatnonzero(~is_new)
             differ = again[amount[again] != amount[again - 1]]
@@ -183,17 +187,21 @@ class BipartiteGraph:
         """
         sides = LabelIndex(left_labels, "left"), LabelIndex(right_labels, "right")
         numbers, expected = compact_list("i"), "a pair of hashable labels"
-        append, left_number, right_number = numbers.append, sides[0].number, sides[1].number
+        append, (left_number, right_number) = numbers.append, sides
         for position, edge in enumerate(edges):
             try:
                 left, right = edge
-                append(left_number(left))
-                append(right_number(right))
+                append(left_number[left])
+                append(right_number[right])
             except (TypeError, ValueError) as error:
                 raise unpaired(f"edge {position}", edge, error, expected) from None
-        ends = np.frombuffer(numbers, np.int32).reshape(-1, 2) if numbers else NO_EDGES
-        labels = [side.labels() for side in sides]
+        labels = [tuple(side) for side in sides]
         counts = len(labels[0]), len(labels[1])
+        if costs is None and len(numbers) <= FEW:  # quicker than arrays are
+            few = sorted(set(zip(numbers[::2], numbers[1::2], strict=True)))
+            columns = (np.array([pair[k] for pair in few], np.int32) for k in (0, 1))
+            return cls._sorted(*counts, *columns, *labels)
+        ends = np.frombuffer(numbers, np.int32).reshape(-1, 2) if numbers else NO_EDGES
         if costs is not None:
             exists, costs = of_edges(costs, sum(counts) + 2, maximise)
             ends = ends if exists is None else ends[exists]
@@ -303,9 +311,10 @@ class BipartiteGraph:
     @cached_property
     def starts(self) -> WideArray:
         """(left + 1,): where the edges of each left node start, and the end of all."""
-        starts = np.zeros(self.num_left + 1, np.int64)
-        np.cumsum(np.bincount(self.left, minlength=self.num_left), out=starts[1:])
-        return frozen(starts)
+        first = np.flatnonzero(starts_run(self.left))
+        # Nodes without edges start where the next one with some does, or else at the end.
+        gaps = np.diff(self.left[first], prepend=-1, append=self.num_left)
+        return frozen(np.repeat(np.append(first, len(self.left)), gaps))
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield every edge as a pair of node numbers."""
@@ -354,19 +363,21 @@ class BipartiteGraph:
             edges[:, 0], edges[:, 1] = self.costs.to_minimise, -self.costs.to_minimise
         return cost.reshape(-1)
 
-    def found(self, residual: WideArray) -> WideArray:
-        """Return the (left, right) pairs of the edges whose arc is full; see `as_arcs`."""
+    def found(self, residual: WideArray) -> IntArray:
+        """Return the mate of each left node, −1 for none, by the edges that are full."""
         on_edges = residual[2 * self.num_left : 2 * (self.num_left + len(self.left)) : 2]
-        matched = np.flatnonzero(on_edges == 0)
-        return np.stack([self.left[matched], self.right[matched]], axis=1).astype(np.int64)
+        matched = np.flatnonzero(on_edges == 0)  # see `as_arcs`
+        mates = np.full(self.num_left, -1, np.int32)
+        mates[self.left[matched]] = self.right[matched]
+        return mates
 
-    def labelled(self, found: WideArray) -> list[tuple[Label, Label]]:
+    def labelled(self, mates: Numbers) -> list[tuple[Label, Label]]:
         """Return the pairs of a matching with the user's labels."""
         left, right = self.left_labels, self.right_labels
         if left is None and right is None:
-            return [(u, v) for u, v in found.tolist()]
+            return list(pairs_of(mates))
         left, right = left or range(self.num_left), right or range(self.num_right)
-        return [(left[u], right[v]) for u, v in found.tolist()]
+        return [(left[u], right[v]) for u, v in pairs_of(mates)]
 
     def edge_index(self, left: Numbers, right: Numbers) -> WideArray:
         """Return the position of each (left, right) pair among the edges, −1 for non-edges."""
@@ -388,29 +399,31 @@ class BipartiteGraph:
         return f"BipartiteGraph({sides}, {self.num_edges:,} edges{costs})"
 
 
+def pairs_of(mates: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield the (left, right) pairs of a matching: (left,) mates, −1 for none."""
+    return ((u, v) for u, v in enumerate(mates.tolist()) if v >= 0)
+
+
 def _refuse_count(count: int, side: str) -> None:
     if not 0 <= count <= MAX_NODES:
         raise InputError(f"the number of {side} nodes is {count}, not in 0..{MAX_NODES}")
 
 
-class LabelIndex:
+class LabelIndex(dict[Label, int]):
     """The number of each label: given labels in their order, or labels as they first appear."""
 
     def __init__(self, labels: Labels | None, side: str) -> None:
         self._is_fixed = labels is not None
         self._side = side
         names = () if labels is None else as_labels(labels, f"{side} labels")
-        self._numbers = dict(zip(names, range(len(names)), strict=True))
+        super().__init__(zip(names, range(len(names)), strict=True))
 
-    def number(self, label: Label) -> int:
-        """Return the label's number, a new one for a new label unless the labels are fixed."""
-        if self._is_fixed and label not in self._numbers:
+    def __missing__(self, label: Label) -> int:
+        """Number a new label, unless the labels are fixed."""
+        if self._is_fixed:
             raise InputError(f"{label!r} is not a {self._side} node".replace("  ", " "))
-        return self._numbers.setdefault(label, len(self._numbers))
-
-    def labels(self) -> tuple[Label, ...]:
-        """All labels in the order of their numbers."""
-        return tuple(self._numbers)
+        self[label] = number = len(self)
+        return number
 
 
 def without_zeros(matrix: Any) -> Any:
@@ -479,7 +492,8 @@ def _summed_exactly(coo: Any) -> Any:
     if data.dtype.kind not in "biu":
         return coo.astype(np.promote_types(data.dtype, np.float64)).tocsr()
     key = coo.row.astype(np.int64) * coo.shape[1] + coo.col
-    key, data, overflows = summed(key, data if data.dtype == np.uint64 else data.astype(np.int64))
+    data = data if data.dtype == np.uint64 else data.astype(np.int64)
+    key, data, overflows = summed(key, data, coo.shape[0] * coo.shape[1])
     row, column = np.divmod(key, coo.shape[1])
     if overflows.any():
         at = int(overflows.argmax())

@@ -35,6 +35,7 @@ from augury.classical.arrays import (
     starts_run,
     summed,
     unchecked,
+    unless_numbers,
     whole_number,
 )
 from augury.classical.cost_network import CostNetwork
@@ -139,7 +140,7 @@ class FlowNetwork:
         if not is_arc.all():
             key, amount = key[is_arc], amount[is_arc]
         del tail, head, is_arc  # a large network is built in little more than its own memory
-        key, amount, overflows = summed(key, amount)
+        key, amount, overflows = summed(key, amount, 2 * int(num_nodes) ** 2)
         if overflows.any():
             raise InputError(f"the capacities of parallel arcs add up to more than {MAX_CAPACITY}")
         columns = _in_pairs(key, amount, num_nodes)
@@ -189,16 +190,21 @@ class FlowNetwork:
         for position, arc in enumerate(arcs):
             try:
                 tail, head, capacity = arc
-                tails.append(index.number(tail))
-                heads.append(index.number(head))
+                tails.append(index[tail])
+                heads.append(index[head])
             except (TypeError, ValueError) as error:
                 raise unpaired(f"arc {position}", arc, error, "(tail, head, capacity)") from None
             capacities.append(capacity)
         try:
-            ends = index.number(source), index.number(sink)
+            ends = index[source], index[sink]
         except TypeError:
             raise InputError("source and sink must be hashable, such as text or numbers") from None
-        names = index.labels()
+        names = tuple(index)
+        few = _few_in_pairs(tails, heads, capacities) if len(capacities) <= FEW else None
+        if few is not None:
+            made = unchecked(cls, len(names), *map(frozen, few), *ends, unless_numbers(names))
+            made._check_ends()
+            return made
         columns = np.asarray(tails), np.asarray(heads), capacities
         return cls.from_arcs(len(names), *columns, source=ends[0], sink=ends[1], labels=names)
 
@@ -325,7 +331,7 @@ class FlowNetwork:
         for position, entry in enumerate(arcs):
             try:
                 tail, head, amount = entry
-                ends.extend((index.number(tail), index.number(head)))
+                ends.extend((index[tail], index[head]))
             except (TypeError, ValueError) as error:
                 raise unpaired(f"entry {position}", entry, error, "(tail, head, amount)") from None
             fault = capacity_fault(amount)
@@ -355,7 +361,7 @@ class FlowNetwork:
         Raises:
             InputError: a sum is beyond 64 bits.
         """
-        arcs, total, overflows = summed(arcs, np.asarray(amounts, np.int64))
+        arcs, total, overflows = summed(arcs, np.asarray(amounts, np.int64), self.num_arcs)
         if overflows.any():
             told = "the flow on one arc adds up to"
             raise InputError(f"{told} more than {MAX_CAPACITY}, beyond 64 bits")
@@ -409,6 +415,30 @@ def _in_pairs(
     both[backward] = both[backward, ::-1]
     ends[backward] = ends[backward, ::-1]
     return ends.reshape(-1), ends[:, ::-1].reshape(-1), both.reshape(-1)
+
+
+FEW = 2**7
+"""Arcs up to which plain Python puts them in pairs in less time than arrays."""
+
+
+def _few_in_pairs(
+    tails: Sequence[int], heads: Sequence[int], capacities: Sequence[Any]
+) -> tuple[IntArray, IntArray, WideArray] | None:
+    """Do as `from_arcs` does, or return None if a capacity may have to be refused."""
+    if not all(type(amount) is int and 0 <= amount < 2**50 for amount in capacities):
+        return None
+    pairs: dict[tuple[int, int], list[int]] = {}
+    for tail, head, amount in zip(tails, heads, capacities, strict=True):
+        if tail != head:
+            ends = (tail, head) if tail < head else (head, tail)
+            pairs.setdefault(ends, [0, 0])[tail > head] += amount
+    sender, receiver, capacity = list[int](), list[int](), list[int]()
+    for (low, high), (there, back) in sorted(pairs.items()):
+        first, second, *both = (low, high, there, back) if there else (high, low, back, 0)
+        sender += first, second
+        receiver += second, first
+        capacity += both
+    return np.array(sender, np.int32), np.array(receiver, np.int32), np.array(capacity, np.int64)
 
 
 def _refuse_oblong(shape: tuple[int, ...]) -> None:

@@ -7,7 +7,8 @@ something left. When that has no path either, the phase is over. Graphs with few
 of Hopcroft and Karp. Every path is a shortest augmenting path when it is taken, if the first tree
 is one of shortest paths; see docs/verification.md.
 
-An executor proposes a phase as a whole, and the judge then goes through it: see `_judged`.
+An executor proposes a phase as a whole, or several rounds of a small graph, and the judge then goes
+through it: see `_judged`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import BoolArray, IntArray, WideArray, frozen
 from augury.classical.batch import Batch, handed_out, starts
+from augury.classical.cuts import source_sides
 from augury.classical.ford_fulkerson import (
     BREADTH_FIRST,
     CLASSICAL,
@@ -36,6 +38,7 @@ from augury.classical.ford_fulkerson import (
     Tree,
     Verdict,
     WeightArray,
+    draw,
     draw_weights,
     ford_fulkerson,
     paths_of,
@@ -43,6 +46,9 @@ from augury.classical.ford_fulkerson import (
     roots_of,
 )
 from augury.classical.network import Graph
+
+MANY_ROUNDS, MANY_WEIGHTS = 2**6, 2**18
+"""Rounds that are asked for at once, and weights that are drawn for them."""
 
 
 def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> list[Answer]:
@@ -55,7 +61,8 @@ def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> lis
     rngs = [np.random.default_rng(how.seed) for _ in graphs]
     residual, rounds, endings = run_to_end(batch, subroutines, rngs, progress=how.progress)
     completed = np.zeros_like(rounds)
-    if how.exact and subroutines is not BREADTH_FIRST:
+    is_early = how.exact and subroutines is not BREADTH_FIRST
+    if is_early and source_sides(batch, residual)[batch.sink].any():
         rest = replace(batch, capacity=residual)
         residual, completed, _ = run_to_end(rest, BREADTH_FIRST, rngs)
     if subroutines in CLASSICAL.values():
@@ -109,35 +116,42 @@ def phases(
     rngs: Sequence[np.random.Generator],
     settings: Settings = PHASES,
 ) -> Iterator[Round[Any]]:
-    """Run every graph of the batch to its end; yield each phase as a round with many searches.
+    """Run every graph of the batch to its end; yield what is proposed at once as a round.
 
     See `ford_fulkerson`: the executor gets only read-only copies, and each graph its own weights.
     """
     searching: Searching | None = None
     plain = partial(searched, subroutines, many_paths=settings.many_paths)
     residual, own = batch.capacity, batch.handed_out()
-    failures, number = np.zeros(batch.num_graphs, np.int64), 0
+    failures, number, asked = np.zeros(batch.num_graphs, np.int64), 0, 1
     while batch.num_graphs:
-        weights = settings.weights(batch, number) if settings.weights else draw_weights(batch, rngs)
+        is_large = np.diff(batch.arc_start) >= (settings.phases_from or 0)
+        searching = searching or subroutines.prepared(batch, number)
+        is_one = searching is None or settings.weights is not None or is_large.any()
+        count = 1 if is_one else min(asked, max(MANY_WEIGHTS // batch.num_arcs, 1))
+        weights, take_back = _weights(batch, rngs, settings, number, count)
         shown = handed_out(residual), handed_out(weights)
-        if searching is None and subroutines.phase is not None:
-            searching = subroutines.phase(batch, number)
         found = (searching or plain)(own, *shown, settings.phases_from or 0)
+        take_back(found.rounds)
         verdict = np.where(found.is_done, Verdict.DONE, Verdict.GOES_ON).astype(np.int8)
-        is_applied = _judged(batch, residual, found, verdict)
+        is_applied = _judged(batch, residual, found, is_large, verdict)
         paths, bottleneck = found.paths.select(is_applied), found.proposed[is_applied]
         after = residual.copy()
         np.subtract.at(after, paths.arcs, paths.spread(bottleneck))
         np.add.at(after, paths.arcs ^ 1, paths.spread(bottleneck))
+        search = found.number[is_applied]
+        is_last = is_large[paths.graph] | (search == found.rounds[paths.graph] - 1)
         failures += 1
-        failures[paths.graph] = 0
+        failures[paths.graph] = 1
+        failures[paths.graph[is_last]] = 0
         verdict[(verdict == Verdict.GOES_ON) & (failures >= settings.max_failures)] = (
             Verdict.GAVE_UP
         )
-        told = verdict, found.paths, found.proposed, found.number[is_applied]
-        yield Round(number, batch, residual, weights, found.tree, paths, bottleneck, after, *told)
+        number, asked = number + int(found.rounds.max()), min(4 * asked, MANY_ROUNDS)
+        told = number - 1, batch, residual, weights[-1], found.tree
+        judged = verdict, found.paths, found.proposed, search
+        yield Round(*told, paths, bottleneck, after, *judged)
 
-        number += 1
         running = verdict == Verdict.GOES_ON
         residual = after
         if not running.all():
@@ -146,23 +160,57 @@ def phases(
             own = batch.handed_out()
 
 
+def _weights(
+    batch: Batch,
+    rngs: Sequence[np.random.Generator],
+    settings: Settings,
+    number: int,
+    count: int,
+) -> tuple[WeightArray, Callable[[WideArray], None]]:
+    """Return the weights of some rounds, (round, arc), and what takes back those without use.
+
+    So that weights do not depend on how many rounds an executor is asked for at once.
+    """
+    if count == 1:
+        given = settings.weights
+        one = given(batch, number) if given else draw_weights(batch, rngs)
+        return one[None], lambda rounds: None
+    own = [rngs[graph] for graph in batch.graphs.tolist()]
+    before: list[Any] = [rng.bit_generator.state for rng in own]
+    sizes = np.diff(batch.arc_start).tolist()
+    drawn = [[draw(rng, size) for _ in range(count)] for rng, size in zip(own, sizes, strict=True)]
+
+    def take_back(rounds: WideArray) -> None:
+        for graph in np.flatnonzero(rounds < count).tolist():
+            own[graph].bit_generator.state = before[graph]
+            for _ in range(int(rounds[graph])):
+                draw(own[graph], sizes[graph])
+
+    return np.concatenate(drawn, axis=1), take_back
+
+
 def _judged(
-    batch: Batch, residual: WideArray, found: Searches, verdict: npt.NDArray[np.int8]
+    batch: Batch,
+    residual: WideArray,
+    found: Searches,
+    is_large: BoolArray,
+    verdict: npt.NDArray[np.int8],
 ) -> BoolArray:
     """Compare all proposals with the truth; return which paths to apply.
 
     A graph's run ends at its first search with a wrong bottleneck or augmentation: nothing of that
     search is applied, and what follows rests on it and is not looked at. A path without a residual
-    on some arc is never applied, and an arc has none if it is off the level graph after the first
-    search, or if the path is no walk from source to sink.
+    on some arc is never applied, and an arc has none if, after the first search of a phase, it is
+    off the level graph, or if the path is no walk from source to sink.
     """
     paths = found.paths
     if not len(paths.graph):
         return np.zeros(0, np.bool_)
     values = _in_turn(residual, paths, found.proposed)
-    if found.number.any():
+    is_further = is_large[paths.graph] & (found.number > 0)
+    if is_further.any():
         is_level = leads_on(batch, pointers_of(batch, found.tree))[paths.arcs]
-        values[~is_level & paths.spread(found.number > 0)] = 0
+        values[~is_level & paths.spread(is_further)] = 0
     is_walk = _are_walks(batch, paths)
     if not is_walk.all():
         values[paths.spread(~is_walk)] = 0
@@ -179,8 +227,7 @@ def _judged(
         np.minimum.at(last, paths.graph[is_so], found.number[is_so])
     for reason, is_so in reversed(is_wrong.items()):
         verdict[paths.graph[is_so & (found.number == last[paths.graph])]] = reason
-    is_running = verdict[paths.graph] != Verdict.DONE
-    return (truth > 0) & (found.number < last[paths.graph]) & is_running
+    return (truth > 0) & (found.number < last[paths.graph])
 
 
 def _are_walks(batch: Batch, paths: Paths) -> BoolArray:
@@ -209,18 +256,18 @@ def _in_turn(residual: WideArray, paths: Paths, amount: WideArray) -> WideArray:
 
 
 def leads_on(batch: Batch, pointers: IntArray) -> BoolArray:
-    """Return which arcs are in the level graph of a tree: no farther out than the sink."""
+    """Return which arcs are in the level graph of a tree: those that lead one level on.
+
+    Some may lie beyond the sink: from there no path leads back.
+    """
     root, depth = roots_of(batch, pointers)
     level = np.where(root >= 0, depth + 1, -1)
     level[batch.source] = 0
     level[batch.sink] = -1
     reached = batch.sink[pointers[batch.sink] >= 0]
     level[reached] = level[batch.sender[pointers[reached]]] + 1
-    last = level[batch.sink][batch.node_graph]
-    is_inner = level < last
-    is_inner[batch.sink] = True
     before = level[batch.sender]
-    return (before >= 0) & (level[batch.receiver] == before + 1) & is_inner[batch.receiver]
+    return (before >= 0) & (level[batch.receiver] == before + 1)
 
 
 def searched(
@@ -234,8 +281,10 @@ def searched(
 ) -> Searches:
     """Make a phase of the four parts; a graph's is over after a search that led to nothing.
 
-    Or to something wrong, with which there is no point in going on.
+    Or to something wrong, with which there is no point in going on. Small graphs get one round,
+    whatever the rows of `weights`.
     """
+    weights, rounds = weights[0], np.ones(batch.num_graphs, np.int64)
     is_large = np.diff(batch.arc_start) >= phases_from
     first: tuple[Tree[Any], BoolArray] | None = None
     arc, graph, number = np.arange(batch.num_arcs), np.arange(batch.num_graphs), 0
@@ -278,4 +327,4 @@ def searched(
     assert first is not None
     graphs, lengths, arcs, numbers, proposed, kept = map(np.concatenate, zip(*columns, strict=True))
     paths = Paths(graphs, starts(lengths), arcs.astype(np.int32))
-    return Searches(*first, paths, numbers, proposed, kept)
+    return Searches(*first, rounds, paths, numbers, proposed, kept)

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.certificate import Certificate
 from augury.classical.costs import Costs, no_edge
-from augury.classical.covers import pairs_of
-from augury.classical.graph import BipartiteGraph
+from augury.classical.graph import BipartiteGraph, pairs_of
 from augury.classical.prices import certify_cost
 
 NO_EDGE = np.iinfo(np.int64).max
@@ -88,7 +87,7 @@ class Priced(NamedTuple):
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `proofs.Proofs`."""
-        return self.noun, pairs_of(self.mates[number])
+        return self.noun, list(pairs_of(self.mates[number]))
 
     def graph(self, number: int) -> BipartiteGraph:
         """Return one of the graphs."""
@@ -96,9 +95,7 @@ class Priced(NamedTuple):
 
     def certificate(self, number: int) -> Certificate:
         """Prove one of them in full."""
-        rows = np.flatnonzero(self.mates[number] >= 0)
-        pairs = np.stack([rows, self.mates[number][rows]], axis=1)
-        return certify_cost(self.graph(number), pairs, self.price[number])
+        return certify_cost(self.graph(number), self.mates[number], self.price[number])
 
 
 def priced(stack: Stack, mates: WideArray, price: WideArray) -> Priced:

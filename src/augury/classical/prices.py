@@ -114,7 +114,7 @@ class Residual(NamedTuple):
 def certify_cost(
     graph: BipartiteGraph | CostNetwork, found: Numbers, price: Any = None
 ) -> Certificate:
-    """Check an answer in numbers: rows of a matching, or what each arc of a flow carries.
+    """Check an answer in numbers: the mates of a matching, or what each arc of a flow carries.
 
     `price` has a whole number of units for each node: for a matching source, left nodes, right
     nodes and sink. Without prices, or with wrong ones, they are looked for here.
@@ -126,7 +126,7 @@ def certify_cost(
         gap = _gap(graph.costs, sum((graph.capacity - graph.least).tolist()))
     else:
         largest, residual, cost = _checked_matching(graph, found)
-        gap = _gap(graph.costs, 2 * len(found))
+        gap = _gap(graph.costs, 2 * largest.size)
     if residual is None:
         return largest
     worth = graph.costs.worth(cost)
@@ -198,18 +198,19 @@ def perfect(graph: BipartiteGraph, certificate: Certificate) -> Certificate:
 
 
 def _checked_matching(
-    graph: BipartiteGraph, pairs: Numbers
+    graph: BipartiteGraph, mates: Numbers
 ) -> tuple[Certificate, Residual | None, int]:
     """Return whether a matching is maximum, what it allows to change, and its cost in units."""
-    largest = plain.certify_pairs(graph, pairs)
+    largest = plain.certify_mates(graph, mates)
     if not largest.is_legal:
         return largest, None, 0
     assert graph.costs is not None
     own, cost = graph.as_arcs(), graph.arc_costs()[::2]
-    edges = graph.edge_index(pairs[:, 0], pairs[:, 1])
+    edges = np.flatnonzero(mates.take(graph.left) == graph.right)
     flow = np.zeros_like(cost)
     num_left, num_edges = graph.num_left, graph.num_edges
-    for full in (pairs[:, 0], num_left + edges, num_left + num_edges + pairs[:, 1]):
+    left, right = graph.left[edges], graph.right[edges]
+    for full in (left, num_left + edges, num_left + num_edges + right):
         flow[full] = 1
     more = flow < 1
     more[num_left : num_left + num_edges] = True  # nodes are the limit, and not edges
@@ -456,9 +457,10 @@ def _read(graph: BipartiteGraph | CostNetwork, prices: Any, found: Numbers) -> l
         return [first, *left, *right, last]
     # A free left node is no dearer than the source and a matched one no cheaper; the right ones and
     # the sink likewise. If any prices of the two do, these do.
-    in_left, in_right = set(found[:, 0].tolist()), set(found[:, 1].tolist())
-    free = [one for node, one in enumerate(left) if node not in in_left]
-    spare = [one for node, one in enumerate(right) if node not in in_right]
+    mates = found.tolist()
+    taken = set(mates)
+    free = [one for one, mate in zip(left, mates, strict=True) if mate < 0]
+    spare = [one for node, one in enumerate(right) if node not in taken]
     first = max(free) if free else min(left, default=Fraction(0))
     last = min(spare) if spare else max(right, default=Fraction(0))
     return [first, *left, *right, last]
@@ -469,7 +471,7 @@ def _by_label(network: CostNetwork, rows: Any, unit: Fraction) -> list[Fraction]
     own: dict[int, Fraction] = {}
     try:
         for node, price in rows:
-            own[index.number(node)] = Fraction(price) / unit
+            own[index[node]] = Fraction(price) / unit
     except (TypeError, ValueError, OverflowError) as error:
         reason = f": {error}" if isinstance(error, InputError) else ""
         raise InputError(f'"nodes" must be a list of [node, price]{reason}') from None

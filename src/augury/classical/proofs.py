@@ -8,24 +8,24 @@ as that. Whatever is not proven here is certified by itself when asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, IntArray, Label, WideArray
+from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.batch import Batch, starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.certificate import (
     Certificate,
-    Cover,
     Cut,
     certify_flow,
-    certify_pairs,
+    certify_mates,
+    covered,
 )
-from augury.classical.cuts import reached
-from augury.classical.graph import BipartiteGraph
+from augury.classical.cuts import reached, source_sides
+from augury.classical.graph import BipartiteGraph, pairs_of
 from augury.classical.network import FlowNetwork, Graph
 
 
@@ -87,24 +87,18 @@ class Matchings(NamedTuple):
     def certificate(self, number: int) -> Certificate:
         """See `Proofs`."""
         if not self.is_proven[number]:
-            pairs = np.array(self._pairs(number), np.int64).reshape(-1, 2)
-            return certify_pairs(self.graph(number), pairs)
-        cover = list[tuple[Label, ...]]()
+            return certify_mates(self.graph(number), self._mates(number))
         sides = (self.graphs.left, self.in_left), (self.graphs.right, self.in_right)
-        for (start, is_in), labels in zip(sides, self.graphs.labels(number), strict=True):
-            first, last = start[number : number + 2].tolist()
-            cover.append(tuple([labels[node] for node in is_in[first:last].nonzero()[0].tolist()]))
-        size = int(self.sizes[number])
-        return Certificate(size, "", size, Cover(*cover))
+        own = (is_in[start[number] : start[number + 1]] for start, is_in in sides)
+        return covered(self.graphs.labels(number), int(self.sizes[number]), *own)
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `Proofs`."""
         left, right = self.graphs.labels(number)
-        return self.noun, [(left[u], right[v]) for u, v in self._pairs(number)]
+        return self.noun, [(left[u], right[v]) for u, v in pairs_of(self._mates(number))]
 
-    def _pairs(self, number: int) -> list[tuple[int, int]]:
-        first, last = self.graphs.left[number : number + 2].tolist()
-        return [(u, v) for u, v in enumerate(self.mates[first:last].tolist()) if v >= 0]
+    def _mates(self, number: int) -> IntArray:
+        return self.mates[self.graphs.left[number] : self.graphs.left[number + 1]]
 
 
 def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
@@ -137,6 +131,23 @@ def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
     missed = sums(beyond_left[row] & ~in_right[column], edges)
     is_proven = is_legal & (missed == 0) & (num_cover == sizes)
     return Matchings(graphs, mates, sizes, is_proven, ~beyond_left, in_right)
+
+
+def certify_all(graphs: Sequence[Graph], found: Sequence[Numbers]) -> list[Certificate]:
+    """Check the mates of each bipartite graph, and the net flow of each network."""
+    answers = list(zip(graphs, found, strict=True))
+    matched = [(graph, own) for graph, own in answers if isinstance(graph, BipartiteGraph)]
+    matchings: Iterator[Certificate]
+    if len(matched) > 1:
+        batch = BipartiteBatch.of([graph for graph, _ in matched])
+        proofs = matchings_of(batch, np.concatenate([own for _, own in matched]))
+        matchings = map(proofs.certificate, range(len(matched)))
+    else:
+        matchings = (certify_mates(*one) for one in matched)
+    return [
+        certify_flow(graph, own) if isinstance(graph, FlowNetwork) else next(matchings)
+        for graph, own in answers
+    ]
 
 
 class Flows(NamedTuple):
@@ -192,11 +203,7 @@ def flows_of(networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray)
     is_lost = (low != 0) | (high != 0)
     is_lost[batch.source] = is_lost[batch.sink] = False
     is_legal &= sums(is_lost, batch.node_start) == 0
-    open_ = order[residual[order] > 0]
-    num_open = np.bincount(batch.sender[open_], minlength=batch.num_nodes)
-    heads = np.concatenate([batch.receiver[open_], batch.source])
-    degree = np.append(num_open, batch.num_graphs)
-    in_cut = reached(starts(degree), heads.astype(np.int32), batch.num_nodes)[:-1]
+    in_cut = source_sides(batch, residual)
     leaves = in_cut[batch.sender] & ~in_cut[batch.receiver]
     cut = _exact_sums(np.where(leaves, batch.capacity, 0), batch.arc_start)
     is_cut = in_cut[batch.source] & ~in_cut[batch.sink]

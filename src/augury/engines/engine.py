@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,8 @@ from augury.cells.table import Table
 from augury.classical.answer import Answer, How
 from augury.classical.arrays import IntArray, WideArray
 from augury.classical.batch import Batch
-from augury.classical.bipartite_batch import BipartiteBatch
+from augury.classical.graph import BipartiteGraph
+from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
@@ -66,12 +67,20 @@ class Engine(ABC):
         """Match a stack of dense graphs, bytes of 0 and 1."""
         raise InputError(f"the engine {self.name!r} has no form of a discrete network")
 
-    def match_batch(self, graphs: BipartiteBatch, executor: Any) -> Mates:
-        """Match bipartite graphs of any sizes; the mates are those of all rows, (left,)."""
+    def match_batch(self, graphs: Sequence[BipartiteGraph], executor: Any) -> Mates:
+        """Match bipartite graphs of any sizes; the mates are those of all rows, (left,).
+
+        A `BipartiteBatch` is read as it is.
+        """
         raise InputError(f"the engine {self.name!r} takes no batch of graphs")
 
-    def push_batch(self, batch: Batch, executor: Any) -> tuple[WideArray, IntArray]:
-        """Return the residual of a maximum flow of each network, and the rounds taken."""
+    def push_batch(
+        self, networks: Sequence[FlowNetwork], executor: Any, batch: Batch | None = None
+    ) -> tuple[WideArray, IntArray]:
+        """Return the residual of a maximum flow of each network, (arc,), and the rounds taken.
+
+        `batch` are the same networks side by side, where that is there already.
+        """
         raise InputError(f"the engine {self.name!r} takes no batch of flow networks")
 
     def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:

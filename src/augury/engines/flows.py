@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from augury.compiled import compiled as on_disk
 from augury.engines.small_flows import SMALL
-from augury.neural.compiled import compiled as on_disk
 
 compiled: Any = on_disk(nogil=True, error_model="numpy")
 # What Python does not call needs no way in, and what is called once is best compiled in its place:

@@ -14,7 +14,7 @@ from augury.classical.answer import Answer, How
 from augury.classical.graph import BipartiteGraph
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
-from augury.engines.table import answers_of, report
+from augury.engines.table import report
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -51,7 +51,8 @@ class OnGpu(Engine):
         for numbered in by_shape.values():
             numbers, some = zip(*numbered, strict=True)
             stack = np.stack([graph.to_dense() for graph in some]).view(np.uint8)
-            found |= zip(numbers, answers_of(*self._match(stack, executor.network)), strict=True)
+            mates, rounds = self._match(stack, executor.network)
+            found |= zip(numbers, map(Answer, mates, rounds.tolist()), strict=True)
         answers = [found[number] for number in range(len(graphs))]
         report(graphs, answers, how)
         return answers

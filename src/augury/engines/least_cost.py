@@ -67,8 +67,7 @@ def _assigned_dense(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
     answers: list[Answer] = []
     for graph, own, prices, full in zip(graphs, mates, price, is_full, strict=True):
         if full:
-            rows = np.flatnonzero(own >= 0)
-            answers.append(Answer(np.stack([rows, own[rows]], axis=1), 0, price=prices))
+            answers.append(Answer(own, 0, price=prices))
         else:
             answers.append(_assigned(graph))
     return answers
@@ -106,8 +105,7 @@ def assign_stack(stack: Stack) -> tuple[WideArray, WideArray]:
     mates, price, is_full = assigned(stack.amount)
     for number in np.flatnonzero(~is_full).tolist():
         answer = _assigned(stack.graph(number))
-        mates[number] = -1
-        mates[number][answer.found[:, 0]] = answer.found[:, 1]
+        mates[number] = answer.found
         assert answer.price is not None
         price[number] = answer.price
     return mates, price
@@ -119,15 +117,14 @@ def _assigned(graph: BipartiteGraph) -> Answer:
 
     if not graph.num_edges:
         price = np.zeros(graph.num_left + graph.num_right + 2, np.int64)
-        return Answer(np.zeros((0, 2), np.int64), 0, price=price)
+        return Answer(np.full(graph.num_left, -1), 0, price=price)
     assert graph.costs is not None
     ends = graph.num_left, graph.num_right, graph.left, graph.right
     if int(np.abs(graph.costs.amount).max()) > largest_sparse_cost(*ends[:2]):
         return assigned_as_flow(graph)
     mates, (left, right, source, sink) = assign_sparse(*ends, graph.costs.to_minimise)
-    rows = np.flatnonzero(mates >= 0)
     price = np.concatenate([[source], left, right, [sink]]).astype(np.int64)
-    return Answer(np.stack([rows, mates[rows]], axis=1), 0, price=price)
+    return Answer(mates, 0, price=price)
 
 
 def assigned_as_flow(graph: BipartiteGraph) -> Answer:
@@ -138,8 +135,9 @@ def assigned_as_flow(graph: BipartiteGraph) -> Answer:
     capacity[edges] = 2  # nodes are the limit, and not edges: so matched pairs have exact prices
     answer = _sent(replace(network, capacity=capacity))
     matched = np.flatnonzero(answer.found[edges])
-    pairs = np.stack([graph.left[matched], graph.right[matched]], axis=1).astype(np.int64)
-    return answer._replace(found=pairs)
+    mates = np.full(graph.num_left, -1)
+    mates[graph.left[matched]] = graph.right[matched]
+    return answer._replace(found=mates)
 
 
 def _sent(network: CostNetwork) -> Answer:

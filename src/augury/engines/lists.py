@@ -44,19 +44,6 @@ def list_edges(words: Any, num_left: int, num_right: int, indices: Any) -> None:
                 word &= word - ONE
 
 
-@compiled
-def list_rows(left: Any, indptr: Any) -> None:
-    """(edge,) rows in ascending order → where the edges of each row start."""
-    row = 0
-    for k in range(len(left)):
-        while row <= left[k]:
-            indptr[row] = k
-            row += 1
-    while row < len(indptr):
-        indptr[row] = len(left)
-        row += 1
-
-
 def match_one(edges: Any, num_left: int, num_right: int) -> Any:
     """Match a single graph; return its mates and, in an array, its phases."""
     graph = Lists.of(edges, (num_left, num_right, len(edges[1])), np.empty)

@@ -51,8 +51,7 @@ class Stepwise(Engine):
         mates = np.full(adjacency.shape[:2], -1, np.int32)
         parts = np.split(residual, batch.arc_start[1:])
         for own, graph, part in zip(mates, graphs, parts, strict=False):
-            left, right = graph.found(part).T
-            own[left] = right
+            own[:] = graph.found(part)
         return Mates(mates, rounds.astype(np.int32))
 
 

@@ -10,7 +10,7 @@ beyond that, and for small flows, each path is one that it takes, given weights:
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,8 @@ import numpy.typing as npt
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import IntArray, WideArray, read_only
-from augury.classical.batch import Batch, starts
+from augury.classical.arrays import IntArray, Numbers, WideArray, exact_sum, read_only
+from augury.classical.batch import Batch
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
@@ -46,6 +46,7 @@ PLAIN_EDGES, PLAIN_ARCS = 1000, SMALL
 """Edges and arcs up to which plain Python takes milliseconds: numba alone takes half a second."""
 TINY = 64
 """Of both, up to which it is as quick as a call of compiled loops."""
+NOTHING = np.zeros(0, np.int64)
 
 
 def _is_plain(size: int, most: int, loops: str) -> bool:
@@ -75,10 +76,22 @@ class Table(Engine):
             return answers
         flows = [graph for graph in graphs if isinstance(graph, FlowNetwork)]
         others = [graph for graph in graphs if isinstance(graph, BipartiteGraph)]
-        pushed, matched = iter(_pushed(flows, executor.network.bits)), iter(_matched(others))
+        pushed = self._pushed(flows, executor) if flows else iter(())
+        matched = self._matched(others, executor) if others else iter(())
         answers = [next(pushed if isinstance(graph, FlowNetwork) else matched) for graph in graphs]
         report(graphs, answers, how)
         return answers
+
+    def _matched(self, graphs: Sequence[BipartiteGraph], executor: Any) -> Iterator[Answer]:
+        mates, rounds = self.match_batch(graphs, executor)
+        parts = _split(mates, [graph.num_left for graph in graphs])
+        return map(Answer, parts, rounds.tolist())
+
+    def _pushed(self, networks: Sequence[FlowNetwork], executor: Any) -> Iterator[Answer]:
+        residual, rounds = self.push_batch(networks, executor)
+        parts = _split(residual, [network.num_arcs for network in networks])
+        found = (own.found(part) for own, part in zip(networks, parts, strict=True))
+        return map(Answer, found, rounds.tolist())
 
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """Share the graphs among threads; small ones as words, others as lists."""
@@ -107,23 +120,39 @@ class Table(Engine):
                 list(pool.map(match, parts))
         return Mates(mates, rounds)
 
-    def match_batch(self, graphs: BipartiteBatch, executor: Any) -> Mates:
-        """See `Engine`."""
+    def match_batch(self, graphs: Sequence[BipartiteGraph], executor: Any) -> Mates:
+        """See `Engine`; a few small graphs in plain Python, all others in one call, as lists."""
         require_proof(executor)
-        if not _is_plain(len(graphs.indices), PLAIN_EDGES, "words"):
-            return match_lists(graphs.indptr, graphs.columns, graphs.left, graphs.right)
-        found = [_match_alone(graph) for graph in graphs]
+        is_batch = isinstance(graphs, BipartiteBatch)
+        edges = len(graphs.indices) if is_batch else sum(graph.num_edges for graph in graphs)
+        if not _is_plain(edges, PLAIN_EDGES, "words"):
+            batch = graphs if is_batch else BipartiteBatch.of(graphs)
+            return match_lists(batch.indptr, batch.columns, batch.left, batch.right)
+        found = [
+            match_small(own.num_left, own.num_right, own.left.tolist(), own.right.tolist())
+            for own in graphs
+        ]
         mates = np.array([mate for mates, _ in found for mate in mates], np.int32)
         return Mates(mates, np.array([rounds for _, rounds in found], np.int32))
 
-    def push_batch(self, batch: Batch, executor: Any) -> tuple[WideArray, IntArray]:
-        """See `Engine`."""
+    def push_batch(
+        self, networks: Sequence[FlowNetwork], executor: Any, batch: Batch | None = None
+    ) -> tuple[WideArray, IntArray]:
+        """See `Engine`; a few small networks in plain Python: see `small_flows`."""
         require_proof(executor)
-        if not (batch.num_graphs and _is_plain(batch.num_arcs, PLAIN_ARCS, "flows")):
-            return push_flows(batch, executor.network.bits)
-        refuse_beyond_range(batch.capacity, executor.network.bits)
-        residuals, rounds = zip(*map(push_flow, batch.parts()), strict=True)
-        return np.concatenate(residuals), np.array(rounds, np.int32)
+        bits = executor.network.bits
+        if _is_plain(sum(own.num_arcs for own in networks), PLAIN_ARCS, "flows"):
+            for own in networks:
+                refuse_beyond_range(own.capacity, bits)
+            found = [push_flow(own) for own in networks]
+            residual = np.concatenate([NOTHING, *(residual for residual, _ in found)])
+            return residual, np.array([rounds for _, rounds in found], np.int32)
+        if batch is None and len(networks) == 1:  # of one, nothing has to be sorted
+            [own] = networks
+            refuse_beyond_range(own.capacity, bits)
+            ends = [0, own.num_nodes], [0, own.num_arcs], [own.source], [own.sink]
+            return _push(own.sender, own.receiver, own.capacity, *ends)
+        return push_flows(batch or Batch.of(networks), bits)
 
     def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
         """See `Engine`; graphs that cannot be assigned in full are assigned by their edges."""
@@ -216,82 +245,30 @@ def own(array: npt.NDArray[Any], dtype: type[np.integer]) -> npt.NDArray[Any]:
     return np.require(array, dtype, ["C", "W"])
 
 
-def answers_of(mates: Iterable[npt.NDArray[Any]], rounds: npt.NDArray[Any]) -> list[Answer]:
-    """Return the matching of each graph as (pair, 2)."""
-    return list(map(Answer, map(pairs_of, mates), rounds.tolist()))
-
-
-def pairs_of(mates: npt.NDArray[Any]) -> WideArray:
-    """(left,) mates or −1 → (pair, 2)."""
-    row = np.flatnonzero(mates >= 0)
-    pairs = np.empty((len(row), 2), np.int64)
-    pairs[:, 0], pairs[:, 1] = row, mates[row]
-    return pairs
-
-
 def report(graphs: Graphs, answers: Sequence[Answer], how: How) -> None:
     """Tell a run's progress, all of it at once: no round of these runs in Python."""
     if how.progress is None:
         return
-    size = sum(
-        int(answer.found[graph.sender == graph.source].sum())
-        if isinstance(graph, FlowNetwork)
-        else len(answer.found)
-        for graph, answer in zip(graphs, answers, strict=True)
-    )
+    size = sum(_size(graph, own.found) for graph, own in zip(graphs, answers, strict=True))
     rounds = max((answer.neural_rounds for answer in answers), default=0)
-    how.progress(Progress(len(answers), rounds, size))
+    how.progress(Progress(len(answers), rounds, size, "certifying"))
 
 
-def _pushed(networks: Sequence[FlowNetwork], bits: int) -> list[Answer]:
-    """Few arcs are pushed along in plain Python: see `small_flows`."""
-    if not networks:
-        return []
-    if _is_plain(sum(network.num_arcs for network in networks), PLAIN_ARCS, "flows"):
-        for network in networks:
-            refuse_beyond_range(network.capacity, bits)
-        residuals, rounds = zip(*map(push_flow, networks), strict=True)
-    elif len(networks) == 1:
-        [own] = networks
-        refuse_beyond_range(own.capacity, bits)
-        ends = [0, own.num_nodes], [0, own.num_arcs], [own.source], [own.sink]
-        residual, rounds = _push(own.sender, own.receiver, own.capacity, *ends)
-        residuals = [residual]
-    else:
-        batch = Batch.of(networks)
-        residual, rounds = push_flows(batch, bits)
-        residuals = np.split(residual, batch.arc_start[1:-1])
-    found = (own.found(part) for own, part in zip(networks, residuals, strict=True))
-    return list(map(Answer, found, map(int, rounds)))
+def _size(graph: Graph, found: Numbers) -> int:
+    if isinstance(graph, BipartiteGraph):
+        return int(np.count_nonzero(found >= 0))
+    if isinstance(graph, FlowNetwork):
+        return exact_sum(found[graph.sender == graph.source])
+    if graph.supply is not None:
+        return exact_sum(np.maximum(graph.supply, 0))
+    return exact_sum(found[graph.tail == graph.source]) - exact_sum(
+        found[graph.head == graph.source]
+    )
 
 
-def _matched(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
-    """A few small graphs in plain Python, all others in one call, as lists."""
-    if not graphs or _is_plain(sum(graph.num_edges for graph in graphs), PLAIN_EDGES, "words"):
-        return [_matched_alone(graph) for graph in graphs]
-    from augury.engines.lists import list_rows
-
-    left = starts([graph.num_left for graph in graphs])
-    right = starts([graph.num_right for graph in graphs])
-    rows, columns = graphs[0].left, graphs[0].right
-    if len(graphs) > 1:
-        counts = [graph.num_edges for graph in graphs]
-        rows = np.concatenate([graph.left for graph in graphs]) + np.repeat(left[:-1], counts)
-        columns = np.concatenate([graph.right for graph in graphs]) + np.repeat(right[:-1], counts)
-    indptr = np.empty(int(left[-1]) + 1, np.int64)
-    list_rows(read_only(rows, np.int32), indptr)
-    mates, rounds = match_lists(indptr, columns, left, right)
-    return answers_of(np.split(mates, left[1:-1]), rounds)
-
-
-def _matched_alone(graph: BipartiteGraph) -> Answer:
-    mates, rounds = _match_alone(graph)
-    return Answer(pairs_of(np.array(mates, np.int32)), rounds)
-
-
-def _match_alone(graph: BipartiteGraph) -> tuple[list[int], int]:
-    sizes = graph.num_left, graph.num_right
-    return match_small(*sizes, graph.left.tolist(), graph.right.tolist())
+def _split(values: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+    """Return each graph's own values."""
+    return [values] if len(counts) == 1 else np.split(values, np.cumsum(counts)[:-1])
 
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:

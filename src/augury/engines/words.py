@@ -25,9 +25,9 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from augury.compiled import compiled as on_disk
 from augury.engines import ties
 from augury.engines.small import WORD
-from augury.neural.compiled import compiled as on_disk
 
 ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 

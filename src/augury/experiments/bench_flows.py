@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.classical.batch import Batch
-from augury.classical.certificate import certify_all
 from augury.classical.graph import BipartiteGraph
 from augury.classical.hard import HARD_FLOWS, HARD_MATCHINGS
 from augury.classical.network import FlowNetwork
-from augury.engines.table import match_sparse, pairs_of, push_flows
+from augury.classical.proofs import certify_all
+from augury.engines.table import match_sparse, push_flows
 from augury.errors import Choices, InputError
 from augury.experiments import peers
 from augury.experiments.bench import Record
@@ -83,9 +83,7 @@ def _table_flow(network: FlowNetwork) -> Problem:
 
 def _table_matching(graph: BipartiteGraph) -> Problem:
     matrix = peers.csr_of(Edges.of(graph))
-    return Problem(
-        lambda: match_sparse(matrix).mates, lambda mates: _proven(graph, pairs_of(mates))
-    )
+    return Problem(lambda: match_sparse(matrix).mates, lambda mates: _proven(graph, mates))
 
 
 def _proven(graph: Any, found: Any) -> int:

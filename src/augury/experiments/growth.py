@@ -46,7 +46,7 @@ def _certified(matrix: Any) -> int:
 
 def _looked_up(matrix: Any) -> int:
     [answer] = runner_of(engine="lookup").answers([BipartiteGraph.from_scipy(matrix)], How())
-    return len(answer.found)
+    return _num_matched(answer.found)
 
 
 def _num_matched(mates: Any) -> int:

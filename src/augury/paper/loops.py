@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.classical.arrays import WideArray
-from augury.neural.compiled import compiled
+from augury.compiled import compiled
 from augury.neural.layers import LANES
 from augury.paper.vectors import (
     ONE,

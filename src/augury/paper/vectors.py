@@ -22,7 +22,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-from augury.neural.compiled import compiled
+from augury.compiled import compiled
 from augury.neural.layers import LANES
 
 TILE = 6

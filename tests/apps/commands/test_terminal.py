@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from augury.apps.commands import terminal
+from augury.classical.formats import ReadOptions
 from command import Augury, runner
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
@@ -283,7 +285,7 @@ def test_costs_are_ignored_on_request_by_every_command_that_reads_a_graph(augury
 
 
 def test_compiling_is_told_once_and_only_by_a_command(capfd: pytest.CaptureFixture[str]) -> None:
-    logger = logging.getLogger("augury.neural.compiled")
+    logger = logging.getLogger("augury.compiled")
     logger.info("compiling one")
     for _ in range(2):
         with terminal.compiling_told():
@@ -291,3 +293,23 @@ def test_compiling_is_told_once_and_only_by_a_command(capfd: pytest.CaptureFixtu
             logger.info("compiling another")
         assert capfd.readouterr() == ("", f"{terminal.COMPILING}\n")
     assert not logger.handlers and logger.level == logging.NOTSET
+
+
+class Screen(io.StringIO):
+    """What a terminal shows."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("least", [0, 10**9])
+def test_a_terminal_is_told_that_a_large_file_is_read(
+    least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, screen = tmp_path / "graph.csv", Screen()
+    file.write_text("ann,cook\n")
+    monkeypatch.setattr(terminal, "LARGE_FILE", least)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    assert terminal.read(str(file), ReadOptions()).num_edges == 1
+    assert ("reading" in screen.getvalue()) == (least == 0)

@@ -99,7 +99,7 @@ def test_numbers_are_those_that_python_reads(column):
         assert found.tolist() == list(map(int, column))
 
 
-@pytest.mark.parametrize("bits", [cells._BITS, 0])  # 0: every label has the key of its last word
+@pytest.mark.parametrize("bits", [cells._BITS, 0])  # 0: all have one key
 @given(st.lists(st.text("ab\u00e9", min_size=1, max_size=40), max_size=40))
 def test_labels_are_numbered_as_they_first_appear(bits, labels):
     long: dict[bytes, int] = {}

@@ -93,7 +93,7 @@ def _checked(graph: Graph, answer: str, prices: str | None) -> Certificate:
         return certify_pairs(graph, claimed) if is_graph else certify_amounts(graph, claimed)
     given = None if prices is None else read_prices(prices)
     if isinstance(graph, BipartiteGraph):
-        rows = graph.labelled(claimed)
+        rows = [(graph.left_label(u), graph.right_label(v)) for u, v in claimed.tolist()]
     else:
         rows = [(graph.label(u), graph.label(v), amount) for u, v, amount in claimed.tolist()]
     with named(answer if prices is None else prices):

@@ -391,7 +391,7 @@ def _solved_with_progress(runner: Runner, graphs: list[Graph], how: How) -> list
 
         def progress(now: Progress) -> None:
             done = f"{now.finished:,} of {len(graphs):,} graphs, " if len(graphs) > 1 else ""
-            status.update(f"{done}round {now.rounds}, size {now.size:,}")
+            status.update(f"{now.doing}: {done}round {now.rounds}, size {now.size:,}")
 
         return runner.solutions(graphs, how._replace(progress=progress))
 

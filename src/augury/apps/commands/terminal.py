@@ -131,7 +131,8 @@ def read(file: str, options: ReadOptions) -> Graph:
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError
 
-    graph = read_graph(file, options)
+    with _reading_told(file):
+        graph = read_graph(file, options)
     if options.supply is not None and not isinstance(graph, CostNetwork):
         raise InputError(f"{file}: --supply is for a list of arcs, and this is none")
     if options.maximise is not None and getattr(graph, "costs", None) is None:
@@ -144,6 +145,24 @@ def read(file: str, options: ReadOptions) -> Graph:
                 "--flow reads a flow network"
             )
     return graph
+
+
+LARGE_FILE = 10_000_000
+"""Bytes from which on a terminal is told that a file is read."""
+
+
+@contextmanager
+def _reading_told(file: str) -> Generator[None]:
+    """Show on a terminal that a large file is read."""
+    is_large = os.path.isfile(file) and os.path.getsize(file) >= LARGE_FILE
+    if not (is_large and sys.stderr.isatty()):
+        yield
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status(f"reading {escape(file)}"):
+        yield
 
 
 def say_proof(certificate: Certificate) -> None:
@@ -306,7 +325,7 @@ def compiling_told() -> Generator[None]:
             print(COMPILING, file=sys.stderr, flush=True)
             logger.removeHandler(self)
 
-    logger, handler = logging.getLogger("augury.neural.compiled"), Once()
+    logger, handler = logging.getLogger("augury.compiled"), Once()
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, IntArray, WideArray, starts_run
+from augury.classical.arrays import BoolArray, IntArray, WideArray, ordered, starts_run
 
 Words = npt.NDArray[np.uint64]
 """(cell, word), or (row, end, word)."""
@@ -189,23 +189,25 @@ def numbered(words: Words) -> tuple[Words, IntArray]:
 
 def _in_groups(words: Words) -> tuple[WideArray, BoolArray]:
     """Return an order in which equal cells are neighbours, and where each group of them starts."""
-    key = words[:, 0].copy()
+    key = words[:, 0] * _BITS
     for word in range(1, words.shape[1]):
-        key = (key ^ key >> np.uint64(32)) * _BITS + words[:, word]
-    order = np.argsort(key)
-    is_new = starts_run(key[order])
-    if words.shape[1] > 1:
-        differs = _differ(words[order])
-        if (differs & ~is_new).any():  # two labels with one key
-            order = np.lexsort(words.T)
-            is_new = _differ(words[order])
+        key = ((key ^ key >> np.uint64(32)) + words[:, word]) * _BITS
+    bits = 62 - len(words).bit_length()
+    order, key = ordered((key >> np.uint64(64 - bits)).view(np.int64), 1 << bits)
+    is_new = starts_run(key)
+    if (_differ(words, order) & ~is_new).any():  # two labels with one key
+        order = np.lexsort(words.T)
+        is_new = _differ(words, order)
     return order, is_new
 
 
-def _differ(words: Words) -> BoolArray:
-    """Tell for each cell whether it differs from the one before it."""
-    is_new = np.ones(len(words), np.bool_)
-    is_new[1:] = (words[1:] != words[:-1]).any(axis=1)
+def _differ(words: Words, order: WideArray) -> BoolArray:
+    """Tell for each cell, in this order, whether it differs from the one before it."""
+    is_new = np.zeros(len(words), np.bool_)
+    is_new[:1] = True
+    for word in range(words.shape[1]):
+        column = words[:, word][order]
+        is_new[1:] |= column[1:] != column[:-1]
     return is_new
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from numba.core import caching
 
-from augury.neural.compiled import _source_of, compiled
+from augury.compiled import _source_of, compiled
 
 SOURCE = "def double(x):\n    return 2 * x\n"
 
@@ -50,7 +50,7 @@ def test_what_is_compiled_is_logged_and_what_is_kept_is_not(
     double_in(tmp_path)(4)
     assert caplog.messages == []  # nobody has asked
     kept_in(tmp_path)[0].unlink()
-    with caplog.at_level("INFO", "augury.neural.compiled"):
+    with caplog.at_level("INFO", "augury.compiled"):
         double_in(tmp_path)(4)
         assert caplog.messages == ["compiling doubling.double"]
         double_in(tmp_path)(4)
@@ -67,7 +67,7 @@ sys.stdin.readline()
 print(outer(4), sum(outer.stats.cache_misses.values()))
 """
 SLOW = """
-from augury.neural.compiled import compiled
+from augury.compiled import compiled
 
 @compiled()
 def inner(x):
@@ -99,7 +99,7 @@ def test_processes_that_need_a_function_at_the_same_time_compile_it_once(tmp_pat
 
 
 def test_who_waits_too_long_compiles_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("augury.neural.compiled.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("augury.compiled.WAIT_SECONDS", 0.1)
     function = double_in(tmp_path)
     with (tmp_path / "doubling.py").open("rb") as other:  # locks belong to open files
         fcntl.flock(other, fcntl.LOCK_EX)
