@@ -125,10 +125,12 @@ class Known(NamedTuple):
         )
         return Known(Exact(whole, power), errors, largest)
 
-    def maximum(self) -> Known:
-        """Join all rows to one by their maximum: it is no farther off than the worst of them."""
-        whole = self.exact.whole.max(0, keepdims=True)
-        errors, largest = (part.max(1, keepdims=True) for part in self[1:])
+    def maxima(self, groups: Sequence[Sequence[int]]) -> Known:
+        """Join each group of rows by their maximum, which is no farther off than the worst."""
+        whole = np.array([self.exact.whole[list(rows)].max(0) for rows in groups])
+        errors, largest = (
+            np.stack([part[:, list(rows)].max(1) for rows in groups], 1) for part in self[1:]
+        )
         return Known(Exact(whole, self.exact.power), errors, largest)
 
     def leaky(self) -> Known:

@@ -10,8 +10,9 @@ message, encoded, and the message from each of these to each of those.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -19,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from augury.cells.cell import Case, Cell
-from augury.cells.exact import ARITHMETICS, LIMIT, Exact, Known, nearest
+from augury.cells.cell import Case, Cell, Entries, mask_of
+from augury.cells.exact import ARITHMETICS, LIMIT, Exact, Floats, Known, nearest
 from augury.cells.network import CellNetwork
 from augury.cells.table import Table
 from augury.errors import InputError
@@ -33,17 +34,14 @@ class Decision(NamedTuple):
     """What a network makes of one case, for one output."""
 
     case: Case
+    is_right: bool
+    """Whether exact numbers decide by the rule."""
     margin: tuple[int, int]
-    """The distance from a wrong decision, whole · 2^power; positive if it is right."""
+    """How far they are from deciding otherwise, whole · 2^power; negative if they are wrong."""
     bounds: tuple[float, ...]
     """For each of ARITHMETICS: how far rounding can move the decision at most."""
     largest: tuple[float, ...]
     """For each of ARITHMETICS: no partial sum on the way to it is larger."""
-
-    @property
-    def is_right(self) -> bool:
-        """Whether exact numbers decide by the rule."""
-        return self.margin[0] > 0
 
     def holds(self, place: int) -> bool:
         """Tell whether every evaluation in one of ARITHMETICS decides by the rule."""
@@ -58,6 +56,7 @@ class Part(NamedTuple):
     """Its name; "" of a choice."""
     decisions: list[Decision]
     seconds: float
+    """What the cell took, all outputs together."""
 
     @property
     def name(self) -> str:
@@ -102,7 +101,15 @@ class Checked:
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold, without the name."""
         told = {key: value for key, value in asdict(self).items() if key != "name"}
-        return told | {"verdict": self.verdict}
+        # JSON has no infinity: nothing bounds what is computed with weights that are no numbers.
+        return _finite(told) | {"verdict": self.verdict}
+
+
+def _finite(told: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _finite(own) if isinstance(own, dict) else None if own == math.inf else own
+        for key, own in told.items()
+    }
 
 
 def prove(network: CellNetwork, cells: Sequence[Cell] | None = None) -> tuple[Checked, ...]:
@@ -135,18 +142,28 @@ def weights_of(network: CellNetwork, cell: Cell) -> Weights:
 def decided(cell: Cell, weights: Weights) -> list[Part]:
     """Decide every case of a cell, exactly."""
     started = time.perf_counter()
-    outputs = cell.outputs or ("",)
-    if all(np.isfinite(weight).all() for weight in weights.values()):
-        exact = {name: Exact.of(weight) for name, weight in weights.items()}
-        by_output = _DECIDED[cell.joins](cell, exact)
-    else:  # nothing is known of what they compute
-        none = Decision(cell.cases[0], (0, 0), *(((float("inf"),) * len(ARITHMETICS),) * 2))
-        by_output = [[none._replace(case=case) for case in cell.cases] for _ in outputs]
+    said = _said(cell, weights)
+    by_output = _pairs(cell, said) if cell.joins == "choice" else _signs(cell, said)
     seconds = round(time.perf_counter() - started, 4)
     return [
         Part(cell, output, decisions, seconds)
-        for output, decisions in zip(outputs, by_output, strict=True)
+        for output, decisions in zip(cell.outputs or ("",), by_output, strict=True)
     ]
+
+
+def exact_table(network: CellNetwork) -> Table:
+    """Return what exact numbers decide in every case; see `network.compiled`."""
+    entries: dict[str, Entries] = {}
+    for cell in network.cells:
+        whole = _said(cell, weights_of(network, cell)).exact.whole
+        if cell.joins == "choice":
+            order = {score: rank for rank, score in enumerate(sorted(set(whole.flat)))}
+            entries[cell.name] = np.array([order[score] for score in whole.flat], np.int8)
+            continue
+        entries[cell.name] = np.full(cell.shape, -1, np.int8)
+        for case, said in zip(cell.cases, whole, strict=True):
+            entries[cell.name][case.own, mask_of(case.kinds)] = said > 0
+    return Table(network.cells, entries, network.bits)
 
 
 def checked(part: Part) -> Checked:
@@ -177,16 +194,12 @@ def checked(part: Part) -> Checked:
 
 def exceeds(margin: tuple[int, int], bound: float) -> bool:
     """Tell whether whole · 2^power is larger than a double that is not negative; exactly."""
-    if bound == float("inf"):
+    if not math.isfinite(bound):
         return False
     (whole, power), (above, below) = margin, bound.as_integer_ratio()
     # whole · 2^power > above / below
     left, right = whole * below, above
     return left << power > right if power > 0 else left > right << -power
-
-
-def table_of(parts: Sequence[Part], bits: int) -> Table:
-    """Return the table of all these decisions."""
 
 
 _VERDICTS: dict[str, bool] = {}
@@ -212,75 +225,89 @@ def _digest(network: CellNetwork) -> str:
     return digest.hexdigest()
 
 
-def _points(cell: Cell, weights: dict[str, Exact]) -> list[list[Decision]]:
+def _said(cell: Cell, weights: Weights) -> Known:
+    """Return what the module of a cell computes: (case, output), or (kind, 1) of a choice.
+
+    Of weights that are no numbers nothing is known.
+    """
+    if all(np.isfinite(weight).all() for weight in weights.values()):
+        return _SAID[cell.joins](cell, {name: Exact.of(own) for name, own in weights.items()})
+    rows = len(cell.kinds) if cell.joins == "choice" else len(cell.cases)
+    shape = rows, len(cell.outputs) or 1
+    unknown = np.full((len(ARITHMETICS), *shape), np.inf)
+    return Known(Exact(np.full(shape, 0, object), 0), unknown, unknown)
+
+
+def _points(cell: Cell, weights: dict[str, Exact]) -> Known:
     """See `network.Point`."""
-    own = _encoded(weights, "own", range(len(cell.owns)))
-    cases = [case.own for case in cell.cases]
-    return _signs(cell, own.rows(cases).layer(weights["head.weight"], weights["head.bias"]))
+    own = _encoded(weights, "own", len(cell.owns))
+    return _head(weights, own.rows([case.own for case in cell.cases]))
 
 
-def _sets(cell: Cell, weights: dict[str, Exact]) -> list[list[Decision]]:
+def _sets(cell: Cell, weights: dict[str, Exact]) -> Known:
     """See `network.Gathering`."""
     owns, kinds = len(cell.owns), len(cell.kinds)
-    own = _encoded(weights, "own", range(owns))
-    kind = _encoded(weights, "kind", range(kinds))
-    every = np.arange(owns * kinds)
+    own, kind = _encoded(weights, "own", owns), _encoded(weights, "kind", kinds)
+    every = np.arange(owns * kinds)  # own · kinds + kind
     sent = own.rows(every // kinds).beside(kind.rows(every % kinds))
-    sent = sent.layer(weights["message.weight"])  # row own · kinds + kind
-    heard = [sent.rows([case.own * kinds + k for k in case.kinds]).maximum() for case in cell.cases]
-    received = _below(heard).leaky()
-    of_cases = own.rows([case.own for case in cell.cases])
-    joined = of_cases.beside(received).layer(weights["join.weight"]).leaky()
-    return _signs(cell, of_cases.beside(joined).layer(weights["head.weight"], weights["head.bias"]))
+    heard = [[case.own * kinds + kind for kind in case.kinds] for case in cell.cases]
+    received = sent.layer(weights["message.weight"]).maxima(heard).leaky()
+    knows = own.rows([case.own for case in cell.cases])
+    joined = knows.beside(received).layer(weights["join.weight"]).leaky()
+    return _head(weights, knows.beside(joined))
 
 
-def _pairs(cell: Cell, weights: dict[str, Exact]) -> list[list[Decision]]:
+def _scores(cell: Cell, weights: dict[str, Exact]) -> Known:
     """See `network.Choosing`."""
-    kind = _encoded(weights, "kind", range(len(cell.kinds)))
-    hidden = kind.layer(weights["hidden.weight"]).leaky()
-    (whole, power), *bounds = hidden.layer(weights["score.weight"], weights["score.bias"])
-    error, largest = (bound[:, :, 0] for bound in bounds)
-    decisions: list[Decision] = []
-    for case in cell.cases:
-        better, worse = case.kinds
-        both = list(case.kinds)
-        apart = np.nextafter(error[:, better] + error[:, worse], np.inf)
-        margin = int(whole[better, 0] - whole[worse, 0]), power
-        most = tuple(largest[:, both].max(1).tolist())
-        decisions.append(Decision(case, margin, tuple(apart.tolist()), most))
-    return [decisions]
+    kind = _encoded(weights, "kind", len(cell.kinds))
+    return _head(weights, kind.layer(weights["hidden.weight"]).leaky(), "score")
 
 
-_DECIDED: dict[str, Callable[[Cell, dict[str, Exact]], list[list[Decision]]]] = {
+_SAID: dict[str, Callable[[Cell, dict[str, Exact]], Known]] = {
     "none": _points,
     "set": _sets,
-    "choice": _pairs,
+    "choice": _scores,
 }
 
 
-def _encoded(weights: dict[str, Exact], name: str, numbers: Sequence[int]) -> Known:
+def _encoded(weights: dict[str, Exact], name: str, count: int) -> Known:
+    """Encode the bits of all numbers below `count`."""
     weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-    return Known.bits(numbers, weight.whole.shape[1]).layer(weight, bias).leaky()
+    return Known.bits(range(count), weight.whole.shape[1]).layer(weight, bias).leaky()
 
 
-def _below(parts: Sequence[Known]) -> Known:
-    """Put rows of one power below each other."""
-    whole = np.concatenate([part.exact.whole for part in parts])
-    errors, largest = (np.concatenate([part[k] for part in parts], 1) for k in (1, 2))
-    return Known(Exact(whole, parts[0].exact.power), errors, largest)
+def _head(weights: dict[str, Exact], known: Known, name: str = "head") -> Known:
+    return known.layer(weights[f"{name}.weight"], weights[f"{name}.bias"])
 
 
-def _signs(cell: Cell, said: Known) -> list[list[Decision]]:
-    """Return the decisions on each output: (case, output) numbers, of which the sign decides."""
+def _signs(cell: Cell, said: Known) -> Iterator[list[Decision]]:
+    """Yield the decisions on each output: of (case, output) the sign decides."""
     (whole, power), error, largest = said
+    for place in range(len(cell.outputs)):
+        expected = [case.expected[place] for case in cell.cases]
+        values = whole[:, place].tolist()
+        right = [(value > 0) == bit for value, bit in zip(values, expected, strict=True)]
+        margins = [value if bit else -value for value, bit in zip(values, expected, strict=True)]
+        yield _decisions(cell, right, (margins, power), error[..., place], largest[..., place])
 
-    def decision(number: int, output: int) -> Decision:
-        case, value = cell.cases[number], int(whole[number, output])
-        margin = (value if case.expected[output] else -value), power
-        bounds = (part[:, number, output].tolist() for part in (error, largest))
-        return Decision(case, margin, *map(tuple, bounds))
 
-    return [
-        [decision(number, output) for number in range(len(cell.cases))]
-        for output in range(len(cell.outputs))
-    ]
+def _pairs(cell: Cell, said: Known) -> Iterator[list[Decision]]:
+    """Yield the decisions of a choice: of two scores the larger one decides."""
+    (whole, power), error, largest = said
+    better, worse = np.array([case.kinds for case in cell.cases]).T
+    margins = (whole[better, 0] - whole[worse, 0]).tolist()
+    apart = np.nextafter(error[:, better, 0] + error[:, worse, 0], np.inf)
+    most = np.maximum(largest[:, better, 0], largest[:, worse, 0])
+    yield _decisions(cell, [margin > 0 for margin in margins], (margins, power), apart, most)
+
+
+def _decisions(
+    cell: Cell, right: list[bool], margins: tuple[list[int], int], bounds: Floats, largest: Floats
+) -> list[Decision]:
+    """Put them together; bounds are (arithmetic, case)."""
+    whole, power = margins
+    columns = (
+        [(own, power) for own in whole],
+        *(map(tuple, b.T.tolist()) for b in (bounds, largest)),
+    )
+    return list(map(Decision, cell.cases, right, *columns))
