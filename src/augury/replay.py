@@ -24,6 +24,7 @@ from augury.files import named, open_input
 UNIT, WEIGHT, SLOPE, SLOPE_POWER = 700, 149, 10737418, 30
 TINY, LIMIT = 1 << UNIT - 126, 1 << UNIT + 127
 MAX_BYTES, MAX_HIDDEN, MAX_POWER = 2**26, 512, 2000
+UNREADABLE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 ARITHMETICS = {"float32": (24, UNIT), "tf32": (22, 10), "bfloat16": (22, 8)}
 """An operation is off by 2^−first in proportion, an input of a product by 2^−second."""
 
@@ -66,9 +67,6 @@ RULES: dict[str, Rule] = {
 """Every case of each cell, and what is to be decided in it."""
 
 
-NO_PROOF = RecursionError, TypeError, ValueError
-
-
 class Fault(Exception):
     """Why a proof does not hold."""
 
@@ -93,7 +91,7 @@ def replay(path: str | Path) -> Replayed:
             if (told["format"], told["format_version"]) != ("augury-proof", 1):
                 raise ValueError
             return _replayed(told)
-        except (ArithmeticError, AttributeError, LookupError, *NO_PROOF) as error:
+        except UNREADABLE as error:
             where = f", see {error}" if isinstance(error, KeyError) else ""
             raise InputError(f"this is not a proof object of format 1{where}") from None
 
@@ -196,10 +194,10 @@ class Row(NamedTuple):
     errors: list[int]
     largest: int
 
-    def beside(self, other: Row) -> Row:
-        """Concatenate two."""
-        largest = max(self.largest, other.largest)
-        return Row(self.values + other.values, self.errors + other.errors, largest)
+
+def _beside(one: Row, other: Row) -> Row:
+    largest = max(one.largest, other.largest)
+    return Row(one.values + other.values, one.errors + other.errors, largest)
 
 
 def _up(value: int, power: int) -> int:
@@ -262,13 +260,13 @@ class Layers(NamedTuple):
         """Compute `flood` or `least`."""
         owns = {own: self.encoded("own", own) for own, _ in cases}
         kinds = [self.encoded("kind", kind) for kind in range(4)]
-        sent = {o: [self.apply("message", owns[o].beside(kind)) for kind in kinds] for o in owns}
+        sent = {o: [self.apply("message", _beside(owns[o], kind)) for kind in kinds] for o in owns}
         for own, heard in cases:
             values, errors, largest = zip(*(sent[own][kind] for kind in heard), strict=True)
             loudest = [list(map(max, zip(*part, strict=True))) for part in (values, errors)]
             received = self.leaky(Row(*loudest, max(largest)))
-            joined = self.leaky(self.apply("join", owns[own].beside(received)))
-            yield self.apply("head", owns[own].beside(joined))
+            joined = self.leaky(self.apply("join", _beside(owns[own], received)))
+            yield self.apply("head", _beside(owns[own], joined))
 
     def choices(self, cases: Sequence[Case]) -> Iterator[Row]:
         """Compute `nearest`."""

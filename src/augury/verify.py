@@ -18,7 +18,7 @@ import numpy.typing as npt
 import augury
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.executor import CellExecutor
-from augury.cells.exact import ARITHMETICS, Exact
+from augury.cells.exact import ARITHMETICS, Weight
 from augury.cells.network import CellNetwork
 from augury.cells.proof import Checked, Decision, Part, checked, exact_table, parts_of, weights_of
 from augury.cells.table import Table
@@ -186,7 +186,7 @@ def proof_object(network: CellNetwork, proof: Proof, model: str, digest: str) ->
 
 
 def _exact_weight(weight: npt.NDArray[np.float32]) -> dict[str, Any]:
-    exact = Exact.of(weight)
+    exact = Weight.of(weight).exact
     told: dict[str, Any] = {"power": exact.power, "whole": exact.whole.tolist()}
     # No rational has them, but the digest does.
     minus_zeros = np.flatnonzero((weight == 0) & np.signbit(weight)).tolist()

@@ -71,24 +71,33 @@ class Exact(NamedTuple):
     """Python integers."""
     power: int
 
-    @classmethod
-    def of(cls, values: npt.NDArray[Any]) -> Exact:
-        """Take finite floats as they are."""
-        fraction, power = np.frexp(values.astype(np.float64))
-        whole = np.ldexp(fraction, 53).astype(np.int64).astype(object)
-        lowest = int(power[fraction != 0].min(initial=0))
-        shift = np.where(fraction != 0, power - lowest, 0).astype(object)
-        shortened = whole << shift
-        spare = min((_zeros(own) for own in shortened.flat if own), default=0)
-        return cls(shortened >> spare, lowest - 53 + spare)
-
     def at(self, power: int) -> npt.NDArray[Any]:
         """Return the integers for a lower power."""
         return self.whole << (self.power - power)
 
     def sizes(self) -> Floats:
         """Return the absolute values, rounded up; what underflows is 0."""
-        return _up(np.abs(rounded(self)))
+        return _up(np.abs(_rounded(self)))
+
+
+class Weight(NamedTuple):
+    """A matrix of float32."""
+
+    exact: Exact
+    sizes: Floats
+    """The absolute values."""
+
+    @classmethod
+    def of(cls, values: npt.NDArray[np.float32]) -> Weight:
+        """Take finite floats as they are; by their bits, as a thread may flush small ones to 0."""
+        bits = np.ascontiguousarray(values).view(np.int32).astype(np.int64)
+        exponent, fraction = bits >> 23 & 0xFF, bits & 0x7FFFFF
+        whole = np.where(exponent > 0, fraction | 0x800000, fraction)
+        power = np.maximum(exponent, 1) - 150
+        lowest = int(power[whole != 0].min(initial=104))
+        shift = np.where(whole != 0, power - lowest, 0).astype(object)
+        exact = np.where(bits < 0, -whole, whole).astype(object) << shift
+        return cls(Exact(exact, lowest), np.ldexp(whole.astype(np.float64), power))
 
 
 SLOPE, SLOPE_POWER = 10737418, -30
@@ -141,10 +150,10 @@ class Known(NamedTuple):
         error = _up(self.error + rounding + 4 * TINY)
         return Known(Exact(bent, power + SLOPE_POWER), error, self.largest)
 
-    def layer(self, weight: Exact, bias: Exact | None = None) -> Known:
+    def layer(self, weight: Weight, bias: Weight | None = None) -> Known:
         """Apply a linear layer: (out, in) and (1, out)."""
-        power = self.exact.power + weight.power
-        whole, size = self.exact.whole @ weight.whole.T, weight.sizes()
+        power = self.exact.power + weight.exact.power
+        whole, size = self.exact.whole @ weight.exact.whole.T, weight.sizes
         terms = size.shape[1] + (bias is not None)
         if terms + 2 >= MANY:
             raise ValueError(f"a sum of {terms} terms is beyond what bounds are computed for")
@@ -154,21 +163,27 @@ class Known(NamedTuple):
         lost = np.where(size < TINY, size, 0)
         error = self.error @ size.T + (_READ - 1) * (own @ size.T) + own @ lost.T
         if bias is not None:
-            power, before = min(power, bias.power), power
-            whole = (whole << (before - power)) + bias.at(power)
-            bias_size = bias.sizes()
-            sums = sums + bias_size
-            error = error + np.where(bias_size < TINY, bias_size, 0)
+            power, before = min(power, bias.exact.power), power
+            whole = (whole << (before - power)) + bias.exact.at(power)
+            sums = sums + bias.sizes
+            error = error + np.where(bias.sizes < TINY, bias.sizes, 0)
         rounding = _growth(terms + 2) * sums + 16 * terms * TINY
         error, largest = _up(error + rounding), _up(sums + rounding)
         before = self.largest.max(-1, keepdims=True)
         return Known(Exact(whole, power), error, np.maximum(largest, before))
 
 
-def rounded(exact: Exact) -> Floats:
-    """Return doubles that are as near as doubles can be."""
-    near = [nearest(own, exact.power) for own in exact.whole.flat]
-    return np.array(near).reshape(exact.whole.shape)
+def _rounded(exact: Exact) -> Floats:
+    """Return doubles next to them."""
+    whole, power = exact
+    if max(map(abs, whole.flat), default=0).bit_length() < MOST_BITS and power > -MOST_BITS:
+        return np.ldexp(whole.astype(np.float64), power)
+    near = [nearest(own, power) for own in whole.flat]
+    return np.array(near).reshape(whole.shape)
+
+
+MOST_BITS = 1000
+"""Integers that fit in a double, and powers whose products with them do."""
 
 
 def nearest(whole: int, power: int) -> float:
@@ -187,7 +202,3 @@ def _growth(roundings: int) -> Floats:
 
 def _up(bound: Floats) -> Floats:
     return bound * (1 + 2.0**-39)
-
-
-def _zeros(whole: int) -> int:
-    return (whole & -whole).bit_length() - 1

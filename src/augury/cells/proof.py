@@ -21,7 +21,7 @@ import numpy.typing as npt
 import torch
 
 from augury.cells.cell import Case, Cell, Entries, mask_of
-from augury.cells.exact import ARITHMETICS, LIMIT, Exact, Floats, Known, nearest
+from augury.cells.exact import ARITHMETICS, LIMIT, Exact, Floats, Known, Weight, nearest
 from augury.cells.network import CellNetwork
 from augury.cells.table import Table
 from augury.errors import InputError
@@ -231,20 +231,20 @@ def _said(cell: Cell, weights: Weights) -> Known:
     Of weights that are no numbers nothing is known.
     """
     if all(np.isfinite(weight).all() for weight in weights.values()):
-        return _SAID[cell.joins](cell, {name: Exact.of(own) for name, own in weights.items()})
+        return _SAID[cell.joins](cell, {name: Weight.of(own) for name, own in weights.items()})
     rows = len(cell.kinds) if cell.joins == "choice" else len(cell.cases)
     shape = rows, len(cell.outputs) or 1
     unknown = np.full((len(ARITHMETICS), *shape), np.inf)
     return Known(Exact(np.full(shape, 0, object), 0), unknown, unknown)
 
 
-def _points(cell: Cell, weights: dict[str, Exact]) -> Known:
+def _points(cell: Cell, weights: dict[str, Weight]) -> Known:
     """See `network.Point`."""
     own = _encoded(weights, "own", len(cell.owns))
     return _head(weights, own.rows([case.own for case in cell.cases]))
 
 
-def _sets(cell: Cell, weights: dict[str, Exact]) -> Known:
+def _sets(cell: Cell, weights: dict[str, Weight]) -> Known:
     """See `network.Gathering`."""
     owns, kinds = len(cell.owns), len(cell.kinds)
     own, kind = _encoded(weights, "own", owns), _encoded(weights, "kind", kinds)
@@ -257,26 +257,26 @@ def _sets(cell: Cell, weights: dict[str, Exact]) -> Known:
     return _head(weights, knows.beside(joined))
 
 
-def _scores(cell: Cell, weights: dict[str, Exact]) -> Known:
+def _scores(cell: Cell, weights: dict[str, Weight]) -> Known:
     """See `network.Choosing`."""
     kind = _encoded(weights, "kind", len(cell.kinds))
     return _head(weights, kind.layer(weights["hidden.weight"]).leaky(), "score")
 
 
-_SAID: dict[str, Callable[[Cell, dict[str, Exact]], Known]] = {
+_SAID: dict[str, Callable[[Cell, dict[str, Weight]], Known]] = {
     "none": _points,
     "set": _sets,
     "choice": _scores,
 }
 
 
-def _encoded(weights: dict[str, Exact], name: str, count: int) -> Known:
+def _encoded(weights: dict[str, Weight], name: str, count: int) -> Known:
     """Encode the bits of all numbers below `count`."""
     weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-    return Known.bits(range(count), weight.whole.shape[1]).layer(weight, bias).leaky()
+    return Known.bits(range(count), weight.sizes.shape[1]).layer(weight, bias).leaky()
 
 
-def _head(weights: dict[str, Exact], known: Known, name: str = "head") -> Known:
+def _head(weights: dict[str, Weight], known: Known, name: str = "head") -> Known:
     return known.layer(weights[f"{name}.weight"], weights[f"{name}.bias"])
 
 
