@@ -22,7 +22,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from augury.algorithms.cells import CELLS, LEAST, NEAREST, SUBTRACT
+from augury.algorithms.cells import CELLS, NEAREST, SUBTRACT
 from augury.cells.cell import Cell, mask_of
 from augury.cells.learning import _counts
 from augury.cells.network import CellNetwork, case_logits, expectations
@@ -277,6 +277,17 @@ def generalisation(cell: Cell, num_seeds: int) -> dict[str, Any]:
 # ------------------------------------------------------------------ small training sets
 
 
+def which_verify(cell: Cell, together: nn.Module, count: int) -> list[bool]:
+    """Prove every network of an ensemble."""
+    found: list[bool] = []
+    for member in range(count):
+        network = CellNetwork((cell,), CONFIG.network.hidden, CONFIG.network.bits)
+        state = together.state_dict()
+        network.load_state_dict({name: own[member] for name, own in state.items()})
+        found.append(all(part.is_proven for part in prove(network)))
+    return found
+
+
 def verified(graphs: int, side: int, num_seeds: int) -> dict[str, Any]:
     """Train all cells on a smaller set: how many seeds verify, and which cells do not."""
     seen = seen_of(replace(CONFIG.data, train_graphs=graphs, side=side))
@@ -285,13 +296,7 @@ def verified(graphs: int, side: int, num_seeds: int) -> dict[str, Any]:
         size = len(cell.kinds) if cell.joins == "choice" else len(cell.cases)
         known = torch.ones((num_seeds, size), dtype=torch.bool)
         together = trained(cell, "network", range(num_seeds), known, seen)
-        state = together.state_dict()
-        proven[cell.name] = []
-        for member in range(num_seeds):
-            network = cell_network(cell)
-            network.load_state_dict({name: own[member] for name, own in state.items()})
-            parts = prove(network, (cell,))  # type: ignore[arg-type]
-            proven[cell.name].append(all(part.is_proven for part in parts))
+        proven[cell.name] = which_verify(cell, together, num_seeds)
     every = [all(own) for own in zip(*proven.values(), strict=True)]
     return {
         "graphs": graphs,
@@ -342,40 +347,37 @@ def without_hints(num_seeds: int, bits: int = 8, updates: int = 3000) -> dict[st
         "cell": SUBTRACT.name,
         "updates": updates,
         "networks": num_seeds,
-        "verified": int(right.all(-1).all(-1).sum()),
-        "decisions right": round(float(right.float().mean()), 4),
+        "verified": sum(which_verify(SUBTRACT, together, num_seeds)),
+        "decisions right": [int(own) for own in right.sum((1, 2))],
     }
 
 
 def main() -> None:
-    """Run everything and write one JSON file, which grows as parts are finished."""
+    """Do what is missing in the file, part by part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("learnt.json"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    started = time.process_time()
-    told: dict[str, Any] = {
-        **provenance("cpu"),
-        "config": to_dict(CONFIG),
-        "updates": UPDATES,
-        "seeds": options.seeds,
-        "held out": {},
-        "small": [],
+    parts: dict[str, Callable[[], Any]] = {
+        "without hints": lambda: without_hints(options.seeds),
+        **{
+            f"held out, {cell.name}": partial(generalisation, cell, options.seeds) for cell in CELLS
+        },
+        **{f"{k} graphs of {n} + {n}": partial(verified, k, n, options.seeds) for k, n in SETS},
     }
-
-    def keep(part: dict[str, Any], name: str, value: Any) -> None:
-        part[name] = value
-        told["seconds"] = round(time.process_time() - started)
+    told: dict[str, Any] = {}
+    if options.out.exists():
+        told = json.loads(options.out.read_text())
+    told |= {"config": to_dict(CONFIG), "updates": UPDATES, "seeds": options.seeds}
+    told |= provenance("cpu")
+    for name, part in parts.items():
+        if name in told:
+            continue  # of an earlier call
+        started = time.process_time()
+        told[name] = part() | {"seconds": round(time.process_time() - started)}
         options.out.write_text(json.dumps(told, indent=1) + "\n")
-        print(name, json.dumps(value), flush=True)
-
-    keep(told, "without hints", without_hints(options.seeds))
-    for cell in sorted(CELLS, key=lambda cell: (cell is NEAREST, cell is LEAST)):
-        keep(told["held out"], cell.name, generalisation(cell, options.seeds))
-    for graphs, side in SETS:
-        told["small"].append(verified(graphs, side, options.seeds))
-        keep(told, "small", told["small"])
+        print(name, json.dumps(told[name]), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from augury.errors import InputError
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -156,7 +158,7 @@ class Known(NamedTuple):
         whole, size = self.exact.whole @ weight.exact.whole.T, weight.sizes
         terms = size.shape[1] + (bias is not None)
         if terms + 2 >= MANY:
-            raise ValueError(f"a sum of {terms} terms is beyond what bounds are computed for")
+            raise InputError(f"sums of {terms} terms are too long for a proof: at most {MANY - 3}")
         own = self.exact.sizes() + self.error
         # A term as it is read: both inputs rounded, a weight below `TINY` perhaps taken for 0.
         sums = _READ * (own @ size.T)

@@ -31,14 +31,14 @@ def inference() -> Iterator[None]:
 
 
 @contextmanager
-def own_precision() -> Iterator[None]:
-    """Compute in the precision of the weights; also a decorator.
+def own_precision(device: str = "cpu") -> Iterator[None]:
+    """Compute in the precision of the weights, on a device or any that is in use; also a decorator.
 
     Autocast would compute in half precision, and is switched off here, as is flushing subnormal
     numbers to 0; both belong to the calling thread. TF32 and the like belong to the process: they
     are refused, since networks are trained, proven and measured without.
     """
-    _refuse_rounded_products()
+    _refuse_rounded_products(device)
     with ExitStack() as stack:
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
@@ -49,11 +49,10 @@ def own_precision() -> Iterator[None]:
         yield
 
 
-def _refuse_rounded_products() -> None:
+def _refuse_rounded_products(device: str) -> None:
     """Raise an InputError if PyTorch may round the inputs of float32 products."""
-    backends = [torch.backends.mkldnn]
-    if torch.cuda.is_initialized():
-        backends.append(torch.backends.cuda)
+    is_on_gpu = device.startswith("cuda") or torch.cuda.is_initialized()
+    backends: list[Any] = [torch.backends.mkldnn, *[torch.backends.cuda] * is_on_gpu]
     for backend in backends:
         precision = backend.matmul.fp32_precision
         if precision not in ("none", "ieee"):

@@ -64,7 +64,7 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
         raise InputError(f"{folder}: there is no run in this folder to resume")
     folder.mkdir(parents=True, exist_ok=True)
     look = Look(say, pause, [] if timeline is None else timeline)
-    with own_precision(), locked(folder / "lock", folder):
+    with own_precision(device), locked(folder / "lock", folder):
         _prepare_folder(folder, config, seeds, device, resume)
         return _train(config, seeds, folder, device, resume, look)
 
