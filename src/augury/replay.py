@@ -36,7 +36,6 @@ OUTPUTS = {
 }
 CELLS = dict.fromkeys(("ford-fulkerson", "assignment", "min-cost-flow"), tuple(OUTPUTS))
 CELLS["reachability"] = "flood", "nearest"
-"""By algorithm."""
 
 Case = tuple[int, tuple[int, ...]]
 """Own bits and kinds of message; of `nearest` the better one and the worse one."""
@@ -140,9 +139,10 @@ def _weight(own: dict[str, Any]) -> list[list[int]]:
     if not -WEIGHT <= power <= 127 or len({len(row) for row in rows}) != 1:
         raise ValueError
     scaled = [[_integer(whole) << power + WEIGHT for whole in row] for row in rows]
-    values = [math.ldexp(whole, -WEIGHT) for row in scaled for whole in row]
-    if struct.unpack(f"<{len(values)}f", struct.pack(f"<{len(values)}f", *values)) != (*values,):
-        raise ValueError
+    for whole in (whole for row in scaled for whole in row):
+        [value] = struct.unpack("<f", struct.pack("<f", math.ldexp(whole, -WEIGHT)))
+        if math.ldexp(value, WEIGHT) != whole:
+            raise ValueError
     return scaled
 
 
