@@ -371,13 +371,18 @@ def goes_wrong(network: CellNetwork, seed: int) -> bool:
     return any(own.ending != DONE or own.classical_rounds for own in answers)
 
 
-def with_weights(network: CellNetwork, cell: Cell, weights: Weights) -> CellNetwork:
-    """Return a network with other weights of one cell."""
-    network = copy.deepcopy(network)
-    network[cell.name].load_state_dict(
-        {name: torch.from_numpy(np.ascontiguousarray(own)) for name, own in weights.items()}
-    )
+def with_weights(base: Callable[[], CellNetwork], cell: Cell, weights: Weights) -> CellNetwork:
+    """Return a network with other weights of one cell, until this is called again."""
+    network = _copy_of(base)
+    network.load_state_dict(base().state_dict())
+    changed = {name: torch.from_numpy(np.ascontiguousarray(own)) for name, own in weights.items()}
+    network[cell.name].load_state_dict(changed)
     return network
+
+
+@cache
+def _copy_of(base: Callable[[], CellNetwork]) -> CellNetwork:
+    return copy.deepcopy(base())
 
 
 # ------------------------------------------------------------------ the campaign
@@ -412,7 +417,7 @@ def run_chunk(seed: int, number: int, count: int = CHUNK) -> dict[str, Any]:
             if own.is_proven and ways[output]:
                 faults.append(f"{cell.name} {output}, {what}: {', '.join(ways[output])}")
         if verdict == "proven":
-            network = with_weights(base(), cell, weights)
+            network = with_weights(base, cell, weights)
             if not is_right(cell, logits(network, cell)).all():
                 faults.append(f"{cell.name}, {what}: PyTorch")
             if goes_wrong(network, number):
