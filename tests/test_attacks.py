@@ -116,6 +116,21 @@ def test_heads_scaled_to_subnormal_numbers_are_not_proven(cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_heads_scaled_until_partial_sums_overflow_are_not_proven(cell: Cell) -> None:
+    """No weight is out of place, and no bound is in proportion: only the sums are too large."""
+    last, seen = ("score" if cell is NEAREST else "head"), set[tuple[bool, bool]]()
+    for power in range(118, 127):
+        weights = weights_for(cell, small())
+        for name in (f"{last}.weight", f"{last}.bias"):
+            weights[name] = np.ldexp(weights[name], power)
+        if all(np.isfinite(own).all() for own in weights.values()):
+            is_proven = all(part.is_proven for part in verdicts(cell, weights))
+            seen.add((is_proven, bool(ways_that_fail(cell, weights))))
+    assert (True, True) not in seen
+    assert {(True, False), (False, True)} <= seen
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 @pytest.mark.parametrize("value", [1e38, -1e38, 3.4028235e38])
 def test_weights_near_the_largest_float_are_not_proven_and_wrong(cell: Cell, value: float) -> None:
     rng = np.random.default_rng(1)
