@@ -33,6 +33,7 @@ LAYERS = {
     "engines": 7,
     "training": 7,
     "verify": 8,
+    "replay": 8,
     "check": 8,
     "direct": 8,
     "solution": 8,

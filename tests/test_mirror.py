@@ -53,6 +53,7 @@ ELSEWHERE = {
 OF_NO_MODULE = {
     # The whole project
     "test_adversarial.py",
+    "test_attacks.py",
     "test_determinism.py",
     "test_docs.py",
     "test_end_to_end.py",

@@ -292,6 +292,7 @@ HOSTS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "another default device": lambda: default(torch.set_default_device, "meta", None),
     "inside autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "inside inference": torch.inference_mode,
+    "subnormal numbers flushed to 0": lambda: default(torch.set_flush_denormal, True, False),
 }
 """What a host may have set."""
 

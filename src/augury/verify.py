@@ -2,24 +2,31 @@
 
 `cells.proof` tells whether each case is right whatever the rounding; `docs/verification.md` shows
 that a network which is right in all of them executes its algorithm on every graph. Where a case is
-wrong, a small graph is looked for on which a run shows it.
+wrong, a small graph is looked for on which a run shows it. Nothing here is computed in floating
+point but bounds, so nothing that PyTorch is set to changes a verdict.
 """
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+import augury
 from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm
 from augury.algorithms.executor import CellExecutor
-from augury.cells.network import CellNetwork, compiled
-from augury.cells.proof import Checked, prove
+from augury.cells.exact import ARITHMETICS, Weight
+from augury.cells.network import CellNetwork
+from augury.cells.proof import Checked, Decision, Part, checked, exact_table, parts_of, weights_of
+from augury.cells.table import Table
 from augury.classical.generate import flow
 from augury.classical.simulate import DECISIONS
 from augury.errors import InputError
+
+FORMAT, FORMAT_VERSION = "augury-proof", 1
 
 
 @dataclass(frozen=True)
@@ -27,12 +34,18 @@ class Proof:
     """The verdict on a network."""
 
     algorithm: Algorithm
-    parts: tuple[Checked, ...]
+    decided: tuple[Part, ...]
+    """Every decision, exactly."""
     bits: int
     counterexample: str
     """A small network on which a run goes wrong; empty if proven or none was found."""
     table: str
     """What was found of the network's table, which the engine `lookup` reads."""
+
+    @cached_property
+    def parts(self) -> tuple[Checked, ...]:
+        """The verdict on each part."""
+        return tuple(map(checked, self.decided))
 
     @property
     def is_proven(self) -> bool:
@@ -40,13 +53,32 @@ class Proof:
         return all(part.is_proven for part in self.parts)
 
     @property
+    def holds(self) -> dict[str, bool]:
+        """Whether the proof holds in each arithmetic."""
+        return {
+            own.name: all(part.arithmetics[own.name]["proven"] == part.cases for part in self.parts)
+            for own in ARITHMETICS
+        }
+
+    @property
+    def num_cases(self) -> int:
+        """Each counts once, however many outputs are decided in it."""
+        return sum(len(cell.cases) for cell in self.algorithm.cells)
+
+    @property
     def conclusion(self) -> str:
         """What is proven, for which capacities, and what is programmed, in one sentence."""
         if not self.is_proven:
-            failed = ", ".join(part.name for part in self.parts if not part.is_proven)
-            return f"Not proven: {failed} went wrong in at least one case."
-        cases = sum(part.cases for part in self.parts)
-        told = f"Proven in all {cases} cases: {self.algorithm.theorem.format(bits=self.bits)}"
+            verdicts = {"wrong": "wrong in at least one case", "thin": THIN}
+            told = [
+                f"{names} {words}"
+                for verdict, words in verdicts.items()
+                if (names := ", ".join(own.name for own in self.parts if own.verdict == verdict))
+            ]
+            return f"Not proven: {'; '.join(told)}."
+        decisions = sum(part.cases for part in self.parts)
+        counts = f"all {self.num_cases} cases, {decisions} decisions"
+        told = f"Proven in {counts}: {self.algorithm.theorem.format(bits=self.bits)}"
         others = [
             f"{row.problem} ({row.name})"
             for row in ALGORITHMS.values()
@@ -62,6 +94,8 @@ class Proof:
             "proven": self.is_proven,
             "algorithm": self.algorithm.name,
             "bits": self.bits,
+            "cases": self.num_cases,
+            "holds": self.holds,
             "parts": {part.name: part.to_dict() for part in self.parts},
             "table": self.table,
             "conclusion": self.conclusion,
@@ -69,36 +103,37 @@ class Proof:
         }
 
 
+THIN = "right in every case, but by a margin that rounding could use up"
+
+
 def verify(
     network: CellNetwork, find_counterexample: bool = True, algorithm: Algorithm = FORD_FULKERSON
 ) -> Proof:
-    """Enumerate all cases in float32 and float64; on failure look for a small graph to show it.
+    """Enumerate all cases, exactly; where one is wrong look for a small graph to show it.
 
     A network that lacks a cell of the algorithm is refused.
     """
     missing = [cell.name for cell in algorithm.cells if cell not in network.cells]
     if missing:
         raise InputError(f"this network has no cell {missing[0]!r}, which {algorithm.name} needs")
-    checked = prove(network, algorithm.cells)
-    proof = Proof(algorithm, checked, network.bits, "", _table_words(network))
+    table = exact_table(network)
+    decided = tuple(parts_of(network, algorithm.cells))
+    proof = Proof(algorithm, decided, network.bits, "", _table_words(table))
     if proof.is_proven or not find_counterexample:
         return proof
-    return replace(proof, counterexample=counterexample(network, algorithm))
+    return replace(proof, counterexample=counterexample(table, algorithm))
 
 
-def _table_words(network: CellNetwork) -> str:
-    """Compile the network and hold its table against the rules of its cells."""
-    table = compiled(copy.deepcopy(network).cpu().float())
+def _table_words(table: Table) -> str:
+    """Hold a table against the rules of its cells."""
     wrong = ", ".join(table.differences())
     equal = f"different from the rules in {wrong}" if wrong else "equal to the rules"
     return f"{table.num_cases} decisions, {equal}"
 
 
-def counterexample(
-    network: CellNetwork, algorithm: Algorithm = FORD_FULKERSON, tries: int = 300
-) -> str:
+def counterexample(table: Table, algorithm: Algorithm = FORD_FULKERSON, tries: int = 300) -> str:
     """Look for a small network on which a run goes wrong, smallest first; "" if none shows it."""
-    executor = CellExecutor(copy.deepcopy(network).cpu().float()).subroutines()
+    executor = CellExecutor(table).subroutines()
     rng = np.random.default_rng(0)
     for number in range(tries):
         nodes = 2 + number * 8 // tries
@@ -115,3 +150,63 @@ def counterexample(
             cause = " and ".join(wrong) or "rounds"
             return f"from 0 to {nodes - 1} over {listed}: found {found}, {cause} wrong"
     return ""
+
+
+def proof_object(network: CellNetwork, proof: Proof, model: str, digest: str) -> dict[str, Any]:
+    """Return all that `augury.replay` needs to check a proof: every number is exact.
+
+    A number is [whole, power], which stands for whole · 2^power; `digest` is the checkpoint's, and
+    no checkpoint has weights that are not finite.
+    """
+    weights = {
+        f"{cell.name}.{name}": _exact_weight(weight)
+        for cell in network.cells
+        for name, weight in weights_of(network, cell).items()
+    }
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "version": augury.__version__,
+        "model": model,
+        "digest": digest,
+        "algorithm": proof.algorithm.name,
+        "bits": proof.bits,
+        "hidden": network.hidden,
+        "holds": proof.holds,
+        "weights": weights,
+        "parts": [
+            {
+                "cell": part.cell.name,
+                "output": part.output,
+                "cases": [_told(part, decision) for decision in part.decisions],
+            }
+            for part in proof.decided
+        ],
+    }
+
+
+def _exact_weight(weight: npt.NDArray[np.float32]) -> dict[str, Any]:
+    exact = Weight.of(weight).exact
+    told: dict[str, Any] = {"power": exact.power, "whole": exact.whole.tolist()}
+    # No rational has them, but the digest does.
+    minus_zeros = np.flatnonzero((weight == 0) & np.signbit(weight)).tolist()
+    return told | ({"minus_zeros": minus_zeros} if minus_zeros else {})
+
+
+def _told(part: Part, decision: Decision) -> dict[str, Any]:
+    case = decision.case
+    place = part.cell.outputs.index(part.output) if part.output else 0
+    names = [own.name for own in ARITHMETICS]
+    return {
+        "own": case.own,
+        "kinds": case.kinds,
+        "decision": case.expected[place] == decision.is_right,
+        "margin": decision.margin,
+        "bound": dict(zip(names, map(_dyadic, decision.bounds), strict=True)),
+        "largest": dict(zip(names, map(_dyadic, decision.largest), strict=True)),
+    }
+
+
+def _dyadic(value: float) -> tuple[int, int]:
+    above, below = value.as_integer_ratio()
+    return above, 1 - below.bit_length()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,8 +14,19 @@ from torch import Tensor
 
 from augury.algorithms.cells import CELLS, FLOOD, LEAST, NEAREST, SUBTRACT
 from augury.cells.cell import Cell
-from augury.cells.network import CellNetwork, case_logits, expectations
-from augury.cells.proof import Checked, is_proven, prove
+from augury.cells.exact import nearest
+from augury.cells.network import CellNetwork, case_logits, compiled, expectations
+from augury.cells.proof import (
+    Checked,
+    Part,
+    decided,
+    exact_table,
+    exceeds,
+    is_proven,
+    prove,
+    weights_of,
+)
+from augury.errors import InputError
 from augury.neural.layers import Linear
 from proven import proven, untrained
 
@@ -59,8 +71,13 @@ def test_a_good_network_is_proven_in_every_case() -> None:
     assert [part.name for part in parts] == list(PARTS)
     for part in parts:
         assert part.cases == len(PARTS[part.name][0].cases)
-        assert part.right == part.cases and part.is_proven and part.wrong == ""
-        assert part.margin > part.bound > 0
+        assert part.right == part.proven == part.cases and part.verdict == "proven"
+        assert part.wrong == part.thin == ""
+        assert part.margin > part.bound > 0 and 1 < part.largest < 1000
+        assert list(part.arithmetics) == ["float32", "tf32", "bfloat16"]
+        assert part.arithmetics["float32"]["bound"] == part.bound
+        bounds = [own["bound"] for own in part.arithmetics.values()]
+        assert bounds == sorted(bounds) and bounds[0] < bounds[1] / 100
     assert is_proven(proven()) and not is_proven(untrained())
 
 
@@ -74,34 +91,71 @@ def test_a_part_that_says_the_opposite_is_the_one_that_is_named(name: str) -> No
     assert [part.name for part in wrong] == [name]
     cell = PARTS[name][0]
     assert wrong[0].right == 0 and wrong[0].wrong == cell.words(cell.cases[0])
+    assert wrong[0].verdict == "wrong" and wrong[0].thin == ""
+
+
+def exact_part(network: CellNetwork, name: str) -> Part:
+    cell, place = PARTS[name]
+    return decided(cell, weights_of(network, cell))[place]
 
 
 def with_margin(name: str, factor: float) -> CellNetwork:
-    """Shift a proven network's last bias until the smallest margin is a multiple of the bound."""
+    """Shift a proven network's last bias until the smallest margin is a multiple of its bound."""
     network = proven()
-    part = part_of(network, name)
-    said = signed(copy.deepcopy(network).double(), name)
-    cell, place = PARTS[name]
-    positive = said[expectations(cell, said.device)[:, place]]
-    with torch.no_grad():
-        # The positive decisions come nearer to 0, all by the same amount.
-        *_, bias = of_head(network, name)
-        bias.sub_(float(positive.min()) - factor * part.bound)
+    *_, bias = of_head(network, name)
+    for _ in range(3):  # the bound moves a little with the bias
+        part, place = exact_part(network, name), PARTS[name][1]
+        positive = [own for own in part.decisions if own.case.expected[place]]
+        margin, bound = min((nearest(*own.margin), own.bounds[0]) for own in positive)
+        with torch.no_grad():
+            bias.sub_(margin - factor * bound)  # these come nearer to 0, all by the same amount
     return network
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name != "nearest"])
 def test_a_right_decision_within_reach_of_rounding_is_no_proof(name: str) -> None:
-    for factor, expected in ((0.3, False), (3.0, True)):
+    for factor, expected in ((0.3, False), (0.9, False), (1.1, True), (3.0, True)):
         network = with_margin(name, factor)
         assert (signed(network, name) > 0).all()
         part = part_of(network, name)
-        assert part.margin > 0
+        assert part.margin > 0 and part.right == part.cases and part.wrong == ""
         assert part.is_proven == is_proven(network) == expected
-        assert (part.wrong == "") == expected
+        assert part.verdict == ("proven" if expected else "thin")
+        assert (part.thin == "") == expected
 
 
-def test_only_the_margin_relative_to_the_weights_counts() -> None:
+def test_a_margin_counts_in_full_precision() -> None:
+    for power in (-2000, -20, 0, 20, 900):
+        for bound in (1.0, 1.5, 2.0**-30, 3e-200):
+            above, below = bound.as_integer_ratio()
+            whole = (above << 3000) // below
+            for added, expected in ((-1, False), (0, False), (1, True)):
+                # (whole + added) · 2^(−3000), at another power
+                margin = (whole + added) << (3000 - power), power - 6000
+                assert exceeds(margin, bound) == expected
+    assert not exceeds((1, 5000), float("inf")) and not exceeds((1, 0), float("nan"))
+
+
+def test_nothing_between_the_signs_is_right_or_proven() -> None:
+    """A logit of exactly 0 decides for 0, and two equal scores for neither."""
+    network = proven()
+    with torch.no_grad():
+        for cell in CELLS:
+            for weights in head(network, cell.name).parameters():
+                weights.zero_()
+    for part in prove(network):
+        cell, place = PARTS[part.name]
+        zeros = sum(not case.expected[place] for case in cell.cases)
+        assert (part.right, part.proven, part.margin) == (zeros, 0, 0)
+    assert exact_table(network).to_dict() == compiled(network).to_dict()
+
+
+def test_the_exact_table_is_that_of_the_network() -> None:
+    for network in (proven(), untrained(), untrained(1)):
+        assert exact_table(network).to_dict() == compiled(network).to_dict()
+
+
+def test_where_nothing_underflows_only_the_margin_relative_to_the_weights_counts() -> None:
     network = proven()
     before = prove(network)
     with torch.no_grad():
@@ -111,7 +165,7 @@ def test_only_the_margin_relative_to_the_weights_counts() -> None:
     for one, other in zip(before, prove(network), strict=True):
         assert other.is_proven
         assert other.margin == pytest.approx(one.margin * 2.0**-23)
-        assert other.bound == pytest.approx(one.bound * 2.0**-23)
+        assert other.bound == pytest.approx(one.bound * 2.0**-23, rel=1e-4)
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan])
@@ -121,6 +175,10 @@ def test_numbers_that_are_none_prove_nothing(value: float) -> None:
         with torch.no_grad():
             head(network, cell.name).weight[0, 0] = value
         assert not is_proven(network)
+        parts = {part.name: part for part in prove(network, (cell,))}
+        assert all(part.proven == 0 and not part.is_proven for part in parts.values())
+        json.dumps([part.to_dict() for part in parts.values()], allow_nan=False)
+        exact_table(network)
 
 
 @pytest.mark.parametrize("make", [proven, untrained])
@@ -136,7 +194,18 @@ def test_the_type_of_the_weights_and_pytorchs_default_make_no_difference(
         torch.set_default_dtype(torch.float32)
     for one, other, last in zip(single, double, third, strict=True):
         assert (one.right, one.wrong) == (other.right, other.wrong) == (last.right, last.wrong)
-        assert one.margin == pytest.approx(other.margin, rel=1e-9) == last.margin
+        assert (one.margin, one.bound) == (other.margin, other.bound) == (last.margin, last.bound)
+
+
+def test_weights_that_are_no_float32_are_refused() -> None:
+    network = proven().double()
+    with torch.no_grad():
+        head(network, "least").weight[0, 0] += 1e-12
+    for refused in (network, proven().bfloat16()):
+        with pytest.raises(
+            InputError, match=r"weight \w+\.[\w.]+ has numbers that are not float32"
+        ):
+            prove(refused)
 
 
 def test_a_verdict_is_not_remembered_for_other_weights() -> None:

@@ -62,7 +62,8 @@ def ready(cell: Cell, decider: Any) -> Ready:
 
     A cell that is not among its own must not be asked.
     """
-    is_evaluated, is_own = not isinstance(decider, Table), cell in decider.table.cells
+    is_evaluated = not isinstance(decider, Table)
+    is_own = cell in (decider.network if is_evaluated else decider).cells
     decided = np.zeros((1, 1), np.int8)
     none = np.zeros((0, 0), np.float32)
     weights = Weights(none, none, none, none, none, np.zeros(0, np.float32))

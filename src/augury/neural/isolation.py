@@ -1,8 +1,9 @@
 """Networks compute the same whatever the caller has set in PyTorch, and change none of it.
 
 A caller may have another default dtype or device, or call us inside autocast. So every tensor is
-made with an explicit dtype and device (a test looks for those that are not), and `inference` keeps
-autocast out. Nothing here sets anything for the whole process, since other threads would see it.
+made with an explicit dtype and device (a test looks for those that are not), and `own_precision`
+keeps autocast out. Nothing here sets anything for the whole process, since other threads would see
+it; what only the process could take back is refused.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 
-from augury.errors import memory_told
+from augury.errors import InputError, memory_told
 
 
 @contextmanager
@@ -29,13 +31,36 @@ def inference() -> Iterator[None]:
 
 
 @contextmanager
-def own_precision() -> Iterator[None]:
-    """Switch autocast off, which would compute in half precision; also a decorator."""
+def own_precision(device: str = "cpu") -> Iterator[None]:
+    """Compute in the precision of the weights, on a device or any that is in use; also a decorator.
+
+    Autocast would compute in half precision, and is switched off here, as is flushing subnormal
+    numbers to 0; both belong to the calling thread. TF32 and the like belong to the process: they
+    are refused, since networks are trained, proven and measured without.
+    """
+    _refuse_rounded_products(device)
     with ExitStack() as stack:
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))
+        if np.float32(1e-40) * np.float32(1) == 0:
+            torch.set_flush_denormal(False)
+            stack.callback(torch.set_flush_denormal, True)
         yield
+
+
+def _refuse_rounded_products(device: str) -> None:
+    """Raise an InputError if PyTorch may round the inputs of float32 products."""
+    is_on_gpu = device.startswith("cuda") or torch.cuda.is_initialized()
+    backends: list[Any] = [torch.backends.mkldnn, *[torch.backends.cuda] * is_on_gpu]
+    for backend in backends:
+        precision = backend.matmul.fp32_precision
+        if precision not in ("none", "ieee"):
+            raise InputError(
+                f"PyTorch may round the inputs of float32 products to {precision} here, and no "
+                "network was proven or measured so: call torch.set_float32_matmul_precision"
+                "('highest') first"
+            )
 
 
 @contextmanager

@@ -25,7 +25,7 @@ with needs("training networks"):
 
     from augury.models import checkpoint
     from augury.models.checkpoint import make_network
-    from augury.neural.isolation import one_thread
+    from augury.neural.isolation import one_thread, own_precision
     from augury.training.ensemble import Ensemble, Progress, training_data_of
     from augury.training.executions import Executions, Validation, processes_for
     from augury.training.keeping import KeepEverything, Look, Resume, is_over
@@ -64,7 +64,7 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
         raise InputError(f"{folder}: there is no run in this folder to resume")
     folder.mkdir(parents=True, exist_ok=True)
     look = Look(say, pause, [] if timeline is None else timeline)
-    with locked(folder / "lock", folder):
+    with own_precision(device), locked(folder / "lock", folder):
         _prepare_folder(folder, config, seeds, device, resume)
         return _train(config, seeds, folder, device, resume, look)
 

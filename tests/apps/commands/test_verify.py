@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import torch
@@ -34,14 +35,20 @@ def written(name: str, network: nn.Module, config: Config = DISCRETE) -> str:
 def test_a_proven_network_gets_a_table_and_exit_code_0(augury: Augury) -> None:
     code, out, err = augury("verify", written("good.safetensors", proven()))
     assert (code, err) == (0, "")
-    head, *rows, table, conclusion = out.splitlines()
+    head, *rows, table, arithmetic, conclusion = out.splitlines()
     assert table == "table: 140 decisions, equal to the rules"
-    assert head.split() == ["cell", "cases", "right", "margin", "rounding", "seconds"]
-    assert [row.split()[:-3] for row in rows] == [
-        [*name.split(), str(cases), str(cases)] for name, cases in COUNTS.items()
+    assert arithmetic == "arithmetic: the proof holds in float32, tf32, not in bfloat16"
+    assert re.split("  +", head) == [
+        *("cell", "cases", "right", "proven", "margin", "rounding", "largest sum"),
+        *("tf32", "bfloat16", "seconds"),
     ]
-    assert all(float(row.split()[-3]) > float(row.split()[-2]) > 0 for row in rows)
-    assert conclusion.startswith("Proven in all 140 cases: ")
+    assert [row.split()[:-6] for row in rows] == [
+        [*name.split(), *[str(cases)] * 3] for name, cases in COUNTS.items()
+    ]
+    for row in rows:
+        margin, rounding, largest = map(float, row.split()[-6:-3])
+        assert largest > margin > rounding > 0
+    assert conclusion.startswith("Proven in all 116 cases, 140 decisions: ")
 
 
 def test_json_holds_the_verdict_and_every_part(augury: Augury) -> None:
@@ -52,7 +59,10 @@ def test_json_holds_the_verdict_and_every_part(augury: Augury) -> None:
     assert (told["model"], told["version"], told["bits"]) == ("good.safetensors", __version__, 63)
     assert {name: part["cases"] for name, part in told["parts"].items()} == COUNTS
     for part in told["parts"].values():
-        assert part["right"] == part["cases"] and part["margin"] > part["bound"] > 0
+        assert part["right"] == part["proven"] == part["cases"] and part["verdict"] == "proven"
+        assert part["largest"] > part["margin"] > part["bound"] > 0
+        assert list(part["arithmetics"]) == ["float32", "tf32", "bfloat16"]
+    assert told["holds"] == {"float32": True, "tf32": True, "bfloat16": False}
     assert told["counterexample"] == ""
 
 
@@ -63,6 +73,7 @@ def test_a_wrong_network_is_shown_its_case_and_a_run_with_exit_code_1(augury: Au
     assert "\nNot proven: " in out
     assert "\nwrong in flood reached: reached=" in out
     assert "\nseen in a run from 0 to " in out
+    assert "\narithmetic: there is no proof in float32, tf32, bfloat16\n" in out
     code, out, err = augury("verify", model, "--json")
     told = json.loads(out)
     assert (code, err, told["proven"]) == (1, "", False)
@@ -105,8 +116,40 @@ def test_table_and_weights_are_exported_exactly(augury: Augury) -> None:
     assert done.code == 2 and "--export names good.safetensors, which is read" in done.err
 
 
+def test_a_proof_is_written_and_replayed(augury: Augury) -> None:
+    model = written("good.safetensors", proven())
+    assert augury("verify", model, "--proof", "proof.json").code == 0
+    code, out, err = augury("verify", "--check", "proof.json")
+    assert (code, err) == (0, "")
+    assert out == ("The proof holds in float32, tf32: 116 cases, 140 decisions, computed again.\n")
+    told = json.loads(Path("proof.json").read_text())
+    told["parts"][0]["cases"][3]["decision"] ^= True
+    Path("wrong.json").write_text(json.dumps(told))
+    code, out, err = augury("verify", "--check", "wrong.json")
+    assert (code, err) == (1, "")
+    assert out.startswith("The proof does not hold: flood, own bits 0, kinds ")
+    code, out, err = augury("verify", "--check", "wrong.json", "--json")
+    assert code == 1 and json.loads(out)["fault"].endswith("this decision is against the rule")
+    done = augury("verify", model, "--proof", model)
+    assert done.code == 2 and "--proof names good.safetensors, which is read" in done.err
+
+
+def test_what_is_no_proof_is_one_sentence_and_exit_code_2(augury: Augury) -> None:
+    Path("text.json").write_text("this is no proof")
+    for file, message in {
+        "nowhere.json": "nowhere.json: there is no such file or folder",
+        "text.json": "text.json: this is not a proof object of format 1",
+    }.items():
+        code, out, err = augury("verify", "--check", file)
+        assert (code, out) == (2, "")
+        assert err.startswith("augury: ") and err.count("\n") == 1 and message in err
+
+
 def test_an_algorithm_needs_its_own_cells_alone(augury: Augury) -> None:
     done = augury("verify", "--algorithm", "reachability")
-    assert done.code == 0 and "Proven in all 92 cases: on every directed graph" in done.out
+    assert (
+        done.code == 0
+        and "Proven in all 76 cases, 92 decisions: on every directed graph" in done.out
+    )
     done = augury("verify", "--algorithm", "flood")
     assert done.code == 2 and "'flood' is not one of the algorithms ford-fulkerson" in done.err

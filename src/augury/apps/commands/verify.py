@@ -13,9 +13,11 @@ from augury.apps.commands.terminal import print_table, refuse_overwriting, say
 
 if TYPE_CHECKING:
     from augury.cells.network import CellNetwork
+    from augury.verify import Proof
 
 EXAMPLES = (
     "Examples:  augury verify discrete  ·  augury verify runs/discrete/seed-0/best.safetensors"
+    "  ·  augury verify discrete --proof proof.json; augury verify --check proof.json"
 )
 
 NOT_PROVEN = 1
@@ -37,17 +39,29 @@ def verify(
         Path | None,
         typer.Option(help="Write the table of all decisions, and the weights, here as JSON."),
     ] = None,
+    proof: Annotated[
+        Path | None,
+        typer.Option(help="Write every case, its margin and its bounds, exactly, here as JSON."),
+    ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Replay such a proof instead; needs no PyTorch."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Enumerate every local case of a discrete network: is it exact at every graph size?
 
-    Exit code 0 if it is proven, 1 if it is not, 2 if there is no such network.
+    Exit code 0 if it is proven, 1 if it is not, 2 if there is no such network or proof.
     """
+    if check is not None:
+        return _check(check, json)
     from augury import __version__
     from augury.algorithms import ALGORITHMS
     from augury.cells.network import CellNetwork
     from augury.errors import InputError
+    from augury.files import write_text
     from augury.models.checkpoint import find, load
+    from augury.verify import proof_object
     from augury.verify import verify as proof_of
 
     row = ALGORITHMS[algorithm]
@@ -57,27 +71,60 @@ def verify(
         raise InputError(
             f"{model}: only a discrete network can be verified, and this is {loaded.config.name}"
         )
+    refuse_overwriting([str(path)], {"--export": [export], "--proof": [proof]})
+    found = proof_of(loaded.network, algorithm=row)
     if export is not None:
-        refuse_overwriting([str(path)], {"--export": [export]})
         _write(export, loaded.network, {"model": model, "digest": loaded.digest})
-    proof = proof_of(loaded.network, algorithm=row)
+    if proof is not None:
+        told = proof_object(loaded.network, found, model, loaded.digest)
+        write_text(proof, json_text.dumps(told) + "\n")
     if json:
-        print(json_text.dumps(proof.to_dict() | {"model": model, "version": __version__}))
+        print(json_text.dumps(found.to_dict() | {"model": model, "version": __version__}))
     else:
-        head = "cell", "cases", "right", "margin", "rounding", "seconds"
-        rows: list[Sequence[str]] = []
-        for part in proof.parts:
-            numbers = f"{part.margin:.3f}", f"{part.bound:.1e}", f"{part.seconds:.3f}"
-            rows.append((part.name, str(part.cases), str(part.right), *numbers))
-        print_table(head, rows)
-        say(f"table: {proof.table}")
-        say((proof.conclusion, "green" if proof.is_proven else "yellow"))
-        for part in proof.parts:
-            if part.wrong:
-                say(f"wrong in {part.name}: {part.wrong}")
-        if proof.counterexample:
-            say(f"seen in a run {proof.counterexample}")
-    if not proof.is_proven:
+        _say(found)
+    if not found.is_proven:
+        raise typer.Exit(NOT_PROVEN)
+
+
+def _say(proof: Proof) -> None:
+    head = "cell", "cases", "right", "proven", "margin", "rounding", "largest sum"
+    others = [name for name in proof.holds if name != "float32"]
+    rows: list[Sequence[str]] = []
+    for part in proof.parts:
+        counts = map(str, (part.cases, part.right, part.proven))
+        numbers = f"{part.margin:.3g}", f"{part.bound:.1e}", f"{part.largest:.3g}"
+        reduced = [str(part.arithmetics[name]["proven"]) for name in others]
+        rows.append((part.name, *counts, *numbers, *reduced, f"{part.seconds:.3f}"))
+    print_table((*head, *others, "seconds"), rows)
+    say(f"table: {proof.table}")
+    holds, fails = (
+        [name for name in proof.holds if proof.holds[name] is value] for value in (True, False)
+    )
+    told = [f"the proof holds in {', '.join(holds)}"] if holds else []
+    told += [f"{'not' if holds else 'there is no proof'} in {', '.join(fails)}"] if fails else []
+    say(f"arithmetic: {', '.join(told)}")
+    say((proof.conclusion, "green" if proof.is_proven else "yellow"))
+    for part in proof.parts:
+        for what, case in (("wrong", part.wrong), ("too thin", part.thin)):
+            if case:
+                say(f"{what} in {part.name}: {case}")
+    if proof.counterexample:
+        say(f"seen in a run {proof.counterexample}")
+
+
+def _check(file: str, json: bool) -> None:
+    """Replay a proof object."""
+    from augury.replay import replay
+
+    found = replay(file)
+    if json:
+        print(json_text.dumps(found._asdict()))
+    elif found.fault:
+        say((f"The proof does not hold: {found.fault}.", "yellow"))
+    else:
+        counts = f"{found.cases} cases, {found.decisions} decisions"
+        say((f"The proof holds in {', '.join(found.holds)}: {counts}, computed again.", "green"))
+    if found.fault:
         raise typer.Exit(NOT_PROVEN)
 
 
