@@ -93,16 +93,17 @@ def match_phases(graph: Lists, first: int) -> int:
     """
     num_left, num_right = len(graph.mates), len(graph.mate_of)
     num_rows, num_columns = _match_neighbours(graph, first)
-    is_close = min(num_rows, num_columns) * FEW <= num_left
+    fewest, lengths = min(num_rows, num_columns), (min(num_right - num_columns, 1), 0)
+    is_close = fewest * FEW <= num_left
+    if is_close and fewest > 0:
+        before = num_rows
+        num_rows, lengths = _take_paths(graph, first, _guess(graph), lengths)
+        is_close = before - num_rows >= fewest // 2
     if not is_close:
         num_rows, num_columns = _match_last_chances(graph, first)
-    lengths = min(num_right - num_columns, 1), 0
+        lengths = min(num_right - num_columns, 1), 0
     if min(num_rows, num_columns) == 0:
         return lengths[0]
-    if is_close:
-        num_rows, lengths = _take_paths(graph, first, _guess(graph), lengths)
-        if num_rows == 0:
-            return lengths[0]
     transpose(graph, first)
     while num_rows > 0:
         num_rows, lengths = _take_paths(graph, first, _measure(graph), lengths)
