@@ -1,4 +1,4 @@
-"""Rounds and steps of prices: right on every graph, and never anything else than legal and dual feasible."""
+"""Rounds and steps of prices: right on every graph, never other than legal and dual feasible."""
 
 from __future__ import annotations
 

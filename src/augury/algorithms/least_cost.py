@@ -1,7 +1,7 @@
 """Primal-dual methods as two `Algorithm`s: assignments, and flows of least cost.
 
-The rounds and steps are `classical.least_cost`, by the same cells as Ford-Fulkerson's. Here every decision is
-judged, and a run on one graph is told: the rounds, and the steps of the prices between them.
+The rounds and steps are `classical.least_cost`, by the same cells as Ford-Fulkerson's. Here every
+decision is judged, and a run on one graph is told: rounds, and the steps of the prices between.
 """
 
 from __future__ import annotations
