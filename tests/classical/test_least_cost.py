@@ -1,4 +1,4 @@
-"""The phases: right on every graph, and never anything else than legal and dual feasible."""
+"""Rounds and steps of prices: right on every graph, never other than legal and dual feasible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from augury import BipartiteGraph, CostNetwork
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import How
 from augury.classical.ford_fulkerson import Paths, Round, Subroutines, Tree
-from augury.classical.least_cost import BREADTH_FIRST, Phase, run, solved
+from augury.classical.least_cost import BREADTH_FIRST, PriceStep, run, solved
 from augury.classical.prices import certify_cost
 from augury.models import shipped_table
 from costs import as_graph, cost_matrices, cost_networks, least_flow, least_matching
@@ -118,12 +118,12 @@ def test_whatever_an_executor_says_every_state_is_legal_and_a_run_can_be_finishe
     rng = np.random.default_rng(when)
     for _ in range(10):
         graph = BipartiteGraph.from_costs(rng.integers(-9, 10, (5, 6)))
-        seen: list[Round[Any] | Phase] = []
+        seen: list[Round[Any] | PriceStep] = []
         rngs = [np.random.default_rng(0)]
         wrong = off_by_one(CELLS, what, when)
         [own] = solved([graph], wrong, rngs, exact=False, see=seen.append)
         for event in seen:
-            if isinstance(event, Phase):
+            if isinstance(event, PriceStep):
                 state = event.after
                 assert (state.residual >= 0).all()
                 assert (state.reduced >= state.half)[state.residual > 0].all()

@@ -1,7 +1,7 @@
 """Primal-dual methods as two `Algorithm`s: assignments, and flows of least cost.
 
-The phases are `classical.least_cost`, by the same cells as Ford-Fulkerson's. Here every decision is
-judged, and a run on one graph is told: the rounds of each phase, and the step of the prices.
+The rounds and steps are `classical.least_cost`, by the same cells as Ford-Fulkerson's. Here every
+decision is judged, and a run on one graph is told: rounds, and the steps of the prices between.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from augury.classical.batch import Batch
 from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.graph import BipartiteGraph
-from augury.classical.least_cost import BREADTH_FIRST, Phase, Priced, Stage
+from augury.classical.least_cost import BREADTH_FIRST, Priced, PriceStep, Stage
 from augury.classical.prices import certify_costs
 from augury.classical.simulate import Run, judge_round
 
@@ -35,13 +35,13 @@ def judge(
     maxima: Sequence[int] | None = None,
     /,
 ) -> list[Run]:
-    """Run every graph once, as if alone, and judge every decision of every phase.
+    """Run every graph once, as if alone, and judge every decision.
 
     A run's value and maximum are what was found and what is best as `objective` counts it.
     """
     runs = [Run(maximum=_best(graph)) for graph in graphs]
 
-    def see(event: Round[Any] | Phase) -> None:
+    def see(event: Round[Any] | PriceStep) -> None:
         if isinstance(event, Round):
             judge_round(event, runs)
         else:
@@ -98,10 +98,10 @@ def _best(graph: Priced) -> int:
     return sum(matrix[linear_sum_assignment(matrix)].tolist())
 
 
-def _judge_step(phase: Phase, runs: Sequence[Run]) -> None:
+def _judge_step(step: PriceStep, runs: Sequence[Run]) -> None:
     """Count the decisions of a step: who is reached, how large it is, what the arcs keep."""
-    has_cut = np.isin(np.arange(phase.batch.num_graphs), phase.cut.graph)
-    for graph, (number, code) in enumerate(zip(phase.batch.graphs, phase.verdict, strict=True)):
+    has_cut = np.isin(np.arange(step.batch.num_graphs), step.cut.graph)
+    for graph, (number, code) in enumerate(zip(step.batch.graphs, step.verdict, strict=True)):
         run, verdict = runs[int(number)], Verdict(code)
         run.ending = verdict
         asked = ["search", *(["bottleneck", "augmentation"] if has_cut[graph] else [])]
@@ -150,7 +150,7 @@ def story(graph: Any, actor: Actor, telling: Telling) -> Told:
 
 
 class _Teller:
-    """Tells the rounds of a stage, and to the last round of a phase the step that follows."""
+    """Tells the rounds of a stage, and to the last round before a step that step."""
 
     def __init__(
         self, stage: Stage, actor: Actor, listener: Listener, rounds: list[dict[str, Any]]
@@ -158,9 +158,9 @@ class _Teller:
         self._stage, self._actor, self._listener, self._rounds = stage, actor, listener, rounds
         self._state, self._value = stage.state, 0
 
-    def see(self, event: Round[Any] | Phase) -> None:
+    def see(self, event: Round[Any] | PriceStep) -> None:
         """Tell a round or a step."""
-        if isinstance(event, Phase):
+        if isinstance(event, PriceStep):
             self._rounds[-1]["step"] = self._told_step(event)
             self._state = event.after
             self._listener.clear()
@@ -179,17 +179,17 @@ class _Teller:
         }
         self._rounds.append(told)
 
-    def _told_step(self, phase: Phase) -> dict[str, Any]:
-        after, before = phase.after, phase.before
-        least = phase.cut.smallest(before.reduced - before.half).tolist()
+    def _told_step(self, step: PriceStep) -> dict[str, Any]:
+        after, before = step.after, step.before
+        least = step.cut.smallest(before.reduced - before.half).tolist()
         return {
-            "reached": np.flatnonzero(phase.reached).tolist(),
-            "arcs": phase.cut.arcs.tolist(),
-            "proposed": phase.proposed.tolist(),
+            "reached": np.flatnonzero(step.reached).tolist(),
+            "arcs": step.cut.arcs.tolist(),
+            "proposed": step.proposed.tolist(),
             "least": least,
             "price": after.price.tolist(),
             "reduced": (after.reduced - after.half).tolist(),
-            "verdict": Verdict(phase.verdict[0]).words,
+            "verdict": Verdict(step.verdict[0]).words,
         }
 
 
@@ -220,7 +220,7 @@ ASSIGNMENT = Algorithm(
         "below 2^55, this network executes the primal-dual method and ends with a maximum matching "
         "of least cost and with prices that prove it; learnt are search, termination, "
         "predecessors, bottleneck and augmentation, of paths and of prices, programmed are the "
-        "phases, the bits of integers, the latch on a node's first predecessor, following the "
+        "rounds, the bits of integers, the latch on a node's first predecessor, following the "
         "pointers, which arcs are tight, and the reverse arc's share of its pair."
     ),
     minds_costs=True,

@@ -1,7 +1,7 @@
-"""A batch of networks with costs becomes phases of a primal-dual method: rounds, then a step.
+"""A batch of networks with costs becomes rounds and steps of prices: a primal-dual method.
 
 The reduced cost of an arc is its cost plus its sender's price less its receiver's. At the start and
-ever after it is at least 0 on every arc with residual. A phase is a run of Ford-Fulkerson
+ever after it is at least 0 on every arc with residual. Before each step is a run of Ford-Fulkerson
 over the tight arcs, those whose reduced cost is 0. Where its last search stops at a cut, the least
 reduced cost across the cut is a bottleneck, and subtracting it from the arcs of the cut is an
 augmentation: so an executor is asked for nothing that it is not asked for in Ford-Fulkerson. A
@@ -62,8 +62,8 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Phase:
-    """The rounds over tight arcs, and the step of the prices that follows."""
+class PriceStep:
+    """A step of the prices, after the rounds over tight arcs."""
 
     number: int
     batch: Batch
@@ -86,8 +86,8 @@ def least_cost(
     subroutines: Subroutines[Any],
     rngs: Sequence[np.random.Generator],
     settings: Settings = PHASES,
-) -> Iterator[Round[Any] | Phase]:
-    """Run every graph of the batch to its end; yield all rounds, and after those of a phase itself.
+) -> Iterator[Round[Any] | PriceStep]:
+    """Run every graph of the batch to its end; yield all rounds, and the steps between them.
 
     Graph g draws weights from `rngs[batch.graphs[g]]`. The executor gets only read-only copies.
     """
@@ -128,7 +128,7 @@ def least_cost(
         right = state.reduced[cut.arcs] - cut.spread(by_graph[cut.graph])
         verdict[cut.spread(cut.graph)[kept != right]] = Verdict.WRONG_AUGMENTATION
         after = _stepped(batch, state._replace(residual=residual), cut, by_graph, reached, verdict)
-        yield Phase(number, batch, state, reached, across, proposed, after, verdict)
+        yield PriceStep(number, batch, state, reached, across, proposed, after, verdict)
 
         number += 1
         running = verdict == Verdict.GOES_ON
@@ -204,7 +204,7 @@ def _stepped(  # a state, and all that a step of it depends on
     return state._replace(reduced=reduced, price=price)
 
 
-See = Callable[[Round[Any] | Phase], None]
+See = Callable[[Round[Any] | PriceStep], None]
 
 
 class Stage(NamedTuple):
@@ -312,7 +312,7 @@ def run_stages(
     settings: Settings = PHASES,
     see: See | None = None,
 ) -> dict[int, End]:
-    """Run a stage of each of these graphs, side by side; `see` every round and phase."""
+    """Run a stage of each of these graphs, side by side; `see` every round and step."""
     ends = {at: End(stage.state) for at, stage in stages.items()}
     busy = sorted(at for at, stage in stages.items() if not stage.is_idle)
     if not busy:
@@ -342,7 +342,7 @@ class _Reporter:
         self._report, self._num_graphs = report, num_graphs
         self._rounds = self._size = 0
 
-    def __call__(self, event: Round[Any] | Phase) -> None:
+    def __call__(self, event: Round[Any] | PriceStep) -> None:
         if isinstance(event, Round):
             self._rounds += 1
             self._size += sum(event.bottleneck.tolist())
