@@ -37,7 +37,9 @@ from augury.engines.words import lowest
 from augury.neural.compiled import compiled as on_disk
 
 compiled: Any = on_disk(nogil=True, error_model="numpy", _nrt=False)
-inlined: Any = on_disk(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+inlined: Any = on_disk(
+    nogil=True, error_model="numpy", _nrt=False, forceinline=True, no_cpython_wrapper=True
+)
 """Nothing is allocated, so no references need be counted; that, and calls, would take longer than
 the loops over a small table."""
 

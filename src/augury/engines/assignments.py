@@ -30,6 +30,8 @@ from augury.engines.assignment_loops import (
     Dense,
     assign,
     compiled,
+    inlined,
+    start_of,
     width_of,
 )
 from augury.engines.tight import ALONE, WRONG, Tight, first_of_equals
@@ -42,6 +44,10 @@ _TOO_WIDE, _TOO_ROUGH, _READ = 3, 4, 5
 
 FLOAT_BITS = 50
 """Of floats, in int64: their sums stay exact as float64."""
+ROUND = 1.5 * 2.0**52
+"""With this added, a float has no digits behind the point."""
+ROUND_BITS = np.float64(ROUND).view(np.int64)
+
 CHUNK_CELLS = 2**17
 """Of matrices that are read at a time: they stay in the cache."""
 CELLS_A_THREAD = 2**17
@@ -86,11 +92,11 @@ def assign_dense(
     """
     cost, allowed, sizes = _checked(cost, allowed, sizes)
     count, num_rows, num_columns = cost.shape
-    kind = np.float64 if cost.dtype.kind == "f" else np.int64
-    columns, status = np.full((count, num_rows), -1, np.int64), np.full(count, _READ, np.int8)
-    row_price, column_price = np.zeros((count, num_rows), kind), np.zeros((count, num_columns), kind)
-    found = Assignments(columns, row_price, column_price, status)
-    work = _Work(Matrices(cost, allowed, sizes, bool(maximise)), found)
+    prices = (np.zeros((count, size), np.int64) for size in (num_rows, num_columns))
+    status, shift = np.full(count, _READ, np.int8), np.zeros(count, np.int64)
+    found = Assignments(np.full((count, num_rows), -1, np.int64), *prices, status)
+    flat = cost.reshape(-1), allowed.reshape(-1), sizes, cost.shape[1:], bool(maximise)
+    work = _Work(Matrices(*flat), found, shift, np.zeros(count, np.bool_))
     threads = min(threads, count, cost.size // CELLS_A_THREAD)
     if threads <= 1:
         work.run(0, count)
@@ -98,6 +104,18 @@ def assign_dense(
         ends = np.linspace(0, count, threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda part: work.run(*part), pairwise(ends)))
+    if cost.dtype.kind == "f":
+        prices = (np.ldexp(price, -shift[:, None]) for price in found[1:3])
+        found = Assignments(found.columns, *prices, status)
+    for number in np.flatnonzero(status > INVALID).tolist() if status.max(initial=0) > INVALID else ():
+        num_rows, num_columns = sizes[number]
+        own = cost[number, :num_rows, :num_columns]
+        mask = allowed[number, :num_rows, :num_columns] if len(allowed) else True
+        answer = _refine(own, mask, maximise)
+        status[number] = INFEASIBLE if answer is None else OPTIMAL
+        if answer is not None:
+            for array, values in zip(found, answer, strict=False):
+                array[number, : len(values)] = values
     return found
 
 
@@ -131,11 +149,13 @@ class Matrices(NamedTuple):
     """What is to be assigned, as compiled loops take it."""
 
     cost: Any
-    """(matrix, row, column)."""
+    """(matrix * row * column,)."""
     allowed: Any
     """The same, or empty."""
     sizes: Any
     """(matrix, 2)."""
+    shape: tuple[int, int]
+    """(row, column)."""
     maximise: bool
 
 
@@ -144,87 +164,49 @@ class _Work(NamedTuple):
 
     given: Matrices
     found: Assignments
+    """Prices are int64 on the way."""
+    shift: Any
+    """(matrix,): costs and prices are whole numbers of 2^−shift."""
+    is_rough: Any
+    """(matrix,): whether costs were rounded to that."""
 
     def run(self, start: int, stop: int) -> None:
         """Assign some of the matrices."""
         status = self.found.status[start:stop]
         self._solve(np.arange(start, stop), np.int32)
-        self._solve(start + np.flatnonzero(status == _TOO_WIDE), np.int64)
-        for number in (start + np.flatnonzero(status > INVALID)).tolist():
-            self._refine(number)
+        if status.max(initial=0) > INVALID:
+            self._solve(start + np.flatnonzero(status > INVALID), np.int64)
 
     def _solve(self, which: WideArray, dtype: Any) -> None:
         """Assign matrices in integers of this type, as many at a time as stay in the cache."""
-        cost, shape = self.given.cost, self.given.cost.shape[1:]
-        num_rows, num_columns = min(shape), max(shape)
+        given = self.given
+        num_rows, num_columns = min(given.shape), max(given.shape)
         room = max(num_rows * width_of(num_columns), 1)
         many = min(max(1, CHUNK_CELLS // room), len(which))
-        if not many:
-            return
         tables = np.empty(many * room, dtype)
         dense, tight = Dense.of(num_rows, num_columns, tables), Tight.of(num_rows, num_columns)
+        self.found.status[which] = _READ
         for first in range(0, len(which), many):
             some = which[first : first + many]
-            part = _Part.of(some, shape, room)
-            if cost.dtype.kind == "f":
-                _read_floats(self.given, cost.view(f"i{cost.dtype.itemsize}"), part, dense)
+            if given.cost.dtype.kind == "f":
+                bits = given.cost.view(f"i{given.cost.dtype.itemsize}")
+                _read_floats(self, bits, some, dense)
             else:
-                _read_integers(self.given, part, dense)
-            _solve_all(self.given.sizes, part, dense, tight)
-            self._keep(part)
-
-    def _keep(self, part: _Part) -> None:
-        """Take over what was found for some matrices."""
-        which, found = part.which, self.found
-        found.status[which], found.columns[which] = part.status, part.columns
-        for own, price in zip(part[-2:], found[1:3], strict=True):
-            price[which] = np.ldexp(own, -part.shift[:, None]) if price.dtype.kind == "f" else own
-
-    def _refine(self, number: int) -> None:
-        """Assign a matrix whose costs do not fit into 64 bits."""
-        num_rows, num_columns = self.given.sizes[number]
-        costs = self.given.cost[number, :num_rows, :num_columns]
-        allowed = np.isfinite(costs)
-        if len(self.given.allowed):
-            allowed &= self.given.allowed[number, :num_rows, :num_columns]
-        exact = list(map(Fraction, np.where(allowed, costs, 0).ravel().tolist()))
-        unit = Fraction(1, math.lcm(*(one.denominator for one in exact)))
-        whole = np.array([int(one / unit) for one in exact], object).reshape(costs.shape)
-        answer = _refined(-whole if self.given.maximise else whole, allowed)
-        self.found.status[number] = INFEASIBLE if answer is None else OPTIMAL
-        if answer is not None:
-            columns, *prices = answer
-            self.found.columns[number, :num_rows] = columns
-            for own, price in zip(prices, self.found[1:3], strict=True):
-                price[number, : len(own)] = [one * unit for one in own.tolist()]
+                _read_integers(self, some, dense)
+            _solve_all(self, some, dense, tight)
 
 
-class _Part(NamedTuple):
-    """Some matrices on their way, one after another."""
-
-    which: Any
-    """(matrix,): their numbers."""
-    room: int
-    """What a table takes."""
-    status: Any
-    shift: Any
-    """(matrix,): costs are whole numbers of 2^−shift."""
-    is_rough: Any
-    """(matrix,): whether costs were rounded."""
-    columns: Any
-    row_price: Any
-    column_price: Any
-
-    @classmethod
-    def of(cls, which: WideArray, shape: tuple[int, int], room: int) -> _Part:
-        """Allocate."""
-        count = len(which)
-        rows, others = (count, shape[0]), (count, shape[1])
-        return cls(
-            which, room, np.full(count, _READ, np.int8), np.zeros(count, np.int64),
-            np.zeros(count, np.bool_), np.full(rows, -1, np.int64),
-            np.zeros(rows, np.int64), np.zeros(others, np.int64),
-        )  # fmt: skip
+def _refine(cost: Any, allowed: Any, maximise: bool) -> Any:
+    """Assign a matrix whose costs do not fit into 64 bits: columns and prices, or None."""
+    allowed = np.isfinite(cost) & allowed
+    exact = list(map(Fraction, np.where(allowed, cost, 0).ravel().tolist()))
+    unit = Fraction(1, math.lcm(*(one.denominator for one in exact)))
+    whole = np.array([int(one / unit) for one in exact], object).reshape(cost.shape)
+    answer = _refined(-whole if maximise else whole, allowed)
+    if answer is None:
+        return None
+    columns, *prices = answer
+    return columns, *([one * unit for one in price.tolist()] for price in prices)
 
 
 def _refined(whole: Any, allowed: Any) -> tuple[Any, Any, Any] | None:
@@ -259,153 +241,186 @@ def _refined(whole: Any, allowed: Any) -> tuple[Any, Any, Any] | None:
     return np.where(own < num_columns, own, -1), rows[:num_rows], columns[:num_columns]
 
 
-@compiled
-def _place(sizes: Any, part: _Part, dense: Dense, k: int) -> Any:
-    """Set the size of a table; return its steps from row to row and from column to column."""
-    num_rows, num_columns = sizes[part.which[k], 0], sizes[part.which[k], 1]
+@inlined
+def _place(given: Matrices, number: int, k: int, dense: Dense) -> Any:
+    """Set the size of the k-th table; return its steps from row to row and column to column."""
+    num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
     dense.size[0], dense.size[1] = min(num_rows, num_columns), max(num_rows, num_columns)
-    width = dense.size[2] = (dense.size[1] + LANES - 1) // LANES * LANES
-    first = dense.size[3] = k * part.room
-    for row in range(dense.size[0]):  # what fills up its rows is forbidden
-        for column in range(dense.size[1], width):
-            dense.table[first + row * width + column] = dense.out[0]
+    width = (dense.size[1] + LANES - 1) // LANES * LANES
+    dense.size[2] = width
+    room = min(given.shape[0], given.shape[1]) * (
+        (max(given.shape[0], given.shape[1]) + LANES - 1) // LANES * LANES
+    )
+    dense.size[3] = k * room
     return (1, width) if num_rows > num_columns else (width, 1)
 
 
+@inlined
+def _pad(dense: Dense) -> None:
+    """Forbid the columns that fill up the rows of a table."""
+    for row in range(dense.size[0]):
+        start = start_of(dense, row)
+        for column in range(dense.size[1], dense.size[2]):
+            dense.table[start + column] = dense.out[0]
+
+
 @compiled
-def _read_integers(matrices: Matrices, part: _Part, dense: Dense) -> None:
-    """Fill the tables of some matrices."""
-    cost, sizes, table = matrices.cost, matrices.sizes, dense.table
-    most = np.int64(dense.out[0]) >> 5
-    for k in range(len(part.which)):
-        number = part.which[k]
-        down, right = _place(sizes, part, dense, k)
-        low, high = cost.dtype.type(0), cost.dtype.type(0)
-        for row in range(sizes[number, 0]):
-            for column in range(sizes[number, 1]):
-                one = cost[number, row, column]
-                if len(matrices.allowed) == 0 or matrices.allowed[number, row, column]:
-                    low, high = min(low, one), max(high, one)
+def _read_integers(work: _Work, which: Any, dense: Dense) -> None:
+    """Fill the tables of some matrices, unless their costs are too wide for them."""
+    given, zero = work.given, work.given.cost.dtype.type(0)
+    most, out = np.int64(dense.out[0]) >> 5, dense.out[0]
+    for k in range(len(which)):
+        number = which[k]
+        num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
+        down, right = _place(given, number, k, dense)
+        low, high = zero, zero
+        for row in range(num_rows):
+            start = (number * given.shape[0] + row) * given.shape[1]
+            costs = given.cost[start : start + num_columns]
+            if len(given.allowed) == 0:
+                for column in range(num_columns):
+                    low, high = min(low, costs[column]), max(high, costs[column])
+            else:
+                for column in range(num_columns):
+                    if given.allowed[start + column]:
+                        low, high = min(low, costs[column]), max(high, costs[column])
         if low < -most or high > most:
-            part.status[k] = _TOO_WIDE
+            work.found.status[number] = _TOO_WIDE
             continue
-        for row in range(sizes[number, 0]):
-            start = dense.size[3] + row * down
-            for column in range(sizes[number, 1]):
-                one = cost[number, row, column]
-                table[start + column * right] = -one if matrices.maximise else one
-        if len(matrices.allowed):
-            for row in range(sizes[number, 0]):
-                start = dense.size[3] + row * down
-                for column in range(sizes[number, 1]):
-                    if not matrices.allowed[number, row, column]:
-                        table[start + column * right] = dense.out[0]
+        for row in range(num_rows):
+            start, place = (number * given.shape[0] + row) * given.shape[1], dense.size[3] + row * down
+            costs = given.cost[start : start + num_columns]
+            if right == 1 and len(given.allowed) == 0 and not given.maximise:
+                table = dense.table[place : place + num_columns]
+                for column in range(num_columns):
+                    table[column] = costs[column]
+            else:
+                for column in range(num_columns):
+                    one = -costs[column] if given.maximise else costs[column]
+                    is_open = len(given.allowed) == 0 or given.allowed[start + column]
+                    dense.table[place + column * right] = one if is_open else out
+        _pad(dense)
 
 
 @compiled
-def _read_floats(matrices: Matrices, bits: Any, part: _Part, dense: Dense) -> None:
+def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:
     """Fill the tables of some matrices; those whose costs are not whole in int32 are too wide.
 
     `bits` are the costs as integers, of which the absolute ones are in the same order.
     """
-    cost, sizes, table = matrices.cost, matrices.sizes, dense.table
-    is_narrow = table.itemsize == 4
+    given, kind = work.given, bits.dtype.type
+    is_narrow = dense.table.itemsize == 4
     digits = 24 if is_narrow else FLOAT_BITS
-    mantissa, bias = (23, 126) if cost.itemsize == 4 else (52, 1022)
-    sign = bits.dtype.type(1 << (8 * bits.itemsize - 1))
-    for k in range(len(part.which)):
-        number = part.which[k]
-        down, right = _place(sizes, part, dense, k)
-        top = bits.dtype.type(0)
-        for row in range(sizes[number, 0]):
-            for column in range(sizes[number, 1]):
-                top = max(top, bits.dtype.type(bits[number, row, column] & ~sign))
-        is_plain = len(matrices.allowed) == 0 and top >> mantissa < 2 * bias + 3
+    mantissa, bias = (23, 126) if bits.itemsize == 4 else (52, 1022)
+    sign = kind(1 << (8 * bits.itemsize - 1))
+    for k in range(len(which)):
+        number = which[k]
+        num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
+        down, right = _place(given, number, k, dense)
+        top = kind(0)
+        for row in range(num_rows):
+            start = (number * given.shape[0] + row) * given.shape[1]
+            line = bits[start : start + num_columns]
+            for column in range(num_columns):
+                top = max(top, kind(line[column] & ~sign))
+        is_plain = len(given.allowed) == 0 and top >> mantissa < 2 * bias + 3
         if not is_plain:
-            top = _largest_bits(matrices, bits, number)
+            top = _largest_bits(given, bits, number)
             if top < 0:
-                part.status[k] = INVALID
+                work.found.status[number] = INVALID
                 continue
-        shift = min(digits + bias - (top >> mantissa), 1000)
-        scale = math.ldexp(-1.0 if matrices.maximise else 1.0, shift)
+        shift = min(digits + bias - np.int64(top >> mantissa), 1000)
+        scale = math.ldexp(-1.0 if given.maximise else 1.0, shift)
         num_rough = 0
-        for row in range(sizes[number, 0]):
-            start = dense.size[3] + row * down
-            if is_plain:
-                for column in range(sizes[number, 1]):
-                    exact = np.float64(cost[number, row, column]) * scale
-                    whole = np.rint(exact)
-                    num_rough += whole != exact
-                    table[start + column * right] = table.dtype.type(whole)
+        for row in range(num_rows):
+            start, place = (number * given.shape[0] + row) * given.shape[1], dense.size[3] + row * down
+            costs = given.cost[start : start + num_columns]
+            if is_plain and right == 1:
+                table = dense.table[place : place + num_columns]
+                for column in range(num_columns):
+                    exact = np.float64(costs[column]) * scale
+                    num_rough += exact + ROUND - ROUND != exact
+                    table[column] = _whole(exact)
             else:
-                for column in range(sizes[number, 1]):
-                    if _is_open(matrices, number, row, column):
-                        exact = np.float64(cost[number, row, column]) * scale
-                        whole = np.rint(exact)
-                        num_rough += whole != exact
-                        table[start + column * right] = table.dtype.type(whole)
+                for column in range(num_columns):
+                    at = place + column * right
+                    if is_plain or _is_open(given, start + column):
+                        exact = np.float64(costs[column]) * scale
+                        num_rough += exact + ROUND - ROUND != exact
+                        dense.table[at] = _whole(exact)
                     else:
-                        table[start + column * right] = dense.out[0]
+                        dense.table[at] = dense.out[0]
             if is_narrow and num_rough:
                 break
-        part.shift[k], part.is_rough[k] = shift, num_rough > 0
+        work.shift[number], work.is_rough[number] = shift, num_rough > 0
         if is_narrow and num_rough:
-            part.status[k] = _TOO_WIDE
+            work.found.status[number] = _TOO_WIDE
+            continue
+        _pad(dense)
 
 
-@compiled
-def _is_open(matrices: Matrices, number: int, row: int, column: int) -> bool:
+@inlined
+def _whole(number: float) -> int:
+    """Return the nearest whole number of one below 2^51; the usual conversion is not vectorised."""
+    return np.float64(number + ROUND).view(np.int64) - ROUND_BITS
+
+
+@inlined
+def _is_open(given: Matrices, at: int) -> bool:
     """Whether a pair is not forbidden; its cost may be no number."""
-    worst = -np.inf if matrices.maximise else np.inf
-    is_allowed = len(matrices.allowed) == 0 or matrices.allowed[number, row, column]
-    return is_allowed and matrices.cost[number, row, column] != worst
+    worst = -np.inf if given.maximise else np.inf
+    return (len(given.allowed) == 0 or given.allowed[at]) and given.cost[at] != worst
 
 
 @compiled
-def _largest_bits(matrices: Matrices, bits: Any, number: int) -> Any:
+def _largest_bits(given: Matrices, bits: Any, number: int) -> Any:
     """Return the largest bits of a cost that counts, −1 if one is no number or infinitely good."""
     top, sign = bits.dtype.type(0), bits.dtype.type(1 << (8 * bits.itemsize - 1))
-    for row in range(matrices.sizes[number, 0]):
-        for column in range(matrices.sizes[number, 1]):
-            if _is_open(matrices, number, row, column):
-                if not np.isfinite(matrices.cost[number, row, column]):
+    for row in range(given.sizes[number, 0]):
+        start = (number * given.shape[0] + row) * given.shape[1]
+        for at in range(start, start + given.sizes[number, 1]):
+            if _is_open(given, at):
+                if not np.isfinite(given.cost[at]):
                     return bits.dtype.type(-1)
-                top = max(top, bits.dtype.type(bits[number, row, column] & ~sign))
+                top = max(top, bits.dtype.type(bits[at] & ~sign))
     return top
 
 
 @compiled
-def _solve_all(sizes: Any, part: _Part, dense: Dense, tight: Tight) -> None:
+def _solve_all(work: _Work, which: Any, dense: Dense, tight: Tight) -> None:
     """Assign the matrices whose tables were filled."""
-    for k in range(len(part.which)):
-        if part.status[k] != _READ:
+    columns, row_price, column_price, status = work.found
+    for k in range(len(which)):
+        number = which[k]
+        if status[number] != _READ:
             continue
-        down, _ = _place(sizes, part, dense, k)
+        down, _ = _place(work.given, number, k, dense)
         num_rows, num_columns = dense.size[0], dense.size[1]
         how = assign(dense)
         if how != FULL:
-            part.status[k] = INFEASIBLE if how == NOT_FULL else _TOO_WIDE
+            status[number] = INFEASIBLE if how == NOT_FULL else _TOO_WIDE
             continue
-        slack = num_rows if part.is_rough[k] else 0
+        slack = num_rows if work.is_rough[number] else 0
         is_exchanged = down == 1 and num_rows < num_columns
         kind = first_of_equals(dense, tight, slack, is_exchanged)
         if kind == WRONG or (slack > 0 and kind != ALONE):
-            part.status[k] = _TOO_ROUGH
+            status[number] = _TOO_ROUGH
             continue
-        part.status[k] = OPTIMAL
-        highest = dense.price[0] if num_columns else dense.out[0]
-        for column in range(num_columns):
-            highest = max(highest, dense.price[column])
-        own, others = part.row_price, part.column_price
+        status[number] = OPTIMAL
+        highest = np.int64(0)
+        if num_rows == num_columns > 0:
+            highest = np.int64(dense.price[0])
+            for column in range(num_columns):
+                highest = max(highest, np.int64(dense.price[column]))
+        own, others = row_price[number], column_price[number]
         if is_exchanged:
-            own, others = part.column_price, part.row_price
+            own, others = others, own
         for column in range(num_columns):
-            others[k, column] = np.int64(dense.price[column]) - highest
+            others[column] = np.int64(dense.price[column]) - highest
         for row in range(num_rows):
             column = dense.column_of[row]
-            paid = np.int64(dense.table[dense.size[3] + row * dense.size[2] + column])
-            own[k, row] = paid - dense.price[column] + highest
+            own[row] = dense.table[start_of(dense, row) + column] - others[column]
             if is_exchanged:
-                part.columns[k, column] = row
+                columns[number, column] = row
             else:
-                part.columns[k, row] = column
+                columns[number, row] = column

@@ -48,6 +48,8 @@ def _operator(function: Any, instruction: str) -> None:
 
 _operator(operator.add, "add")
 _operator(operator.sub, "sub")
+_operator(operator.and_, "and_")
+_operator(operator.or_, "or_")
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:

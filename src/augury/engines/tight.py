@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.engines.assignment_loops import Dense, compiled, inlined, start_of
-from augury.engines.lanes import LANES, least_of, load, mask_less, smaller, spread
+from augury.engines.lanes import LANES, least_of, load, mask_equal, mask_less, smaller, spread
 from augury.engines.words import ONE, ZERO, lowest
 
 WORD = 64
@@ -30,11 +30,22 @@ class Tight(NamedTuple):
     """The tight pairs of one table, and scratch memory."""
 
     words: Any
-    """((row + 1) * word,): the columns with which a row is tight; the last is that of free ones."""
+    """((row + 1) * word,): the columns with which a row is tight, but its own.
+
+    The last row is that of free columns.
+    """
     octets: Any
     """The same memory, as bytes."""
     alive: Any
-    """(word,): columns from which a circle can be reached and that are not settled."""
+    """(word,): columns that may be on a circle and are not settled."""
+    octets_alive: Any
+    """The same memory, as bytes."""
+    left: Any
+    """(word,): columns that will be alive."""
+    octets_left: Any
+    """The same memory, as bytes."""
+    ways: Any
+    """(word * column,): the columns with which the row of each column is tight."""
     free: Any
     """(word,): columns that are not assigned."""
     seen: Any
@@ -49,9 +60,14 @@ class Tight(NamedTuple):
         """Allocate."""
         num_words = -(-num_columns // WORD)
         words = np.zeros((num_rows + 1) * num_words, np.uint64)
-        alive, free, seen = np.zeros((3, num_words), np.uint64)
+        alive, left, free, seen = np.zeros((4, num_words), np.uint64)
+        ways = np.zeros(num_words * num_words * WORD, np.uint64)
         stack, parent = np.zeros(num_columns + 1, np.int32), np.zeros(num_columns, np.int32)
-        return cls(words, words.view(np.uint8), alive, free, seen, stack, parent)
+        octets = (array.view(np.uint8) for array in (words, alive, left))
+        return cls(
+            words, next(octets), alive, next(octets), left, next(octets),
+            ways, free, seen, stack, parent,
+        )  # fmt: skip
 
 
 @compiled
@@ -79,6 +95,10 @@ def _mark(dense: Dense, tight: Tight, slack: int) -> bool:
     table, price, num_words = dense.table, dense.price, words_of(num_columns)
     num_octets = num_words * (WORD // LANES)
     is_proven = True
+    for word in range(num_words):
+        tight.free[word] = tight.words[num_rows * num_words + word] = ZERO
+        left = num_columns - word * WORD
+        tight.alive[word] = ~ZERO if left >= WORD else (ONE << np.uint64(left)) - ONE
     for row in range(num_rows):
         start, own = start_of(dense, row), dense.column_of[row]
         paid = np.int64(table[start + own]) - price[own]
@@ -87,19 +107,14 @@ def _mark(dense: Dense, tight: Tight, slack: int) -> bool:
             cost = load(table, start + column) - load(price, column)
             least = smaller(least, cost)
             tight.octets[row * num_octets + (column >> 3)] = mask_less(cost, above)
-        for k in range(width // LANES, num_octets):
-            tight.octets[row * num_octets + k] = 0
         is_proven = is_proven and np.int64(least_of(least)) >= paid
-    for word in range(num_words):
-        tight.free[word] = tight.seen[word] = tight.words[num_rows * num_words + word] = ZERO
-        left = num_columns - word * WORD
-        tight.alive[word] = ~ZERO if left >= WORD else (ONE << np.uint64(left)) - ONE
+        tight.octets[row * num_octets + (own >> 3)] &= ~np.uint8(1 << (own & 7))
     if num_rows < num_columns:
         for column in range(num_columns):
-            if dense.price[column] >= -slack:
-                tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
             if dense.row_of[column] < 0:
                 tight.free[column >> 6] |= bit(column)
+            elif dense.price[column] >= -slack:
+                tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
     return is_proven
 
 
@@ -124,50 +139,52 @@ def _row_of(dense: Dense, column: int, num_rows: int) -> int:
 
 @inlined
 def _has_circle(dense: Dense, tight: Tight) -> bool:
-    """Keep alive the columns from which a circle can be reached; return whether there are any.
+    """Keep alive the columns between two circles; return whether there are any.
 
-    Depth first: a column whose ways lead nowhere alive is dead when the search leaves it.
+    A column is dead if no way leads from it to one that is alive, or none from such a one to it.
     """
-    num_rows, num_columns = dense.size[0], dense.size[1]
-    num_words = words_of(num_columns)
-    is_round = False
-    for word in range(num_words):
-        tight.seen[word] = ZERO
-    for root in range(num_columns):
-        if not tight.alive[root >> 6] & ~tight.seen[root >> 6] & bit(root):
-            continue
-        depth, column = 0, root
-        tight.stack[0] = root
-        while depth >= 0:
-            column = tight.stack[depth]
-            row = _row_of(dense, column, num_rows)
-            tight.seen[column >> 6] |= bit(column)
-            following, is_dead = -1, True
-            for word in range(num_words):
-                ways = tight.words[row * num_words + word] & tight.alive[word]
-                if row == num_rows:
-                    tight.seen[word] |= tight.free[word]
-                    ways &= ~tight.free[word]
-                elif word == column >> 6:
-                    ways &= ~bit(column)
-                is_dead = is_dead and not ways
-                ways &= ~tight.seen[word]
-                if ways:
-                    following = word * WORD + np.int64(lowest(ways))
-                    break
-            if following >= 0:
-                depth += 1
-                tight.stack[depth] = following
-                continue
-            depth -= 1
-            if not is_dead:
-                is_round = True
-            elif row == num_rows:
+    num_rows, num_words = dense.size[0], words_of(dense.size[1])
+    size = num_words * WORD
+    for column in range(dense.size[1]):
+        row = _row_of(dense, column, num_rows)
+        for word in range(num_words):
+            tight.ways[word * size + column] = tight.words[row * num_words + word]
+    while _kill_ends(tight, num_words):
+        num_dead = 0
+        for word in range(num_words):
+            tight.seen[word] = ZERO
+        for column in range(dense.size[1]):
+            if tight.alive[column >> 6] & bit(column):
                 for word in range(num_words):
-                    tight.alive[word] &= ~tight.free[word]
-            else:
-                tight.alive[column >> 6] &= ~bit(column)
-    return is_round
+                    tight.seen[word] |= tight.ways[word * size + column]
+        for word in range(num_words):
+            num_dead += tight.alive[word] & ~tight.seen[word] != ZERO
+            tight.alive[word] &= tight.seen[word]
+        if num_dead == 0:
+            return True
+    return False
+
+
+@inlined
+def _kill_ends(tight: Tight, num_words: int) -> bool:
+    """Let columns die that have no way to one that is alive; return whether some stay alive."""
+    zero, size = spread(0, tight.ways), num_words * WORD
+    while True:
+        num_dead, is_alive = np.uint8(0), np.uint8(0)
+        for column in range(0, size, LANES):
+            onward = zero
+            for word in range(num_words):
+                there = spread(tight.alive[word], tight.ways)
+                onward = onward | (load(tight.ways, word * size + column) & there)
+            before = tight.octets_alive[column >> 3]
+            after = before & ~mask_equal(onward, zero)
+            tight.octets_left[column >> 3] = after
+            num_dead |= before ^ after
+            is_alive |= after
+        for word in range(num_words):
+            tight.alive[word] = tight.left[word]
+        if is_alive == 0 or num_dead == 0:
+            return is_alive != 0
 
 
 @inlined
@@ -255,13 +272,20 @@ def _rotate(dense: Dense, tight: Tight, row: int, own: int, depth: int) -> None:
 
 @inlined
 def _give(dense: Dense, tight: Tight, row: int, column: int) -> None:
-    """Give a row, or nobody (−1), a column."""
+    """Give a row, or nobody (−1), a column; what it had before stays tight."""
+    num_rows, num_words = dense.size[0], words_of(dense.size[1])
+    if dense.row_of[column] < 0:
+        tight.free[column >> 6] &= ~bit(column)
+        tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
     dense.row_of[column] = row
     if row >= 0:
+        before = np.int64(dense.column_of[row])
+        tight.words[row * num_words + (before >> 6)] |= bit(before)
+        tight.words[row * num_words + (column >> 6)] &= ~bit(column)
         dense.column_of[row] = column
-        tight.free[column >> 6] &= ~bit(column)
     else:
         tight.free[column >> 6] |= bit(column)
+        tight.words[num_rows * num_words + (column >> 6)] &= ~bit(column)
 
 
 @inlined
