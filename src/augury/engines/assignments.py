@@ -136,12 +136,14 @@ def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
     elif np.shape(allowed) != cost.shape:
         raise InputError(f"allowed is {np.shape(allowed)}, but the costs are {cost.shape}")
     if sizes is None:
-        sizes = np.broadcast_to(np.array(cost.shape[1:]), (len(cost), 2))
+        sizes = np.empty((len(cost), 2), np.int64)
+        sizes[:] = cost.shape[1:]
     elif np.shape(sizes) != (len(cost), 2):
         raise InputError(f"sizes is {np.shape(sizes)}, not (matrix, 2)")
-    sizes = np.require(sizes, np.int64, ["C", "W"])
-    if (sizes < 0).any() or (sizes > cost.shape[1:]).any():
-        raise InputError("sizes are from 0 to the rows and columns of the costs")
+    else:
+        sizes = np.require(sizes, np.int64, ["C", "W"])
+        if (sizes < 0).any() or (sizes > cost.shape[1:]).any():
+            raise InputError("sizes are from 0 to the rows and columns of the costs")
     return cost, np.require(allowed, np.bool_, ["C", "W"]), sizes
 
 
@@ -174,8 +176,9 @@ class _Work(NamedTuple):
         """Assign some of the matrices."""
         status = self.found.status[start:stop]
         self._solve(np.arange(start, stop), np.int32)
-        if status.max(initial=0) > INVALID:
-            self._solve(start + np.flatnonzero(status > INVALID), np.int64)
+        if (is_left := status > INVALID).any():
+            status[is_left] = _READ
+            self._solve(start + np.flatnonzero(is_left), np.int64)
 
     def _solve(self, which: WideArray, dtype: Any) -> None:
         """Assign matrices in integers of this type, as many at a time as stay in the cache."""
@@ -185,7 +188,6 @@ class _Work(NamedTuple):
         many = min(max(1, CHUNK_CELLS // room), len(which))
         tables = np.empty(many * room, dtype)
         dense, tight = Dense.of(num_rows, num_columns, tables), Tight.of(num_rows, num_columns)
-        self.found.status[which] = _READ
         for first in range(0, len(which), many):
             some = which[first : first + many]
             if given.cost.dtype.kind == "f":

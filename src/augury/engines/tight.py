@@ -23,6 +23,8 @@ from augury.engines.lanes import LANES, least_of, load, mask_equal, mask_less, s
 from augury.engines.words import ONE, ZERO, lowest
 
 WORD = 64
+PATIENCE = 8
+"""Steps of a search after which it pays to look from its end."""
 WRONG, ALONE, ONE_OF_MANY = 0, 1, 2
 
 
@@ -41,15 +43,21 @@ class Tight(NamedTuple):
     octets_alive: Any
     """The same memory, as bytes."""
     left: Any
-    """(word,): columns that will be alive."""
+    """(word,): columns that will be alive, or are worth a visit."""
     octets_left: Any
     """The same memory, as bytes."""
     ways: Any
     """(word * column,): the columns with which the row of each column is tight."""
     free: Any
     """(word,): columns that are not assigned."""
+    near: Any
+    """(word,): columns from which a way leads to the one that is looked for."""
+    octets_near: Any
+    """The same memory, as bytes."""
     seen: Any
     """(word,): columns that a search has come to."""
+    octets_seen: Any
+    """The same memory, as bytes."""
     stack: Any
     """(column + 1,): columns of the way in search."""
     parent: Any
@@ -60,13 +68,13 @@ class Tight(NamedTuple):
         """Allocate."""
         num_words = -(-num_columns // WORD)
         words = np.zeros((num_rows + 1) * num_words, np.uint64)
-        alive, left, free, seen = np.zeros((4, num_words), np.uint64)
+        alive, left, free, near, seen = np.zeros((5, num_words), np.uint64)
         ways = np.zeros(num_words * num_words * WORD, np.uint64)
         stack, parent = np.zeros(num_columns + 1, np.int32), np.zeros(num_columns, np.int32)
-        octets = (array.view(np.uint8) for array in (words, alive, left))
+        octets = (array.view(np.uint8) for array in (words, alive, left, near, seen))
         return cls(
             words, next(octets), alive, next(octets), left, next(octets),
-            ways, free, seen, stack, parent,
+            ways, free, near, next(octets), seen, next(octets), stack, parent,
         )  # fmt: skip
 
 
@@ -149,7 +157,7 @@ def _has_circle(dense: Dense, tight: Tight) -> bool:
         row = _row_of(dense, column, num_rows)
         for word in range(num_words):
             tight.ways[word * size + column] = tight.words[row * num_words + word]
-    while _kill_ends(tight, num_words):
+    while _kill_ends(tight, num_words, dense.size[2]):
         num_dead = 0
         for word in range(num_words):
             tight.seen[word] = ZERO
@@ -166,12 +174,14 @@ def _has_circle(dense: Dense, tight: Tight) -> bool:
 
 
 @inlined
-def _kill_ends(tight: Tight, num_words: int) -> bool:
+def _kill_ends(tight: Tight, num_words: int, width: int) -> bool:
     """Let columns die that have no way to one that is alive; return whether some stay alive."""
     zero, size = spread(0, tight.ways), num_words * WORD
+    for word in range(num_words):
+        tight.left[word] = ZERO
     while True:
         num_dead, is_alive = np.uint8(0), np.uint8(0)
-        for column in range(0, size, LANES):
+        for column in range(0, width, LANES):
             onward = zero
             for word in range(num_words):
                 there = spread(tight.alive[word], tight.ways)
@@ -191,34 +201,61 @@ def _kill_ends(tight: Tight, num_words: int) -> bool:
 def _settle_rows(dense: Dense, tight: Tight) -> None:
     """Give each row in turn the least column that it can have."""
     num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    work = 0
     for row in range(num_rows):
         own = np.int64(dense.column_of[row])
         if not tight.alive[own >> 6] & bit(own):
             continue
         for word in range(num_words):
-            tight.seen[word] = ZERO
-        column = _next_candidate(tight, row, own, num_words)
+            tight.seen[word], tight.left[word] = ZERO, tight.alive[word]
+        column, patience = _next_candidate(tight, row, own, num_words), PATIENCE
+        if column >= 0 and not _find_near(dense, tight, own):
+            column = -1
         while column >= 0:
-            depth, steps = _way(dense, tight, column, own)
-            work += steps
+            depth, patience = _way(dense, tight, column, patience)
             if depth >= 0:
                 _rotate(dense, tight, row, own, depth)
                 break
+            if patience == 0:
+                _close_in(dense, tight)
+                patience = -1
             column = _next_candidate(tight, row, own, num_words)
         settled = dense.column_of[row]
         tight.alive[settled >> 6] &= ~bit(settled)
-        if work > 2 * num_rows:  # what is settled may have broken the last circle
-            work = 0
-            if not _has_circle(dense, tight):
-                return
+
+
+@inlined
+def _close_in(dense: Dense, tight: Tight) -> None:
+    """Leave only the columns from which one that is near can be reached, all of them unseen."""
+    num_rows, num_words = dense.size[0], words_of(dense.size[1])
+    size, zero = num_words * WORD, spread(0, tight.ways)
+    for word in range(num_words):
+        tight.left[word], tight.seen[word] = tight.near[word], ZERO
+    while True:
+        for column in range(0, dense.size[2], LANES):
+            onward = zero
+            for word in range(num_words):
+                there = spread(tight.left[word], tight.ways)
+                onward = onward | (load(tight.ways, word * size + column) & there)
+            tight.octets_seen[column >> 3] = ~mask_equal(onward, zero)
+        onto = ZERO
+        for word in range(num_words):
+            onto |= tight.words[num_rows * num_words + word] & tight.left[word]
+        grown = ZERO
+        for word in range(num_words):
+            more = tight.seen[word] & ~tight.free[word]
+            more = (more | tight.free[word] if onto else more) & tight.alive[word]
+            grown |= more & ~tight.left[word]
+            tight.left[word] |= more
+            tight.seen[word] = ZERO
+        if not grown:
+            return
 
 
 @inlined
 def _next_candidate(tight: Tight, row: int, own: int, num_words: int) -> int:
     """Return the first column before its own that is tight with a row and was not tried; or −1."""
     for word in range((own >> 6) + 1):
-        ways = tight.words[row * num_words + word] & tight.alive[word] & ~tight.seen[word]
+        ways = tight.words[row * num_words + word] & tight.left[word] & ~tight.seen[word]
         if word == own >> 6:
             ways &= bit(own) - ONE
         if ways:
@@ -227,36 +264,57 @@ def _next_candidate(tight: Tight, row: int, own: int, num_words: int) -> int:
 
 
 @inlined
-def _way(dense: Dense, tight: Tight, column: int, target: int) -> Any:
-    """Search a way from one column to another, depth first, over what no search has seen.
+def _find_near(dense: Dense, tight: Tight, target: int) -> bool:
+    """Find the columns from which a way leads to this one; return whether there are any."""
+    num_rows, num_words = dense.size[0], words_of(dense.size[1])
+    start = (target >> 6) * num_words * WORD
+    mask, zero = spread(bit(target), tight.ways), spread(0, tight.ways)
+    for word in range(num_words):
+        tight.near[word] = ZERO
+    for column in range(0, dense.size[2], LANES):
+        tight.octets_near[column >> 3] = ~mask_equal(load(tight.ways, start + column) & mask, zero)
+    is_free_near = tight.words[num_rows * num_words + (target >> 6)] & bit(target) != ZERO
+    found = ZERO
+    for word in range(num_words):
+        near = tight.near[word] & ~tight.free[word]
+        tight.near[word] = (near | tight.free[word] if is_free_near else near) & tight.alive[word]
+        found |= tight.near[word]
+    return found != ZERO
 
-    Its columns are in `stack`. Return the place of the last, −1 if there is no way, and the number
-    of steps.
+
+@inlined
+def _way(dense: Dense, tight: Tight, column: int, patience: int) -> Any:
+    """Search a way from a column to a near one, depth first, over what no search has seen.
+
+    Its columns are in `stack`. Return the place of the last, −1 if none was found, and how many
+    steps of patience are left: with 0 there may be one.
     """
     num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    depth, steps = 0, 0
+    depth = 0
     tight.stack[0] = column
     tight.seen[column >> 6] |= bit(column)
-    while depth >= 0:
-        steps += 1
-        row = _row_of(dense, tight.stack[depth], num_rows)
-        if tight.words[row * num_words + (target >> 6)] & bit(target):
-            return depth, steps
-        following = -1
+    if tight.near[column >> 6] & bit(column):
+        return depth, patience
+    while depth >= 0 and patience != 0:
+        patience -= 1
+        row = _row_of(dense, np.int64(tight.stack[depth]), num_rows)
+        following, is_near = -1, False
         for word in range(num_words):
-            if row == num_rows:
-                tight.seen[word] |= tight.free[word]
-            ways = tight.words[row * num_words + word] & tight.alive[word] & ~tight.seen[word]
-            if ways:
-                following = word * WORD + np.int64(lowest(ways))
+            ways = tight.words[row * num_words + word] & tight.left[word] & ~tight.seen[word]
+            if ways & tight.near[word]:
+                following, is_near = word * WORD + np.int64(lowest(ways & tight.near[word])), True
                 break
+            if ways and following < 0:
+                following = word * WORD + np.int64(lowest(ways))
         if following < 0:
             depth -= 1
-        else:
-            depth += 1
-            tight.stack[depth] = following
-            tight.seen[following >> 6] |= bit(following)
-    return -1, steps
+            continue
+        depth += 1
+        tight.stack[depth] = following
+        tight.seen[following >> 6] |= bit(following)
+        if is_near:
+            return depth, patience
+    return -1, patience
 
 
 @inlined
@@ -286,6 +344,9 @@ def _give(dense: Dense, tight: Tight, row: int, column: int) -> None:
     else:
         tight.free[column >> 6] |= bit(column)
         tight.words[num_rows * num_words + (column >> 6)] &= ~bit(column)
+        row = num_rows
+    for word in range(num_words):
+        tight.ways[word * num_words * WORD + column] = tight.words[row * num_words + word]
 
 
 @inlined
