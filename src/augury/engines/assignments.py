@@ -325,6 +325,14 @@ def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:
             line = bits[start : start + num_columns]
             for column in range(num_columns):
                 top = max(top, kind(line[column] & ~sign))
+            if is_narrow and row == 0:
+                # No coarser unit will do if that of the first row does not.
+                unit = math.ldexp(1.0, min(digits + bias - np.int64(top >> mantissa), 1000))
+                if _is_rough(given.cost[start : start + num_columns], unit):
+                    work.found.status[number] = _TOO_WIDE
+                    break
+        if work.found.status[number] != _READ:
+            continue
         is_plain = len(given.allowed) == 0 and top >> mantissa < 2 * bias + 3
         if not is_plain:
             top = _largest_bits(given, bits, number)
@@ -359,6 +367,16 @@ def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:
             work.found.status[number] = _TOO_WIDE
             continue
         _pad(dense)
+
+
+@compiled
+def _is_rough(costs: Any, unit: float) -> bool:
+    """Whether one of some costs is finite, and not whole when multiplied by this."""
+    num_rough = 0
+    for column in range(len(costs)):
+        exact = np.float64(costs[column]) * unit
+        num_rough += abs(exact) < np.inf and exact + ROUND - ROUND != exact
+    return num_rough > 0
 
 
 @inlined
