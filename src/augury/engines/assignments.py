@@ -31,6 +31,7 @@ from augury.engines.assignment_loops import (
     assign,
     compiled,
     inlined,
+    largest,
     start_of,
     width_of,
 )
@@ -88,7 +89,8 @@ def assign_dense(
         threads: how many may share the matrices; a small stack takes fewer.
 
     Raises:
-        InputError: an argument has not the shape or type that it should have.
+        InputError: an argument has not the shape or type that it should have, or integers are so
+            large that the prices would not fit into 64 bits.
     """
     cost, allowed, sizes = _checked(cost, allowed, sizes)
     count, num_rows, num_columns = cost.shape
@@ -107,15 +109,17 @@ def assign_dense(
     if cost.dtype.kind == "f":
         prices = (np.ldexp(price, -shift[:, None]) for price in found[1:3])
         found = Assignments(found.columns, *prices, status)
-    for number in np.flatnonzero(status > INVALID).tolist() if status.max(initial=0) > INVALID else ():
+    for number in np.flatnonzero(status > INVALID).tolist():
         num_rows, num_columns = sizes[number]
         own = cost[number, :num_rows, :num_columns]
         mask = allowed[number, :num_rows, :num_columns] if len(allowed) else True
         answer = _refine(own, mask, maximise)
         status[number] = INFEASIBLE if answer is None else OPTIMAL
-        if answer is not None:
-            for array, values in zip(found, answer, strict=False):
+        for array, values in zip(found, answer or (), strict=False):
+            try:
                 array[number, : len(values)] = values
+            except OverflowError:
+                raise InputError("costs are so large that their prices pass 63 bits") from None
     return found
 
 
@@ -188,7 +192,7 @@ class _Work(NamedTuple):
         many = min(max(1, CHUNK_CELLS // room), len(which))
         tables = np.empty(many * room, dtype)
         dense, tight = Dense.of(num_rows, num_columns, tables), Tight.of(num_rows, num_columns)
-        for first in range(0, len(which), many):
+        for first in range(0, len(which), max(many, 1)):
             some = which[first : first + many]
             if given.cost.dtype.kind == "f":
                 bits = given.cost.view(f"i{given.cost.dtype.itemsize}")
