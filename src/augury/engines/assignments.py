@@ -1,317 +1,450 @@
-"""Matrices of costs become assignments of least cost, with the prices that prove it.
+"""Stacks of cost matrices become assignments of least cost, with the prices that prove it.
 
-Jonker and Volgenant (1987): columns are priced at their least cost, free rows bid for them, and the
-rows left over are assigned along shortest augmenting paths.
+Every answer is exact: costs are read as what they are, 0.1 as the binary fraction that it is, in
+whole units of a power of two. Most matrices fit into int32, nearly all others into int64. Floats
+that differ too much in size are rounded to 50 bits first. Then every assignment that could cost as
+little uses only pairs whose reduced cost is at most one unit for each row; if there is but one such
+assignment, it is the answer, and otherwise it is looked for among these pairs in finer units.
 
-Everything is int64 and exact: see `largest_cost`.
+Of several assignments that cost the same the answer is the first: row 0 has the least column that
+it can have, then row 1, and so on, having none counting as the last. The prices are no more unique
+than they need be.
 """
 
 from __future__ import annotations
 
+import math
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from augury.engines.words import compiled
+from augury.classical.arrays import WideArray
+from augury.engines.assignment_loops import (
+    FULL,
+    LANES,
+    NOT_FULL,
+    Dense,
+    assign,
+    compiled,
+    inlined,
+    largest,
+    start_of,
+    width_of,
+)
+from augury.engines.tight import ALONE, WRONG, Tight, first_of_equals
+from augury.errors import InputError
 
-FORBIDDEN = np.iinfo(np.int64).max
-"""The cost of a pair that must not be assigned."""
+OPTIMAL, INFEASIBLE, INVALID = 0, 1, 2
+"""What is known of a matrix: its assignment is proven; there is none; a cost is no number, or
+infinitely good."""
+_TOO_WIDE, _TOO_ROUGH, _READ = 3, 4, 5
 
-FAR = np.int64(2**60)
-"""At least this: no way there. Whatever is computed from costs alone is less than half of it."""
-OUT = np.int64(2**61)
-"""The working cost of a forbidden pair, and minus the working price of a column out of play.
+FLOAT_BITS = 50
+"""Of floats, in int64: their sums stay exact as float64."""
+ROUND = 1.5 * 2.0**52
+"""With this added, a float has no digits behind the point."""
+ROUND_BITS = np.float64(ROUND).view(np.int64)
 
-Two of them and a sum of costs stay below 2^63, and one of them less a sum of costs is above FAR. So
-neither needs a branch: what is FAR is never improved by them.
-"""
-SIGN = np.int64(63)
-"""Shifting right by this leaves −1 of a negative number and 0 of any other."""
+CHUNK_CELLS = 2**17
+"""Of matrices that are read at a time: they stay in the cache."""
+CELLS_A_THREAD = 2**17
+"""From which on another thread pays."""
 
 
-def largest_cost(num_rows: int, num_columns: int) -> int:
-    """Return the largest absolute cost that `assign_dense` takes.
+class Assignments(NamedTuple):
+    """What was found for each matrix; where its status is not OPTIMAL, −1 and 0."""
 
-    Each bid lowers a price by no more than two costs below another price, and there are at most two
-    bids for each row; an augmentation sets prices to sums of at most four costs for each row. So no
-    sum holds more than 16 costs for each row and column.
+    columns: WideArray
+    """(matrix, row): the column of each row, −1 for none."""
+    row_price: npt.NDArray[Any]
+    """(matrix, row): int64, for floats float64, rounded where that is needed."""
+    column_price: npt.NDArray[Any]
+    """(matrix, column): with `row_price` no more than any cost, and equal where assigned.
+
+    Those of the longer side are at most 0, and 0 for who is not assigned.
     """
-    return 2**59 // (16 * (num_rows + num_columns + 2))
+    status: npt.NDArray[np.int8]
+    """(matrix,): OPTIMAL, INFEASIBLE or INVALID."""
 
 
-class Dense(NamedTuple):
-    """Scratch memory for one graph."""
+def assign_dense(
+    cost: npt.NDArray[Any],
+    *,
+    maximise: bool = False,
+    allowed: npt.NDArray[np.bool_] | None = None,
+    sizes: npt.NDArray[Any] | None = None,
+    threads: int = 1,
+) -> Assignments:
+    """Assign all rows or all columns of each matrix, whichever are fewer, at the least cost.
 
-    row_of: Any
-    """(column,): its row or −1."""
-    free: Any
-    """(row,): rows that are not assigned."""
-    distance: Any
-    """(column,): the length of the shortest path there."""
-    parent: Any
-    """(column,): the last row on it."""
-    reached: Any
-    """(column,): the columns passed, in order."""
-    price: Any
-    """(column,): the price of each of these, plus its distance."""
-    cheapest: Any
-    """(column,): the row whose cost is the least."""
-    num_columns: Any
-    """(row,): of how many columns it is the cheapest."""
+    Args:
+        cost: (matrix, row, column), integers or floats; an infinitely bad one forbids a pair.
+        maximise: find the greatest sum; the prices are then those of the negated costs.
+        allowed: of the same shape, False for pairs that are forbidden.
+        sizes: (matrix, 2), how many rows and columns of each matrix count; the others get −1.
+        threads: how many may share the matrices; a small stack takes fewer.
 
-    @classmethod
-    def of(cls, num_rows: int, num_columns: int) -> Dense:
-        """Allocate."""
-        row_of, distance, parent, reached, price, cheapest = np.empty((6, num_columns), np.int64)
-        free, num_cheapest = np.empty((2, num_rows), np.int64)
-        return cls(row_of, free, distance, parent, reached, price, cheapest, num_cheapest)
-
-
-def assign_dense(cost: Any) -> Any:
-    """(graph, row, column) → columns (graph, row), prices of rows and columns, is_full (graph,).
-
-    There are at most as many rows as columns. Where `is_full`, every row has its column, and the
-    prices u, v prove that the sum of costs is the least: `cost[r, c] >= u[r] + v[c]`, with equality
-    where r is assigned to c; `v <= 0`, and `v[c] == 0` for a free column. Where not, no such
-    assignment exists and the rest is undefined.
+    Raises:
+        InputError: an argument has not the shape or type that it should have, or integers are so
+            large that the prices would not fit into 64 bits.
     """
-    cost = np.require(cost, np.int64, ["C", "W"])  # numba compiles anew for a read-only array
-    num_graphs, num_rows, num_columns = cost.shape
-    columns = np.empty((num_graphs, num_rows), np.int64)
-    row_price = np.zeros((num_graphs, num_rows), np.int64)
-    column_price = np.zeros((num_graphs, num_columns), np.int64)
-    is_full = np.ones(num_graphs, np.bool_)
-    if cost.max(initial=0) == FORBIDDEN:
-        cost = np.where(cost == FORBIDDEN, OUT, cost)
-    if num_rows:
-        scratch = Dense.of(num_rows, num_columns)
-        _assign_all(cost, columns, row_price, column_price, is_full, scratch)
-    return columns, row_price, column_price, is_full
-
-
-@compiled
-def _assign_all(
-    cost: Any, columns: Any, row_price: Any, column_price: Any, is_full: Any, scratch: Dense
-) -> None:
-    for graph in range(len(cost)):
-        table = cost[graph]
-        columns_of, price = columns[graph], column_price[graph]
-        is_full[graph] = _assign(table, columns_of, price, scratch)
-        if is_full[graph]:
-            _price_rows(table, columns_of, row_price[graph], price)
-
-
-@compiled
-def _assign(table: Any, columns: Any, price: Any, scratch: Dense) -> bool:
-    """Assign all rows; return whether that can be done."""
-    num_rows, num_columns = table.shape
-    for row in range(num_rows):
-        columns[row] = -1
-    for column in range(num_columns):
-        scratch.row_of[column] = -1
-    # A free column must cost nothing, so columns are only priced if none will be free.
-    if num_rows == num_columns:
-        _reduce_columns(table, columns, price, scratch)
-    num_free = np.int64(0)
-    for row in range(num_rows):
-        if columns[row] < 0:
-            scratch.free[num_free] = row
-            num_free += 1
-    num_free = _bid(table, columns, price, scratch, num_free)
-    is_full = True
-    for k in range(num_free):
-        is_full = is_full and _augment(table, columns, price, scratch, scratch.free[k])
-    return is_full
-
-
-@compiled
-def _reduce_columns(table: Any, columns: Any, price: Any, scratch: Dense) -> None:
-    """Price columns at their least cost, and assign each row that is the cheapest of one.
-
-    A row that is the cheapest of only one column is then given its second best offer: the price of
-    its column falls until the row is indifferent.
-    """
-    size = len(price)
-    for column in range(size):
-        # Of equals the first wins, but to start with each column's own row, lest one row wins all.
-        price[column], scratch.cheapest[column] = table[column, column], column
-        scratch.num_columns[column] = 0
-    for row in range(size):
-        for column in range(size):
-            cost, before = price[column], scratch.cheapest[column]
-            change = table[row, column] - cost
-            is_less = change >> SIGN  # see `_relax`
-            price[column] = cost + (change & is_less)
-            scratch.cheapest[column] = before + ((row - before) & is_less)
-    for column in range(size - 1, -1, -1):
-        if price[column] >= FAR:
-            price[column] = 0  # no row may take it
-            continue
-        row = scratch.cheapest[column]
-        scratch.num_columns[row] += 1
-        if scratch.num_columns[row] == 1:
-            columns[row] = column
-            scratch.row_of[column] = row
-    for row in range(size):
-        if scratch.num_columns[row] == 1:
-            own = columns[row]
-            keep, price[own] = price[own], -OUT
-            least = FAR
-            for column in range(size):
-                least = min(least, table[row, column] - price[column])
-            price[own] = keep - least if least < FAR else keep
-
-
-@compiled
-def _bid(table: Any, columns: Any, price: Any, scratch: Dense, num_free: int) -> int:
-    """Let each free row take its best column, at a price that makes the second best as good.
-
-    Whoever is driven out bids again at once if the price fell, and is left free otherwise. The
-    number of bids is bounded: where costs are nearly equal, rows would outbid each other by one
-    for ever. Return the number of rows that are free afterwards, in `free`.
-    """
-    num_bids = 2 * num_free
-    num_kept, k = 0, 0
-    while k < num_free:
-        row = scratch.free[k]
-        k += 1
-        least, second, best, other = _two_best(table, row, price)
-        if num_bids == 0 or second >= FAR:
-            scratch.free[num_kept] = row
-            num_kept += 1
-            continue
-        num_bids -= 1
-        is_lower = least < second
-        if is_lower:
-            price[best] -= second - least
-        elif scratch.row_of[best] >= 0:
-            best = _free_column(table, row, price, scratch.row_of, least, other)
-        loser = scratch.row_of[best]
-        columns[row] = best
-        scratch.row_of[best] = row
-        if loser >= 0:
-            columns[loser] = -1
-            if is_lower:
-                k -= 1
-                scratch.free[k] = loser
-            else:
-                scratch.free[num_kept] = loser
-                num_kept += 1
-    return num_kept
-
-
-@compiled
-def _two_best(table: Any, row: int, price: Any) -> Any:
-    """Return the least and second least cost of a row at these prices, and their columns."""
-    least, second = FAR, FAR
-    best, other = 0, 0
-    for column in range(len(price)):
-        cost = table[row, column] - price[column]
-        if cost < second:
-            if cost < least:
-                least, second = cost, least
-                best, other = column, best
-            else:
-                second, other = cost, column
-    return least, second, best, other
-
-
-@compiled
-def _free_column(table: Any, row: int, price: Any, row_of: Any, least: int, otherwise: int) -> int:
-    """Return a free column that costs this row the least, if there is one."""
-    for column in range(len(price)):
-        if row_of[column] < 0 and table[row, column] - price[column] == least:
-            return column
-    return otherwise
-
-
-@compiled
-def _augment(table: Any, columns: Any, price: Any, scratch: Dense, free_row: int) -> bool:
-    """Assign a free row along the shortest augmenting path; return whether there is one.
-
-    Columns that were passed are out of play: their price is −OUT and their distance FAR, so the
-    loop over all columns never changes them, and has no branches.
-    """
-    size = len(price)
-    for column in range(size):
-        scratch.distance[column], scratch.parent[column] = FAR, free_row
-    num_reached, row, offset = 0, free_row, np.int64(0)
-    while True:
-        least, least_free = _relax(table, row, offset, price, scratch)
-        last = _nearest(scratch.distance, scratch.row_of, least, least == least_free)
-        if least == least_free or least >= FAR:
-            break
-        row = scratch.row_of[last]
-        offset = least - (table[row, last] - price[last])
-        scratch.reached[num_reached] = last
-        scratch.price[num_reached] = price[last] + least
-        num_reached += 1
-        price[last] = -OUT
-        scratch.distance[last] = FAR
-    is_found = least < FAR
-    for k in range(num_reached):
-        price[scratch.reached[k]] = scratch.price[k] - (least if is_found else 0)
-    if is_found:
-        _flip(columns, scratch.row_of, scratch.parent, last, free_row)
-    return is_found
-
-
-@compiled
-def _relax(table: Any, row: int, offset: int, price: Any, scratch: Dense) -> Any:
-    """Shorten the ways to all columns by those through a row.
-
-    Return the least of their lengths, and the least of those to free columns.
-
-    Arithmetic in place of branches: a conditional store into the array that is read would become a
-    masked one, which is many times slower.
-    """
-    distance, parent, row_of = scratch.distance, scratch.parent, scratch.row_of
-    least, least_free = FAR, FAR
-    for column in range(len(price)):
-        length, before = distance[column], parent[column]
-        change = table[row, column] - price[column] + offset - length
-        is_less = change >> SIGN  # all ones or all zeros
-        length += change & is_less
-        distance[column] = length
-        parent[column] = before + ((row - before) & is_less)
-        least = min(least, length)
-        least_free = min(least_free, length + (~row_of[column] >> SIGN & OUT))
-    return least, least_free
-
-
-@compiled
-def _nearest(distance: Any, row_of: Any, least: Any, is_free: bool) -> Any:
-    """Return a column at this distance, free or not; each loop does four columns at a time."""
-    nearest = np.int64(0)
-    if is_free:
-        for column in range(len(distance)):
-            nearest = column if distance[column] - least + row_of[column] + 1 == 0 else nearest
+    cost, allowed, sizes = _checked(cost, allowed, sizes)
+    count, num_rows, num_columns = cost.shape
+    prices = (np.zeros((count, size), np.int64) for size in (num_rows, num_columns))
+    status, shift = np.full(count, _READ, np.int8), np.zeros(count, np.int64)
+    found = Assignments(np.full((count, num_rows), -1, np.int64), *prices, status)
+    flat = cost.reshape(-1), allowed.reshape(-1), sizes, cost.shape[1:], bool(maximise)
+    work = _Work(Matrices(*flat), found, shift, np.zeros(count, np.bool_))
+    threads = min(threads, count, cost.size // CELLS_A_THREAD)
+    if threads <= 1:
+        work.run(0, count)
     else:
-        for column in range(len(distance)):
-            nearest = column if distance[column] == least else nearest
-    return nearest
+        ends = np.linspace(0, count, threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda part: work.run(*part), pairwise(ends)))
+    if cost.dtype.kind == "f":
+        prices = (np.ldexp(price, -shift[:, None]) for price in found[1:3])
+        found = Assignments(found.columns, *prices, status)
+    for number in np.flatnonzero(status > INVALID).tolist():
+        num_rows, num_columns = sizes[number]
+        own = cost[number, :num_rows, :num_columns]
+        mask = allowed[number, :num_rows, :num_columns] if len(allowed) else True
+        answer = _refine(own, mask, maximise)
+        status[number] = INFEASIBLE if answer is None else OPTIMAL
+        for array, values in zip(found, answer or (), strict=False):
+            try:
+                array[number, : len(values)] = values
+            except OverflowError:
+                raise InputError("costs are so large that their prices pass 63 bits") from None
+    return found
 
 
-@compiled
-def _flip(columns: Any, row_of: Any, parent: Any, last: int, free_row: int) -> None:
-    """Follow the path back from its free column, giving each row the column after it."""
-    column = last
+def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
+    """Return the arguments as compiled loops take them."""
+    cost = np.asarray(cost)
+    if cost.ndim != 3:
+        raise InputError(f"the costs have {cost.ndim} axes, not (matrix, row, column)")
+    if cost.dtype.kind not in "fiub" or cost.dtype.itemsize > 8:
+        raise InputError(f"costs are integers or floats of at most 64 bits, not {cost.dtype}")
+    if cost.dtype == np.uint64 and cost.max(initial=0) > np.iinfo(np.int64).max:
+        raise InputError("a cost is beyond int64")
+    if cost.dtype not in (np.int32, np.int64, np.float32, np.float64):
+        cost = cost.astype(np.float32 if cost.dtype.kind == "f" else np.int64)
+    cost = np.require(cost, None, ["C", "A", "W"])  # numba compiles anew for a read-only array
+    if allowed is None:
+        allowed = np.empty((0, 0, 0), np.bool_)
+    elif np.shape(allowed) != cost.shape:
+        raise InputError(f"allowed is {np.shape(allowed)}, but the costs are {cost.shape}")
+    if sizes is None:
+        sizes = np.empty((len(cost), 2), np.int64)
+        sizes[:] = cost.shape[1:]
+    elif np.shape(sizes) != (len(cost), 2):
+        raise InputError(f"sizes is {np.shape(sizes)}, not (matrix, 2)")
+    else:
+        sizes = np.require(sizes, np.int64, ["C", "W"])
+        if (sizes < 0).any() or (sizes > cost.shape[1:]).any():
+            raise InputError("sizes are from 0 to the rows and columns of the costs")
+    return cost, np.require(allowed, np.bool_, ["C", "W"]), sizes
+
+
+class Matrices(NamedTuple):
+    """What is to be assigned, as compiled loops take it."""
+
+    cost: Any
+    """(matrix * row * column,)."""
+    allowed: Any
+    """The same, or empty."""
+    sizes: Any
+    """(matrix, 2)."""
+    shape: tuple[int, int]
+    """(row, column)."""
+    maximise: bool
+
+
+class _Work(NamedTuple):
+    """The matrices of a call and their answers; `run` may be called in several threads."""
+
+    given: Matrices
+    found: Assignments
+    """Prices are int64 on the way."""
+    shift: Any
+    """(matrix,): costs and prices are whole numbers of 2^−shift."""
+    is_rough: Any
+    """(matrix,): whether costs were rounded to that."""
+
+    def run(self, start: int, stop: int) -> None:
+        """Assign some of the matrices."""
+        status = self.found.status[start:stop]
+        self._solve(np.arange(start, stop), np.int32)
+        if (is_left := status > INVALID).any():
+            status[is_left] = _READ
+            self._solve(start + np.flatnonzero(is_left), np.int64)
+
+    def _solve(self, which: WideArray, dtype: Any) -> None:
+        """Assign matrices in integers of this type, as many at a time as stay in the cache."""
+        given = self.given
+        num_rows, num_columns = min(given.shape), max(given.shape)
+        room = max(num_rows * width_of(num_columns), 1)
+        many = min(max(1, CHUNK_CELLS // room), len(which))
+        tables = np.empty(many * room, dtype)
+        dense, tight = Dense.of(num_rows, num_columns, tables), Tight.of(num_rows, num_columns)
+        for first in range(0, len(which), max(many, 1)):
+            some = which[first : first + many]
+            if given.cost.dtype.kind == "f":
+                bits = given.cost.view(f"i{given.cost.dtype.itemsize}")
+                _read_floats(self, bits, some, dense)
+            else:
+                _read_integers(self, some, dense)
+            _solve_all(self, some, dense, tight)
+
+
+def _refine(cost: Any, allowed: Any, maximise: bool) -> Any:
+    """Assign a matrix whose costs do not fit into 64 bits: columns and prices, or None."""
+    allowed = np.isfinite(cost) & allowed
+    exact = list(map(Fraction, np.where(allowed, cost, 0).ravel().tolist()))
+    unit = Fraction(1, math.lcm(*(one.denominator for one in exact)))
+    whole = np.array([int(one / unit) for one in exact], object).reshape(cost.shape)
+    answer = _refined(-whole if maximise else whole, allowed)
+    if answer is None:
+        return None
+    columns, *prices = answer
+    return columns, *([one * unit for one in price.tolist()] for price in prices)
+
+
+def _refined(whole: Any, allowed: Any) -> tuple[Any, Any, Any] | None:
+    """Assign a matrix of whole numbers of any size: columns and prices, or None.
+
+    Made square by rows or columns that cost nothing. Costs are rounded to 50 bits; what is left of
+    them at the prices found is a problem of its own, on the few pairs that can still matter.
+    """
+    num_rows, num_columns = whole.shape
+    size = max(whole.shape)
+    reduced, left = np.zeros((size, size), object), np.ones((size, size), np.bool_)
+    reduced[:num_rows, :num_columns], left[:num_rows, :num_columns] = whole, allowed
+    rows, columns = np.zeros(size, object), np.zeros(size, object)
     while True:
-        row = parent[column]
-        row_of[column] = row
-        column, columns[row] = columns[row], column
-        if row == free_row:
-            return
+        shift = max(0, max(map(abs, reduced[left].tolist())).bit_length() - FLOAT_BITS)
+        coarse = np.zeros((1, size, size), np.int64)
+        coarse[0][left] = [(one + (1 << shift >> 1)) >> shift for one in reduced[left].tolist()]
+        found = assign_dense(coarse, allowed=left[None])
+        if found.status[0] != OPTIMAL:
+            return None
+        u, v = found.row_price[0], found.column_price[0]
+        left &= coarse[0] - u[:, None] - v <= size
+        rows, columns = rows + (u.astype(object) << shift), columns + (v.astype(object) << shift)
+        reduced = reduced - (u.astype(object) << shift)[:, None] - (v.astype(object) << shift)
+        if shift == 0:
+            break
+    if num_rows < size:  # what a further row pays is the price of a column that is free
+        rows, columns = rows - rows[-1], columns + rows[-1]
+    elif num_columns < size:
+        rows, columns = rows + columns[-1], columns - columns[-1]
+    own = found.columns[0, :num_rows]
+    return np.where(own < num_columns, own, -1), rows[:num_rows], columns[:num_columns]
+
+
+@inlined
+def _place(given: Matrices, number: int, k: int, dense: Dense) -> Any:
+    """Set the size of the k-th table; return its steps from row to row and column to column."""
+    num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
+    dense.size[0], dense.size[1] = min(num_rows, num_columns), max(num_rows, num_columns)
+    width = (dense.size[1] + LANES - 1) // LANES * LANES
+    dense.size[2] = width
+    room = min(given.shape[0], given.shape[1]) * (
+        (max(given.shape[0], given.shape[1]) + LANES - 1) // LANES * LANES
+    )
+    dense.size[3] = k * room
+    return (1, width) if num_rows > num_columns else (width, 1)
+
+
+@inlined
+def _pad(dense: Dense) -> None:
+    """Forbid the columns that fill up the rows of a table."""
+    for row in range(dense.size[0]):
+        start = start_of(dense, row)
+        for column in range(dense.size[1], dense.size[2]):
+            dense.table[start + column] = dense.out[0]
 
 
 @compiled
-def _price_rows(table: Any, columns: Any, row_price: Any, price: Any) -> None:
-    """Price the rows, and let no column cost more than 0 (if one did, none is free)."""
-    highest = price[0]
-    for column in range(len(price)):
-        highest = max(highest, price[column])
-    highest = max(highest, 0) if len(row_price) < len(price) else highest
-    for column in range(len(price)):
-        price[column] -= highest
-    for row in range(len(row_price)):
-        row_price[row] = table[row, columns[row]] - price[columns[row]]
+def _read_integers(work: _Work, which: Any, dense: Dense) -> None:
+    """Fill the tables of some matrices, unless their costs are too wide for them."""
+    given, zero = work.given, work.given.cost.dtype.type(0)
+    most, out = np.int64(dense.out[0]) >> 5, dense.out[0]
+    for k in range(len(which)):
+        number = which[k]
+        num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
+        down, right = _place(given, number, k, dense)
+        low, high = zero, zero
+        for row in range(num_rows):
+            start = (number * given.shape[0] + row) * given.shape[1]
+            costs = given.cost[start : start + num_columns]
+            if len(given.allowed) == 0:
+                for column in range(num_columns):
+                    low, high = min(low, costs[column]), max(high, costs[column])
+            else:
+                for column in range(num_columns):
+                    if given.allowed[start + column]:
+                        low, high = min(low, costs[column]), max(high, costs[column])
+        if low < -most or high > most:
+            work.found.status[number] = _TOO_WIDE
+            continue
+        for row in range(num_rows):
+            start, place = (number * given.shape[0] + row) * given.shape[1], dense.size[3] + row * down
+            costs = given.cost[start : start + num_columns]
+            if right == 1 and len(given.allowed) == 0 and not given.maximise:
+                table = dense.table[place : place + num_columns]
+                for column in range(num_columns):
+                    table[column] = costs[column]
+            else:
+                for column in range(num_columns):
+                    one = -costs[column] if given.maximise else costs[column]
+                    is_open = len(given.allowed) == 0 or given.allowed[start + column]
+                    dense.table[place + column * right] = one if is_open else out
+        _pad(dense)
+
+
+@compiled
+def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:
+    """Fill the tables of some matrices; those whose costs are not whole in int32 are too wide.
+
+    `bits` are the costs as integers, of which the absolute ones are in the same order.
+    """
+    given, kind = work.given, bits.dtype.type
+    is_narrow = dense.table.itemsize == 4
+    digits = 24 if is_narrow else FLOAT_BITS
+    mantissa, bias = (23, 126) if bits.itemsize == 4 else (52, 1022)
+    sign = kind(1 << (8 * bits.itemsize - 1))
+    for k in range(len(which)):
+        number = which[k]
+        num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
+        down, right = _place(given, number, k, dense)
+        top = kind(0)
+        for row in range(num_rows):
+            start = (number * given.shape[0] + row) * given.shape[1]
+            line = bits[start : start + num_columns]
+            for column in range(num_columns):
+                top = max(top, kind(line[column] & ~sign))
+            if is_narrow and row == 0:
+                # No coarser unit will do if that of the first row does not.
+                unit = math.ldexp(1.0, min(digits + bias - np.int64(top >> mantissa), 1000))
+                if _is_rough(given.cost[start : start + num_columns], unit):
+                    work.found.status[number] = _TOO_WIDE
+                    break
+        if work.found.status[number] != _READ:
+            continue
+        is_plain = len(given.allowed) == 0 and top >> mantissa < 2 * bias + 3
+        if not is_plain:
+            top = _largest_bits(given, bits, number)
+            if top < 0:
+                work.found.status[number] = INVALID
+                continue
+        shift = min(digits + bias - np.int64(top >> mantissa), 1000)
+        scale = math.ldexp(-1.0 if given.maximise else 1.0, shift)
+        num_rough = 0
+        for row in range(num_rows):
+            start, place = (number * given.shape[0] + row) * given.shape[1], dense.size[3] + row * down
+            costs = given.cost[start : start + num_columns]
+            if is_plain and right == 1:
+                table = dense.table[place : place + num_columns]
+                for column in range(num_columns):
+                    exact = np.float64(costs[column]) * scale
+                    num_rough += exact + ROUND - ROUND != exact
+                    table[column] = _whole(exact)
+            else:
+                for column in range(num_columns):
+                    at = place + column * right
+                    if is_plain or _is_open(given, start + column):
+                        exact = np.float64(costs[column]) * scale
+                        num_rough += exact + ROUND - ROUND != exact
+                        dense.table[at] = _whole(exact)
+                    else:
+                        dense.table[at] = dense.out[0]
+            if is_narrow and num_rough:
+                break
+        work.shift[number], work.is_rough[number] = shift, num_rough > 0
+        if is_narrow and num_rough:
+            work.found.status[number] = _TOO_WIDE
+            continue
+        _pad(dense)
+
+
+@compiled
+def _is_rough(costs: Any, unit: float) -> bool:
+    """Whether one of some costs is finite, and not whole when multiplied by this."""
+    num_rough = 0
+    for column in range(len(costs)):
+        exact = np.float64(costs[column]) * unit
+        num_rough += abs(exact) < np.inf and exact + ROUND - ROUND != exact
+    return num_rough > 0
+
+
+@inlined
+def _whole(number: float) -> int:
+    """Return the nearest whole number of one below 2^51; the usual conversion is not vectorised."""
+    return np.float64(number + ROUND).view(np.int64) - ROUND_BITS
+
+
+@inlined
+def _is_open(given: Matrices, at: int) -> bool:
+    """Whether a pair is not forbidden; its cost may be no number."""
+    worst = -np.inf if given.maximise else np.inf
+    return (len(given.allowed) == 0 or given.allowed[at]) and given.cost[at] != worst
+
+
+@compiled
+def _largest_bits(given: Matrices, bits: Any, number: int) -> Any:
+    """Return the largest bits of a cost that counts, −1 if one is no number or infinitely good."""
+    top, sign = bits.dtype.type(0), bits.dtype.type(1 << (8 * bits.itemsize - 1))
+    for row in range(given.sizes[number, 0]):
+        start = (number * given.shape[0] + row) * given.shape[1]
+        for at in range(start, start + given.sizes[number, 1]):
+            if _is_open(given, at):
+                if not np.isfinite(given.cost[at]):
+                    return bits.dtype.type(-1)
+                top = max(top, bits.dtype.type(bits[at] & ~sign))
+    return top
+
+
+@compiled
+def _solve_all(work: _Work, which: Any, dense: Dense, tight: Tight) -> None:
+    """Assign the matrices whose tables were filled."""
+    columns, row_price, column_price, status = work.found
+    for k in range(len(which)):
+        number = which[k]
+        if status[number] != _READ:
+            continue
+        down, _ = _place(work.given, number, k, dense)
+        num_rows, num_columns = dense.size[0], dense.size[1]
+        how = assign(dense)
+        if how != FULL:
+            status[number] = INFEASIBLE if how == NOT_FULL else _TOO_WIDE
+            continue
+        slack = num_rows if work.is_rough[number] else 0
+        is_exchanged = down == 1 and num_rows < num_columns
+        kind = first_of_equals(dense, tight, slack, is_exchanged)
+        if kind == WRONG or (slack > 0 and kind != ALONE):
+            status[number] = _TOO_ROUGH
+            continue
+        status[number] = OPTIMAL
+        highest = np.int64(0)
+        if num_rows == num_columns > 0:
+            highest = np.int64(dense.price[0])
+            for column in range(num_columns):
+                highest = max(highest, np.int64(dense.price[column]))
+        own, others = row_price[number], column_price[number]
+        if is_exchanged:
+            own, others = others, own
+        for column in range(num_columns):
+            others[column] = np.int64(dense.price[column]) - highest
+        for row in range(num_rows):
+            column = dense.column_of[row]
+            own[row] = dense.table[start_of(dense, row) + column] - others[column]
+            if is_exchanged:
+                columns[number, column] = row
+            else:
+                columns[number, row] = column

@@ -81,23 +81,19 @@ def assigned(
     Nodes are source, left, right, sink. Where not every node of the smaller side can be matched,
     `is_full` is False and the rest is undefined.
     """
-    from augury.engines.assignments import assign_dense
+    from augury.engines.assignments import OPTIMAL, assign_dense
 
     num_graphs, num_left, num_right = cost.shape
+    allowed = cost != NO_EDGE if cost.max(initial=0) == NO_EDGE else None
+    mates, rows, columns, status = assign_dense(cost, allowed=allowed)
     price = np.zeros((num_graphs, num_left + num_right + 2), np.int64)
     left, right = price[:, 1 : 1 + num_left], price[:, 1 + num_left : -1]
+    left[:], right[:] = -rows, columns
     if num_left <= num_right:
-        mates, rows, columns, is_full = assign_dense(cost)
-        left[:], right[:] = -rows, columns
         price[:, 0] = left.min(axis=1, initial=0)
-        return mates, price, is_full
-    columns_of, rows, columns, is_full = assign_dense(cost.transpose(0, 2, 1))
-    mates = np.full((num_graphs, num_left), -1, np.int64)
-    graph, row = np.nonzero(columns_of >= 0)
-    mates[graph, columns_of[graph, row]] = row
-    left[:], right[:] = -columns, rows
-    price[:, -1] = right.max(axis=1, initial=0)
-    return mates, price, is_full
+    else:
+        price[:, -1] = right.max(axis=1, initial=0)
+    return mates, price, status == OPTIMAL
 
 
 def assign_stack(stack: Stack) -> tuple[WideArray, WideArray]:

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.classical.arrays import read_only
-from augury.engines.assignments import FAR
 from augury.engines.lists import match_phases, transpose
 from augury.engines.phases import Lists
 from augury.engines.words import compiled
+
+FAR = np.int64(2**60)
+"""At least this: no way there. Whatever is computed from costs alone is less than half of it."""
 
 
 def largest_sparse_cost(num_left: int, num_right: int) -> int:
