@@ -90,23 +90,29 @@ Proof.
   fold (nearest32 (B2R x * B2R y + B2R z)) in C. rewrite (nearest32_in_range _ R) in C. tauto.
 Qed.
 
-(** A subnormal result may be flushed to 0, whatever the operation. *)
-Theorem flushed_is_rounded x (y z : float) :
-  (Rabs x <= pow2 127 -> is_finite y = true /\ B2R y = nearest32 x) ->
-  (is_finite y = true -> Rabs (B2R y) < pow2 (-126) -> is_finite z = true /\ B2R z = 0) ->
-  (is_finite y = true -> pow2 (-126) <= Rabs (B2R y) -> z = y) -> rounded x z.
+(** An arithmetic without subnormals: operands may count as 0, which changes the exact result by
+    less than 2^-105 where the other operand is below 2^20, and the result may be flushed to 0. *)
+Theorem flushed_is_rounded x x' (z : float) : Rabs (x' - x) <= pow2 (-105) ->
+  (Rabs x <= pow2 127 -> is_finite z = true /\ Rabs (B2R z - nearest32 x') <= pow2 (-126)) ->
+  rounded x z.
 Proof.
-  intros H Small Large R. destruct (H R) as [F N]. pose proof (nearest32_error x) as E.
-  assert (pow2 (-150) <= pow2 (-126)) by (apply bpow_le; lia).
-  assert (T : pow2 (-126) + pow2 (-126) = pow2 (-125)).
-  { change (-125)%Z with (-126 + 1)%Z. rewrite pow2_sum. change (pow2 1) with 2. ring. }
-  assert (pow2 (-125) <= lost) by (unfold lost; apply bpow_le; lia).
-  pose proof (bpow_gt_0 radix2 (-126)).
-  destruct (Rlt_le_dec (Rabs (B2R y)) (pow2 (-126))) as [Lt|Ge].
-  - destruct (Small F Lt) as [Fz ->]. split; [assumption|].
-    rewrite N in Lt. replace (0 - x) with ((nearest32 x - x) - nearest32 x) by ring.
-    apply Rle_trans with (1 := Rabs_triang _ _). rewrite Rabs_Ropp. lra.
-  - rewrite (Large F Ge). split; [assumption|]. rewrite N. lra.
+  intros Close H R. destruct (H R) as [F N]. split; [assumption|].
+  pose proof (nearest32_error x') as E.
+  assert (U : 0 < unit_roundoff <= 1).
+  { unfold unit_roundoff. split; [apply bpow_gt_0|]. apply (bpow_le radix2 (-24) 0). lia. }
+  assert (A1 : pow2 (-150) <= pow2 (-105)) by (apply bpow_le; lia).
+  assert (A2 : pow2 (-126) <= pow2 (-105)) by (apply bpow_le; lia).
+  assert (A3 : 8 * pow2 (-105) <= lost).
+  { change 8 with (pow2 3). rewrite <- pow2_sum. unfold lost. apply bpow_le. lia. }
+  assert (X : Rabs x' <= Rabs x + pow2 (-105)).
+  { replace x' with (x + (x' - x)) by ring. apply Rle_trans with (1 := Rabs_triang _ _). lra. }
+  assert (UX : unit_roundoff * Rabs x' <= unit_roundoff * Rabs x + pow2 (-105)).
+  { apply Rle_trans with (unit_roundoff * (Rabs x + pow2 (-105))).
+    - apply Rmult_le_compat_l; lra.
+    - pose proof (bpow_gt_0 radix2 (-105)). nra. }
+  replace (B2R z - x) with ((B2R z - nearest32 x') + ((nearest32 x' - x') + (x' - x))) by ring.
+  apply Rle_trans with (1 := Rabs_triang _ _).
+  pose proof (Rabs_triang (nearest32 x' - x') (x' - x)). pose proof (bpow_gt_0 radix2 (-105)). lra.
 Qed.
 
 (** ** Sums of products, in any order *)
@@ -274,4 +280,57 @@ Proof.
     apply bound_add with (B2R x * B2R y) (B2R s); auto; try lra.
     replace (B2R x * B2R y - B2R x * B2R y) with 0 by ring. rewrite Rabs_R0. unfold bound. nra.
   - rewrite <- (Permutation_length P), <- (exact_sum_order _ _ P), <- (size_sum_order _ _ P). auto.
+Qed.
+
+(** ** IEEE evaluations are among them *)
+
+Definition finite_term (t : term) : Prop :=
+  match t with Prod x y => is_finite x = true /\ is_finite y = true | Plain x => is_finite x = true end.
+
+Definition leaf (t : term) : float :=
+  match t with Prod x y => Bmult mode_NE x y | Plain x => x end.
+
+(** From left to right, as a plain loop adds up, with separate products or fused. *)
+Fixpoint in_order (fused : bool) (sum : float) (l : list term) : float :=
+  match l with
+  | [] => sum
+  | Prod x y :: rest =>
+      in_order fused (if fused then Bfma mode_NE x y sum else Bplus mode_NE sum (Bmult mode_NE x y)) rest
+  | t :: rest => in_order fused (Bplus mode_NE sum (leaf t)) rest
+  end.
+
+Lemma leaf_is_dot t : finite_term t -> dot [t] (leaf t).
+Proof.
+  destruct t as [x y|x]; simpl; intros F; [|now constructor].
+  constructor. now apply mult_is_rounded.
+Qed.
+
+Theorem in_order_is_dot fused l : forall done sum, dot done sum ->
+  (forall t, In t l -> finite_term t) ->
+  INR (length (done ++ l)) * unit_roundoff <= / 4 -> size_sum (done ++ l) <= pow2 100 ->
+  dot (done ++ l) (in_order fused sum l).
+Proof.
+  induction l as [|t l IH]; intros done sum D F N M; [now rewrite app_nil_r|].
+  destruct constants as [[U0 _] _].
+  assert (Ft : finite_term t) by (apply F; now left).
+  assert (Part : forall a b, a ++ b = done ++ t :: l -> forall s, dot a s -> is_finite s = true).
+  { intros a b Eq s Ds. destruct (dot_error _ _ Ds) as [_ H]. rewrite <- Eq in N, M.
+    rewrite app_length, plus_INR in N. rewrite size_sum_app in M.
+    pose proof (pos_INR (length b)). pose proof (size_sum_nonneg b).
+    apply H; [|lra]. nra. }
+  assert (Fs : is_finite sum = true) by (apply (Part done (t :: l)); auto).
+  assert (Fl : is_finite (leaf t) = true).
+  { destruct (dot_error _ _ (leaf_is_dot t Ft)) as [_ H]. rewrite app_length in N.
+    rewrite size_sum_app in M. cbn [length size_sum] in *. rewrite plus_INR, S_INR in N.
+    pose proof (pos_INR (length done)). pose proof (pos_INR (length l)).
+    pose proof (size_sum_nonneg done). pose proof (size_sum_nonneg l).
+    apply H; [change (INR 1) with 1; nra|lra]. }
+  assert (Plus : dot (done ++ [t]) (Bplus mode_NE sum (leaf t))).
+  { apply dot_add with sum (leaf t); auto using leaf_is_dot, plus_is_rounded. }
+  assert (Next : forall s, dot (done ++ [t]) s -> dot (done ++ t :: l) (in_order fused s l)).
+  { intros s Ds. replace (done ++ t :: l) with ((done ++ [t]) ++ l) in * by now rewrite <- app_assoc.
+    apply IH; auto. intros t' T. apply F. now right. }
+  destruct t as [x y|x]; cbn [in_order]; apply Next; auto. destruct fused; auto.
+  apply dot_order with (Prod x y :: done); [apply Permutation_cons_append|].
+  apply dot_fma with sum; [assumption|]. destruct Ft. now apply fma_is_rounded.
 Qed.

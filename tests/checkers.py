@@ -65,9 +65,9 @@ def counted(rows: list[Any]) -> list[Any]:
 
 
 def bipartite(rng: Rng, costs: bool = False) -> BipartiteGraph:
-    shape = tuple(rng.integers(1, 7, 2))
+    shape = int(rng.integers(1, 7)), int(rng.integers(1, 7))
     left, right = np.nonzero(rng.random(shape) < rng.choice([0.2, 0.5, 0.9]))
-    graph = BipartiteGraph(*map(int, shape), left, right)
+    graph = BipartiteGraph(*shape, left, right)
     if not costs:
         return graph
     high = int(rng.choice([1, 3, 1000]))
@@ -197,7 +197,7 @@ def priced(graph: Any, found: Any, own: list[int], rng: Rng) -> Iterator[tuple[l
     """
     first = certify_cost(graph, found, own)
     yield own, isinstance(first.proof, Prices) and not first.remark
-    checked = _checked_flow if isinstance(graph, CostNetwork) else _checked_matching
+    checked: Any = _checked_flow if isinstance(graph, CostNetwork) else _checked_matching
     residual = checked(graph, found)[1]
     for _ in range(SEVERAL - 1):
         others = changed(own, rng)

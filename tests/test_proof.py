@@ -106,8 +106,8 @@ class TestCheckers:
             nodes, count = int(rng.integers(2, 9)), int(rng.integers(1, 24))
             tail, head = rng.integers(0, nodes, (2, count))
             capacity = rng.integers(0, int(rng.choice([2, 9, 2**40])), count)
-            ends = {"source": 0, "sink": nodes - 1}
-            network = FlowNetwork.from_arcs(nodes, tail, head, capacity, **ends)
+            columns = tail, head, capacity
+            network = FlowNetwork.from_arcs(nodes, *columns, source=0, sink=nodes - 1)
             told += checkers.rounds(network, shipped_table(), len(told))
         lines, came = zip(*told, strict=True)
         assert checkers.answers(lines) == list(came)
