@@ -14,9 +14,13 @@
 #define AHEAD(row)
 #else
 #define COST(row, column) table[(row) * many + (column)]
+#ifdef __CUDACC__
 #define AHEAD(row) /* have a row brought nearer */                                 \
     for (int k = 16 * lane; k < many; k += 16 * LANES)                             \
         asm volatile("prefetch.global.L1 [%0];" ::"l"(&COST(row, k)));
+#else
+#define AHEAD(row)
+#endif
 #endif
 
 // The costs of a row: all are read before the first is used, for they come from far away. Where there
@@ -51,7 +55,7 @@ __device__ inline wide least_of(wide own, int& tag, int& turn) {
     return least;
 }
 
-extern "C" __global__ void LAUNCH_BOUNDS assign(const Batch batch) {
+extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) {
     MEMORY
     const int group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const wide number_of = (wide)blockIdx.x * GROUPS + group;
@@ -153,7 +157,7 @@ extern "C" __global__ void LAUNCH_BOUNDS assign(const Batch batch) {
         wide least = FAR, second = FAR;
         int best = 0;
         LOAD(row)
-        if (next < num_free) AHEAD(ENTRY(queue, next))
+        if (next < num_free) { AHEAD(ENTRY(queue, next)) }
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             const wide reduced = is_column >> k & 1 ? cost[k] - price[k] : FAR;

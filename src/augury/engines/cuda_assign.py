@@ -36,8 +36,10 @@ ASSIGNING = {1: 8, 16: 16, 32: 128, 128: 512, 256: MOST_SIDE}
 """How many assign one, by the most nodes that it has on a side."""
 SPARE = 2**13
 """Bytes that may be read beyond the last table."""
-KEPT: list[Any] = []
-"""Kernels whose addresses are in use."""
+SETTLING = {1: 16, 32: MOST_SIDE}
+"""The same, to find the first of equals."""
+SHARED = "problem.cuh"
+"""What every file begins with."""
 MOST_SCRATCH = 2**30
 """Bytes of costs as units that a call holds; larger batches are solved in several parts."""
 
@@ -81,80 +83,100 @@ class Batch(Structure):
     )
 
 
+class Form(NamedTuple):
+    """One of the kernels, in the form that suits problems of a certain shape."""
+
+    source: str
+    name: str
+    given: tuple[tuple[str, Any], ...]
+    """What is defined when it is compiled; `number` is a type."""
+    memory: int = 0
+    """Bytes of shared memory that a block takes."""
+
+    @property
+    def code(self) -> str:
+        """The whole text."""
+        lines = [
+            f"typedef {value} {word};" if word == "number" else f"#define {word} {value}"
+            for word, value in self.given
+        ]
+        files = [(FOLDER / file).read_text(encoding="utf-8") for file in (SHARED, self.source)]
+        return "\n".join([*lines, *files])
+
+    def grid(self, count: int) -> tuple[int, int]:
+        """Return blocks, and threads of each, for so many problems."""
+        given = dict(self.given)
+        return -(-count * given["LANES"] // given["THREADS"]), given["THREADS"]
+
+
+def forms(num_left: int, num_right: int, dtype: torch.dtype) -> list[Form]:
+    """Return the four kernels in the order in which they run."""
+    cells, side = num_left * num_right, max(num_left, num_right)
+    number, is_float = NUMBERS[dtype]
+
+    lanes = next(lanes for lanes, most in READING.items() if cells <= most)
+    read = {"number": number, "READS_COSTS": 1, "IS_FLOAT": is_float}
+    read |= {"LANES": lanes, "THREADS": max(lanes, 128)}
+
+    lanes = next(lanes for lanes, most in ASSIGNING.items() if side <= most)
+    threads = max(lanes, 32 if lanes == 32 else 64)
+    assign = {"LANES": lanes, "THREADS": threads, "EACH": -(-side // lanes)}
+    lists = 16 * (threads // lanes) * side
+    if lanes == 1:  # which holds the tables as well
+        assign["CELLS"] = cells
+        lists += 8 * cells * (threads | 1)
+
+    lanes = next(lanes for lanes, most in SETTLING.items() if side <= most)
+    settle = {"LANES": lanes, "THREADS": 32, "IS_FLOAT": is_float, "WORDS": 1}
+    own = 8 * side + 4 * -(-num_right // 32) + (4 * num_words(cells) if lanes > 1 else 0)
+    return [
+        Form("units.cu", "prepare", tuple(read.items())),
+        Form("assign.cu", "assign", tuple(assign.items()), lists),
+        Form("units.cu", "weigh", tuple(read.items())),
+        Form("settle.cu", "settle", tuple(settle.items()), 32 // lanes * own),
+    ]
+
+
+def num_words(cells: int) -> int:
+    """Return how many words hold a bit for each cell, with some to spare."""
+    return cells // 64 * 2 + 4
+
+
+def scratch(num_left: int, num_right: int) -> tuple[int, ...]:
+    """Return the bytes of a problem's table, exact and barred bits, mates, and `Problem`."""
+    words = 4 * num_words(num_left * num_right)
+    mates = -(-2 * max(num_left, num_right) // 8) * 8
+    return 8 * num_left * num_right, words, words, mates, PROBLEM_BYTES
+
+
 @cache
-def kernel(source: str, name: str, device: int, memory: int = 0, **given: Any) -> int:
-    """Compile a kernel of a file with these definitions, for so much shared memory."""
-    lines = [f"typedef {given.pop('number')} number;"] if "number" in given else []
-    lines += [f"#define {word} {value}" for word, value in given.items()]
-    files = [(FOLDER / file).read_text(encoding="utf-8") for file in ("problem.cuh", source)]
-    code = "\n".join([*lines, *files])
+def kernel(form: Form, device: int) -> Any:
+    """Compile a kernel."""
     module = cupy()
     with module.cuda.Device(device):
-        found = module.RawModule(code=code, options=("--std=c++17",)).get_function(name)
-        KEPT.append(found)
-        if memory > MOST_MEMORY:
-            found.max_dynamic_shared_size_bytes = memory
-        return found.kernel.ptr  # which stays as long as the module
+        options = ("--std=c++17",)
+        found = module.RawModule(code=form.code, options=options).get_function(form.name)
+        if form.memory > MOST_MEMORY:
+            found.max_dynamic_shared_size_bytes = form.memory
+        return found.kernel
 
 
 class Launch(NamedTuple):
     """A kernel, and how it is to run."""
 
-    kernel: int
-    """Its address."""
+    kernel: Any
     blocks: int
     threads: int
-    memory: int = 0
-
-
-class Plan(NamedTuple):
-    """What to allocate and to launch for problems of one shape."""
-
-    sizes: tuple[int, ...]
-    """Bytes that each takes of tables, exact and barred bits, mates, and what is known of it."""
-    num_words: int
-    launches: tuple[Launch, ...]
+    memory: int
 
 
 @cache
-def planned(count: int, num_left: int, num_right: int, dtype: torch.dtype, device: int) -> Plan:
-    """Plan for so many problems."""
-    cells, side = num_left * num_right, max(num_left, num_right)
-    number, is_float = NUMBERS[dtype]
-    num_words = cells // 64 * 2 + 4
-
-    def blocks(lanes: int, threads: int) -> tuple[int, int]:
-        return -(-count * lanes // threads), threads
-
-    reading = next(lanes for lanes, most in READING.items() if cells <= most)
-    block = max(reading, 128)
-    read = {"number": number, "READS_COSTS": 1, "IS_FLOAT": is_float, "LANES": reading}
-    read["THREADS"] = block
-
-    lanes = next(lanes for lanes, most in ASSIGNING.items() if side <= most)
-    threads = max(lanes, 32 if lanes == 32 else 64)
-    memory = 16 * (threads // lanes) * side
-    form = {"LANES": lanes, "EACH": -(-side // lanes), "THREADS": threads}
-    if lanes == 1:  # which holds the tables as well
-        memory += 8 * cells * (threads | 1)
-        form["CELLS"] = cells
-    assign = kernel("assign.cu", "assign", device, memory, **form)
-
-    settling = 1 if side <= 16 else 32
-    own = 8 * side + 4 * -(-num_right // 32) + (4 * num_words if settling > 1 else 0)
-    settled = 32 // settling * own
-    form = {"IS_FLOAT": is_float, "LANES": settling, "WORDS": 1, "THREADS": 32}
-    settle = kernel("settle.cu", "settle", device, settled, **form)
-    return Plan(
-        (8 * cells, 4 * num_words, 4 * num_words, -(-2 * side // 8) * 8, PROBLEM_BYTES),
-        num_words,
-        (
-            Launch(kernel("units.cu", "prepare", device, **read), *blocks(reading, block)),
-            Launch(assign, *blocks(lanes, threads), memory),
-            Launch(kernel("units.cu", "weigh", device, **read), *blocks(reading, block)),
-            Launch(settle, *blocks(settling, 32), settled),
-        ),
-    )
+def launches(
+    count: int, num_left: int, num_right: int, dtype: torch.dtype, device: int
+) -> list[Launch]:
+    """Return what to run for so many problems."""
+    all_ = forms(num_left, num_right, dtype)
+    return [Launch(kernel(form, device), *form.grid(count), form.memory) for form in all_]
 
 
 def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
@@ -175,13 +197,13 @@ def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bo
     found = Found(indices, status, rows, columns)
     if not cost.numel():
         return Found(indices.fill_(-1), *(own.zero_() for own in found[1:]))
-    many = max(1, MOST_SCRATCH // (8 * cells))
+    sizes_of = scratch(num_left, num_right)
+    many = max(1, MOST_SCRATCH // sizes_of[0])
     for start in range(0, count, many):
         some = min(many, count - start)
-        plan = planned(some, num_left, num_right, cost.dtype, device.index)
-        scratch = torch.empty(some * sum(plan.sizes) + SPARE, dtype=torch.uint8, device=device)
-        tables, *rest = accumulate((some * size for size in plan.sizes), initial=scratch.data_ptr())
-        exact, barred, mates, problems, _ = rest
+        memory = torch.empty(some * sum(sizes_of) + SPARE, dtype=torch.uint8, device=device)
+        parts = accumulate((some * size for size in sizes_of[:-1]), initial=memory.data_ptr())
+        tables, exact, barred, mates, problems = parts
         batch = Batch(
             cost.data_ptr() + start * cells * cost.element_size(),
             None if mask is None else mask.data_ptr() + start * cells,
@@ -198,23 +220,23 @@ def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bo
             some,
             num_left,
             num_right,
-            plan.num_words,
+            num_words(cells),
             maximize,
         )
-        launch(plan.launches, batch, device)
+        launch(launches(some, num_left, num_right, cost.dtype, device.index), batch, device)
     return found
 
 
-def launch(launches: Iterable[Launch], batch: Batch, device: torch.device) -> None:
-    """Run kernels one after the other on PyTorch's current stream."""
+def launch(those: Iterable[Launch], batch: Structure, device: torch.device) -> None:
+    """Run kernels one after the other on PyTorch's current stream, each with this argument."""
     driver = cupy_driver()
     stream = torch.cuda.current_stream(device).cuda_stream
     arguments = (c_void_p * 1)(addressof(batch))
     is_current = torch.cuda.current_device() == device.index
     with nullcontext() if is_current else torch.cuda.device(device):
-        for run, blocks, threads, memory in launches:
+        for run, blocks, threads, memory in those:
             shape = blocks, 1, 1, threads, 1, 1, memory
-            driver.launchKernel(run, *shape, stream, addressof(arguments), 0)
+            driver.launchKernel(run.ptr, *shape, stream, addressof(arguments), 0)
 
 
 @cache

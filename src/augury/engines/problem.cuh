@@ -7,7 +7,7 @@
 //
 // Given when a file is compiled: THREADS, those of a block; LANES, those that share a problem. It is 1
 // (a thread has a problem to itself), part of a warp, a warp, or the whole block. And `number`, the
-// type of the costs, with IS_FLOAT. The tests compile the first form for the host too, with HOST.
+// type of the costs, with IS_FLOAT. The tests run them on a simulated block, tests/engines/warps.h.
 
 typedef long long wide;
 typedef unsigned int bits;
@@ -17,41 +17,11 @@ typedef unsigned int bits;
 #define GROUPS (THREADS / LANES)
 #define NONE (-1)
 
-#ifdef HOST
-#include <cmath>
-#include <cstring>
-#define __global__
-#define __device__
-#define __restrict__
-#define MEMORY
-#define LAUNCH_BOUNDS
-struct Index { int x; } threadIdx, blockIdx;
-static wide memory[1 << 16];
-static const bits mask = 1;
-inline void __syncthreads() {}
-inline void __syncwarp(bits) {}
-inline bits __ballot_sync(bits, bool is_so) { return is_so; }
-inline bits __funnelshift_r(bits low, bits high, int shift) {
-    return (bits)((((unsigned long long)high << 32) | low) >> shift);
-}
-inline int __ffs(int word) { return __builtin_ffs(word); }
-inline int __popc(bits word) { return __builtin_popcount(word); }
-template <class T> T __shfl_sync(bits, T value, int, int) { return value; }
-template <class T> T __shfl_xor_sync(bits, T value, int) { return value; }
-template <class T> T __reduce_min_sync(bits, T value) { return value; }
-template <class T> T max(T a, T b) { return a > b ? a : b; }
-template <class T> T min(T a, T b) { return a < b ? a : b; }
-inline wide atomicMin(wide* place, wide value) { return *place = min(*place, value); }
-inline bits atomicAnd(bits* place, bits word) { return *place &= word; }
-inline wide __double2ll_rn(double x) { return llrint(x); }
-inline wide __double_as_longlong(double x) { wide y; memcpy(&y, &x, 8); return y; }
-inline double __longlong_as_double(wide x) { double y; memcpy(&y, &x, 8); return y; }
-#else
+#ifndef MEMORY
 #define MEMORY extern __shared__ wide memory[];
-#define LAUNCH_BOUNDS __launch_bounds__(THREADS)
-// The lanes of this warp that work on the same problem.
-#define mask (LANES >= 32 ? 0xffffffffu : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)
 #endif
+// The lanes of this warp that work on the same problem.
+#define mask (LANES >= 32 ? ~0u : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)
 
 // What is known about one problem.
 struct Problem {

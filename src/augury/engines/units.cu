@@ -45,7 +45,7 @@ __device__ inline int width_of(unsigned long long whole) {  // in bits
 }
 
 // (problem, left, right) costs → (problem, smaller side, larger side) units, and the problems.
-extern "C" __global__ void LAUNCH_BOUNDS prepare(const Batch batch) {
+extern "C" __global__ void __launch_bounds__(THREADS) prepare(const Batch batch) {
     SHARED(number, shared_numbers)
     SHARED(int, shared_ints)
     const wide problem = (wide)blockIdx.x * GROUPS + threadIdx.x / LANES;
@@ -169,7 +169,7 @@ extern "C" __global__ void LAUNCH_BOUNDS prepare(const Batch batch) {
 
 // Bit row · num_right + column of `exact`: this pair may be assigned and costs just its prices; of
 // `barred`: it may not, and would.
-extern "C" __global__ void LAUNCH_BOUNDS weigh(const Batch batch) {
+extern "C" __global__ void __launch_bounds__(THREADS) weigh(const Batch batch) {
     SHARED(int, shared_ints)
     const wide problem = (wide)blockIdx.x * GROUPS + threadIdx.x / LANES;
     if (problem >= batch.num_problems) return;
