@@ -35,6 +35,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("there is no GPU")
+
+
 @pytest.fixture(autouse=True)
 def _same_random_numbers() -> None:
     if torch := sys.modules.get("torch"):  # not imported just for this

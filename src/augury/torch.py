@@ -1,0 +1,247 @@
+"""Assignments and matchings of tensors: whole batches, proven, on the device where they are.
+
+    from augury.torch import linear_assignment
+    columns = linear_assignment(cost)  # (problem, row) → its column, or −1
+
+On a GPU nothing waits for the device: the calls can stand between the kernels of a training step,
+in a CUDA graph, and under `torch.compile`. Indices have no gradient; take that of the costs that
+they choose: `cost.gather(2, columns.clamp(min=0)[:, :, None])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from augury.errors import InputError
+from augury.extras import needs
+
+with needs("augury.torch"):
+    import torch
+    from torch import Tensor
+
+__all__ = ["Assignment", "Status", "linear_assignment"]
+
+
+class Status(IntEnum):
+    """What is known of a problem."""
+
+    OPTIMAL = 0
+    """All of the smaller side are assigned, and no other assignment costs less: proven."""
+    PARTIAL = 1
+    """As many as possible are assigned, but not all, and these at the least cost: proven."""
+    INVALID = 2
+    """A cost is NaN or infinitely good, or a size is out of range; nothing is assigned."""
+    ROUNDED = 3
+    """As OPTIMAL or PARTIAL, for costs rounded to 57 bits below the largest; only on a GPU."""
+    UNPROVEN = 4
+    """The proof failed, which is an error in Augury; nothing is assigned."""
+
+
+class Assignment(NamedTuple):
+    """The assignments of a batch, and what proves them; all are tensors on one device."""
+
+    indices: Tensor
+    """(problem, row): the column of each row, −1 for none."""
+    status: Tensor
+    """(problem,): a `Status`."""
+    sizes: Tensor
+    """(problem,): how many rows are assigned."""
+    costs: Tensor
+    """(problem,): the sum of their costs, as float64 or int64."""
+    row_potentials: Tensor
+    """(problem, row): with `column_potentials` no more than any cost, and equal where assigned.
+
+    float64 (rounded where 53 bits are too few) or int64. Those of the larger side are at most 0,
+    and 0 where nothing is assigned. Of what is maximised they are those of the negated costs.
+    """
+    column_potentials: Tensor
+    is_certified: Tensor
+    """(problem,): whether the status is OPTIMAL or PARTIAL."""
+
+
+def linear_assignment(
+    cost: Tensor,
+    mask: Tensor | None = None,
+    sizes: Tensor | None = None,
+    maximize: bool = False,
+    *,
+    details: bool = False,
+) -> Tensor | Assignment:
+    """Assign the rows of each matrix to columns so that the sum of costs is the least.
+
+    Every answer is proven by potentials, on the device; `Status` says what was proven. Of several
+    that cost the same it is the first: row 0 has the lowest column that it can have, then row 1,
+    and so on, where none counts as the last. Where there is only one, it is SciPy's.
+
+    Args:
+        cost: (problem, row, column) or (row, column): float32, float64, int32 or int64; narrower
+            types are widened. An infinitely bad cost forbids a pair.
+        mask: of the same shape, False where a pair is forbidden.
+        sizes: (problem, 2) integers: how many rows and columns of each problem count.
+        maximize: the greatest sum instead.
+        details: return an `Assignment` in place of the indices alone.
+
+    Raises:
+        InputError: the shape, type or device of an argument is not one of these. What the tensors
+            hold never raises: see `Status`.
+    """
+    given, mask, sizes, maximize = _checked(cost, mask, sizes, maximize)
+    call = _operator if torch.compiler.is_compiling() else _assigned
+    indices, status, rows, columns = call(given, mask, sizes, maximize)
+    if not details:
+        return indices if cost.ndim == 3 else indices[0]
+    is_assigned = indices >= 0
+    wide = given.double() if given.is_floating_point() else given.long()
+    if given.shape[2]:
+        taken = wide.gather(2, indices.clamp(min=0)[:, :, None])[:, :, 0]
+    else:
+        taken = wide.new_zeros(indices.shape)
+    found = Assignment(
+        indices,
+        status,
+        is_assigned.sum(dim=1),
+        torch.where(is_assigned, taken, 0).sum(dim=1),
+        rows,
+        columns,
+        status <= Status.PARTIAL,
+    )
+    return found if cost.ndim == 3 else Assignment(*(own[0] for own in found))
+
+
+TYPES = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float32: torch.float32,
+    torch.float64: torch.float64,
+    torch.bool: torch.int32,
+    torch.uint8: torch.int32,
+    torch.int8: torch.int32,
+    torch.int16: torch.int32,
+    torch.int32: torch.int32,
+    torch.int64: torch.int64,
+}
+"""What costs of each type are read as, without loss."""
+
+
+def _checked(
+    cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None, bool]:
+    """Return the arguments as kernels take them."""
+    if not isinstance(cost, Tensor):
+        raise InputError(f"the costs are a {type(cost).__name__}, not a tensor")
+    if cost.ndim not in (2, 3):
+        axes = "(problem, row, column) or (row, column)"
+        raise InputError(f"the costs have {cost.ndim} axes, not {axes}")
+    if cost.dtype not in TYPES:
+        raise InputError(f"costs are real numbers, and these are {cost.dtype}")
+    shape = cost.shape if cost.ndim == 3 else (1, *cost.shape)
+    if mask is not None:
+        mask = _beside(cost, mask, "mask", shape)
+        if mask.dtype != torch.bool:
+            raise InputError(f"the mask is Boolean, not {mask.dtype}")
+    if sizes is not None:
+        sizes = _beside(cost, sizes, "sizes", (shape[0], 2))
+        if sizes.is_floating_point() or sizes.is_complex() or sizes.dtype == torch.bool:
+            raise InputError(f"sizes are integers, not {sizes.dtype}")
+        # What int32 does not hold is out of range, and must not wrap into it.
+        sizes = sizes.clamp(-1, 2**31 - 1).to(torch.int32)
+    given = cost.detach().reshape(shape).to(TYPES[cost.dtype]).contiguous()
+    return given, mask, sizes, bool(maximize)
+
+
+def _beside(cost: Tensor, given: Tensor, name: str, shape: Sequence[int]) -> Tensor:
+    """Return what comes with the costs in this shape, of which the axis of problems may lack."""
+    if given.device != cost.device:
+        raise InputError(f"the {name} is on {given.device}, and the costs are on {cost.device}")
+    wanted = tuple(shape) if cost.ndim == 3 else tuple(shape[1:])
+    if tuple(given.shape) != wanted:
+        raise InputError(f"the {name} has the shape {tuple(given.shape)}, not {wanted}")
+    return given.reshape(tuple(shape)).contiguous()
+
+
+Found = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Indices, status, and the potentials of rows and columns."""
+
+
+def _assigned(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
+    if not cost.is_cuda:
+        return _on_cpu(cost, mask, sizes, maximize)
+    from augury.engines.cuda_assign import assign
+
+    return tuple(assign(cost, mask, sizes, maximize))
+
+
+_operator = torch.library.custom_op("augury::linear_assignment", _assigned, mutates_args=())
+
+
+@_operator.register_fake
+def _(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
+    count, num_rows, num_columns = cost.shape
+    wide = torch.float64 if cost.is_floating_point() else torch.int64
+    return (
+        cost.new_empty((count, num_rows), dtype=torch.int64),
+        cost.new_empty((count,), dtype=torch.int32),
+        cost.new_empty((count, num_rows), dtype=wide),
+        cost.new_empty((count, num_columns), dtype=wide),
+    )
+
+
+def _on_cpu(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
+    """Assign by the compiled loops of the CPU."""
+    from augury.engines import assignments
+
+    costs, allowed = cost.numpy(), None if mask is None else mask.numpy()
+    own = np.full((len(costs), 2), costs.shape[1:]) if sizes is None else sizes.numpy()
+    fits = ((own >= 0) & (own <= costs.shape[1:])).all(axis=1)
+    own = np.where(fits[:, None], own, 0)
+    found = assignments.assign_dense(costs, maximise=maximize, allowed=allowed, sizes=own)
+    status = found.status.astype(np.int32)
+    partial = np.flatnonzero(status == assignments.INFEASIBLE)
+    if len(partial):
+        open_to = np.ones((len(partial), *costs.shape[1:]), bool)
+        open_to = open_to if allowed is None else allowed[partial]
+        some = _partial(costs[partial], open_to, own[partial], maximize)
+        for array, values in zip(found[:3], some, strict=True):
+            array[partial] = values
+    status[~fits] = Status.INVALID
+    return (
+        torch.from_numpy(found.columns),
+        torch.from_numpy(status),
+        torch.from_numpy(found.row_price),
+        torch.from_numpy(found.column_price),
+    )
+
+
+def _partial(costs: Any, allowed: Any, sizes: Any, maximize: bool) -> tuple[Any, Any, Any]:
+    """Assign as many rows as possible, where that is not all: columns, and both potentials.
+
+    Each row gets a column of its own that is dearer than all others together, and means none.
+    """
+    from augury.engines.assignments import assign_dense
+
+    count, num_rows, num_columns = costs.shape
+    wide = costs.astype(np.float64 if costs.dtype.kind == "f" else np.int64)
+    within = np.arange(num_columns) < sizes[:, 1, None, None]
+    allowed = allowed & within & (np.arange(num_rows)[:, None] < sizes[:, 0, None, None])
+    allowed &= np.isfinite(wide)
+    low = np.where(allowed, wide, np.inf).min(axis=(1, 2), initial=np.inf)
+    high = np.where(allowed, wide, -np.inf).max(axis=(1, 2), initial=-np.inf)
+    extent = np.where(
+        high >= low, (num_rows + 1) * (high - low) + np.maximum(abs(low), abs(high)), 0
+    )
+    dear = np.ldexp(1.0, np.frexp(extent + 1)[1] + 1)
+    none = np.broadcast_to(np.eye(num_rows, dtype=bool), (count, num_rows, num_rows))
+    sign = -1.0 if maximize else 1.0
+    own = np.broadcast_to((sign * dear)[:, None, None], none.shape).astype(wide.dtype)
+    found = assign_dense(
+        np.concatenate([np.where(allowed, wide, 0), own], axis=2),
+        maximise=maximize,
+        allowed=np.concatenate([allowed, none], axis=2),
+        sizes=np.stack([sizes[:, 0], np.full(count, num_columns + num_rows)], axis=1),
+    )
+    columns = np.where(found.columns < num_columns, found.columns, -1)
+    return columns, found.row_price, found.column_price[:, :num_columns]

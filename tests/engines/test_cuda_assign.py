@@ -1,0 +1,280 @@
+"""The kernels for assignments: on a simulated block against every assignment, and on a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from scipy.optimize import linear_sum_assignment
+
+from augury.engines import cuda_assign
+from augury.engines.cuda_assign import Batch, Form, forms
+from augury.errors import InputError
+from augury.torch import Status
+
+HERE = Path(__file__).parent
+COMPILER = shutil.which("g++")
+HEAD = """#include "warps.h"
+static long long memory[1 << 17];
+#define MEMORY
+"""
+TAIL = """
+static const Batch* given;
+extern "C" int problem_bytes() { return (int)sizeof(Problem); }
+extern "C" void run(const Batch* batch, long long blocks) {
+    given = batch;
+    launch([] { %s(*given); }, blocks, THREADS);
+}
+"""
+
+
+@cache
+def simulated(folder: Path, form: Form) -> ctypes.CDLL:
+    if COMPILER is None:
+        pytest.skip("there is no C++ compiler")
+    name = folder / f"{form.name}-{abs(hash(form))}"
+    name.with_suffix(".cpp").write_text(HEAD + form.code + TAIL % form.name, encoding="utf-8")
+    flags = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", f"-I{HERE}"]
+    files = ["-o", f"{name}.so", f"{name}.cpp"]
+    subprocess.run([COMPILER, *flags, *files], check=True, capture_output=True, text=True)
+    return ctypes.CDLL(f"{name}.so")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("assigned")
+
+
+class Solved(NamedTuple):
+    indices: npt.NDArray[np.int64]
+    status: npt.NDArray[np.int32]
+    rows: npt.NDArray[Any]
+    columns: npt.NDArray[Any]
+
+
+def solve(
+    folder: Path,
+    cost: npt.NDArray[Any],
+    mask: npt.NDArray[np.bool_] | None = None,
+    sizes: npt.NDArray[np.int32] | None = None,
+    maximize: bool = False,
+    spoil: Callable[[str, Solved], None] = lambda name, found: None,
+) -> Solved:
+    """Run the kernels one after the other; `spoil` sees what is known before each."""
+    count, left, right = cost.shape
+    wide = np.float64 if cost.dtype.kind == "f" else np.int64
+    held = [np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right)]
+    found = Solved(
+        np.full((count, left), 77, np.int64),
+        np.full(count, 77, np.int32),
+        np.zeros((count, left), wide),
+        np.zeros((count, right), wide),
+    )
+    tables, exact, barred, mates, problems = held
+    arrays = (cost, mask, sizes, tables, problems, mates, found.rows, found.columns, exact, barred)
+    batch = Batch(
+        *(None if one is None else one.ctypes.data for one in (*arrays, found[0], found[1])),
+        *(count, left, right, cuda_assign.num_words(left * right), maximize),
+    )
+    for form in forms(left, right, torch.from_numpy(cost[:0]).dtype):
+        spoil(form.name, found)
+        library = simulated(folder, form)
+        assert library.problem_bytes() == cuda_assign.PROBLEM_BYTES
+        library.run(ctypes.byref(batch), ctypes.c_longlong(form.grid(count)[0]))
+    return found
+
+
+def assignments(allowed: npt.NDArray[np.bool_]) -> Iterator[list[int]]:
+    """All of them, partial ones too."""
+    num_rows, num_columns = allowed.shape
+
+    def extended(start: list[int]) -> Iterator[list[int]]:
+        if len(start) == num_rows:
+            yield start
+            return
+        for column in range(num_columns):
+            if allowed[len(start), column] and column not in start:
+                yield from extended([*start, column])
+        yield from extended([*start, -1])
+
+    return extended([])
+
+
+def first_of_the_best(cost: npt.NDArray[Any], allowed: npt.NDArray[np.bool_]) -> list[int]:
+    """By the rule itself: most pairs, then least cost, then the lowest columns, none the last."""
+
+    def rank(columns: list[int]) -> tuple[Any, ...]:
+        paid = [cost[row, column] for row, column in enumerate(columns) if column >= 0]
+        return -len(paid), sum(map(int, paid)), [c % (cost.shape[1] + 1) for c in columns]
+
+    return min(assignments(allowed), key=rank)
+
+
+def drawn(seed: int, most: int) -> Iterator[tuple[Any, Any, Any, bool]]:
+    """Stacks of integers with many ties: some masked, some padded, some maximised."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        shape = (8, most, most)
+        high = rng.choice([1, 3, 1000])
+        cost = rng.integers(-high, high + 1, shape).astype(np.int32)
+        mask = rng.random(shape) < rng.random() if rng.random() < 0.6 else None
+        sizes = rng.integers(0, most + 1, (8, 2)).astype(np.int32) if rng.random() < 0.8 else None
+        yield cost, mask, sizes, bool(rng.random() < 0.3)
+
+
+def assert_first_of_the_best(
+    found: Solved, cost: Any, mask: Any, sizes: Any, maximize: bool
+) -> None:
+    for number, own in enumerate(cost):
+        allowed = np.ones(own.shape, bool) if mask is None else mask[number].copy()
+        ends = own.shape if sizes is None else sizes[number]
+        allowed[ends[0] :], allowed[:, ends[1] :] = False, False
+        signed = -own.astype(np.int64) if maximize else own.astype(np.int64)
+        expected = first_of_the_best(signed, allowed)
+        assert found.indices[number].tolist() == expected
+        is_full = sum(column >= 0 for column in expected) == min(ends)
+        assert found.status[number] == (Status.OPTIMAL if is_full else Status.PARTIAL)
+        reduced = signed - found.rows[number][:, None] - found.columns[number]
+        assert (reduced[allowed] >= 0).all()
+        assert not any(reduced[row, c] for row, c in enumerate(expected) if c >= 0)
+
+
+@pytest.mark.parametrize("lanes", [1, 16, 64])
+def test_it_is_the_first_of_the_best(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, lanes: int
+) -> None:
+    monkeypatch.setattr(cuda_assign, "ASSIGNING", {lanes: 1024})
+    monkeypatch.setattr(cuda_assign, "SETTLING", {1 if lanes == 1 else 32: 1024})
+    for given in drawn(lanes, 4):
+        assert_first_of_the_best(solve(folder, *given), *given)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((16, 11), np.float32), ((21, 32), np.float64), ((45, 24), np.float32)]
+)
+def test_floats_have_scipys_indices(folder: Path, shape: tuple[int, int], dtype: Any) -> None:
+    rng = np.random.default_rng(sum(shape))
+    cost = (rng.standard_normal((3, *shape)) * 10.0 ** rng.integers(-3, 4)).astype(dtype)
+    if dtype is np.float64:  # of which 57 bits hold only some
+        cost = np.round(cost, 3).astype(np.float32).astype(dtype)
+    found = solve(folder, cost)
+    assert (found.status == Status.OPTIMAL).all()
+    for own, indices in zip(cost, found.indices, strict=True):
+        rows, columns = linear_sum_assignment(own.astype(np.float64))
+        expected = np.full(shape[0], -1)
+        expected[rows] = columns
+        np.testing.assert_array_equal(indices, expected)
+
+
+def test_what_is_no_cost_is_a_status(folder: Path) -> None:
+    cost = np.arange(54, dtype=np.float32).reshape(6, 3, 3) ** 2 % 7
+    cost[1, 0, 2], cost[2, 1, 1] = np.nan, -np.inf
+    cost[3, 1, :] = np.inf
+    cost[4, :, 0] = np.inf
+    sizes = np.array([[3, 3]] * 5 + [[3, 4]], np.int32)
+    found = solve(folder, cost, sizes=sizes)
+    kinds = [Status.OPTIMAL, Status.INVALID, Status.INVALID, Status.PARTIAL, Status.PARTIAL]
+    assert found.status.tolist() == [*kinds, Status.INVALID]
+    assert (found.indices[[1, 2, 5]] == -1).all()
+    assert (found.indices[3] >= 0).tolist() == [True, False, True]
+    assert (found.indices[4] >= 0).sum() == 2
+    assert (found.indices[4] != 0).all()
+    best = solve(folder, -cost, sizes=sizes, maximize=True)
+    np.testing.assert_array_equal(best.indices, found.indices)
+    np.testing.assert_array_equal(best.status, found.status)
+
+
+def test_costs_that_need_more_than_57_bits_are_rounded_and_said_to_be(folder: Path) -> None:
+    cost = np.array([[[1.0, 1 / 3 * 2.0**-40], [2.0**-52 / 3, 1.0]]])
+    assert solve(folder, cost).status.tolist() == [Status.ROUNDED]
+    assert solve(folder, cost.astype(np.float32)).status.tolist() == [Status.ROUNDED]
+    # A rounded cost that no best assignment could use does not matter.
+    far = np.array([[[0.0, 1.0 + 2.0**-52], [1.0, 0.0]]]) * 2
+    assert solve(folder, far).status.tolist() == [Status.OPTIMAL]
+
+
+@pytest.mark.parametrize("before", ["weigh", "settle"])
+def test_wrong_prices_prove_nothing(folder: Path, before: str) -> None:
+    rng = np.random.default_rng(3)
+    cost = rng.integers(0, 100, (4, 6, 8)).astype(np.int32)
+
+    def spoil(name: str, found: Solved) -> None:
+        if name == before:
+            found.rows[0, 3] += 1
+            found.columns[1, :] += 1
+            found.columns[2, :] -= 200
+
+    found = solve(folder, cost, spoil=spoil)
+    if before == "weigh":
+        assert found.status.tolist() == [Status.UNPROVEN] * 3 + [Status.OPTIMAL]
+        assert (found.indices[:3] == -1).all()
+    else:  # where a free column's price is looked at once more
+        assert found.status[1:3].tolist() == [Status.UNPROVEN] * 2
+
+
+def test_a_side_has_at_most_1024_nodes() -> None:
+    with pytest.raises(InputError, match="at most 1024 nodes a side, not 1025"):
+        cuda_assign.assign(torch.zeros(1, 1025, 2), None, None, False)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("lanes", [1, 8, 16, 32, 64, 128])
+def test_on_a_gpu_it_is_the_first_of_the_best(
+    monkeypatch: pytest.MonkeyPatch, lanes: int, seed: int
+) -> None:
+    monkeypatch.setattr(cuda_assign, "ASSIGNING", {lanes: 1024})
+    monkeypatch.setattr(cuda_assign, "SETTLING", {1 if lanes == 1 else 32: 1024})
+    for given in drawn(seed, 4):
+        cuda_assign.launches.cache_clear()
+        assert_first_of_the_best(on_gpu(*given), *given)
+
+
+def on_gpu(cost: Any, mask: Any = None, sizes: Any = None, maximize: bool = False) -> Solved:
+    tensors = [None if one is None else torch.from_numpy(one).cuda() for one in (cost, mask, sizes)]
+    found = cuda_assign.assign(*tensors, maximize)
+    return Solved(*(own.cpu().numpy() for own in found))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (40, 8, 8),
+        (30, 16, 16),
+        (9, 33, 70),
+        (9, 70, 33),
+        (6, 300, 20),
+        (3, 300, 520),
+        (2, 1024, 1000),
+    ],
+)
+@pytest.mark.parametrize("kind", ["float32", "ties", "barred"])
+def test_on_a_gpu_costs_are_scipys(shape: tuple[int, int, int], kind: str) -> None:
+    rng = np.random.default_rng(sum(shape))
+    cost: Any = rng.standard_normal(shape).astype(np.float32)
+    if kind != "float32":
+        cost = rng.integers(0, 5, shape).astype(np.int32)
+    mask = rng.random(shape) < 0.9 if kind == "barred" else None
+    found = on_gpu(cost, mask)
+    again = on_gpu(cost, mask)
+    np.testing.assert_array_equal(found.indices, again.indices)
+    assert (found.status <= Status.PARTIAL).all()
+    for number, (own, indices) in enumerate(zip(cost, found.indices, strict=True)):
+        full = own.astype(np.float64)
+        if mask is not None:
+            full[~mask[number]] = 1e6
+        rows, columns = linear_sum_assignment(full)
+        taken = full[np.flatnonzero(indices >= 0), indices[indices >= 0]]
+        least = full[rows, columns]
+        assert len(taken) == (least < 1e5).sum()
+        assert taken.sum() == pytest.approx(least[least < 1e5].sum(), abs=1e-9)

@@ -1,0 +1,167 @@
+// The threads of a block as lanes that take turns: enough of CUDA to run its kernels on a CPU.
+//
+// Threads run one at a time and change places only where they wait for each other, so a kernel that
+// reads what another one writes without waiting in between is not found out here.
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __shared__ static
+#define __launch_bounds__(threads)
+using std::max;
+using std::min;
+
+struct Place { int x; };
+static Place threadIdx, blockIdx, blockDim;
+
+#define MOST_THREADS 512
+typedef unsigned int bits_of_warp;
+static ucontext_t lanes[MOST_THREADS];
+static jmp_buf scheduler, places[MOST_THREADS];  // contexts only begin a lane: a jump is no system call
+static bool begun[MOST_THREADS], ended[MOST_THREADS];
+static long arrived[MOST_THREADS], met[MOST_THREADS];
+static unsigned long long slot[MOST_THREADS];
+static int running, num_threads;
+
+static void resume(int lane) {
+    if (_setjmp(scheduler)) return;
+    if (begun[lane]) _longjmp(places[lane], 1);
+    begun[lane] = true;
+    setcontext(&lanes[lane]);
+}
+static void rest() {
+    if (!_setjmp(places[running])) _longjmp(scheduler, 1);
+}
+static void wait(bits_of_warp mask) {
+    const long mine = ++arrived[running];
+    const int warp = running & ~31;
+    for (int lane = 0; lane < 32; ++lane)
+        while ((mask >> lane & 1) && arrived[warp + lane] < mine) rest();
+}
+static void __syncwarp(bits_of_warp mask = ~0u) { wait(mask); }
+static void __syncthreads() {
+    const long mine = ++met[running];
+    for (int lane = 0; lane < num_threads; ++lane)
+        while (met[lane] < mine) rest();
+}
+template <typename Join>
+static unsigned long long joined(bits_of_warp mask, unsigned long long value, Join join) {
+    const int own = running, warp = running & ~31;
+    slot[own] = value;
+    wait(mask);
+    unsigned long long result = 0;
+    for (int lane = 0; lane < 32; ++lane)
+        if (mask >> lane & 1) result = join(result, lane, slot[warp + lane]);
+    wait(mask);
+    return result;
+}
+static unsigned int __reduce_or_sync(bits_of_warp mask, unsigned int value) {
+    return joined(mask, value, [](auto all, int, auto one) { return all | one; });
+}
+static unsigned int __reduce_min_sync(bits_of_warp mask, unsigned int value) {
+    const auto most = [](auto all, int, auto one) { return max(all, one); };
+    return ~(unsigned int)joined(mask, ~value, most);
+}
+static bool __any_sync(bits_of_warp mask, bool value) {
+    return joined(mask, value, [](auto all, int, auto one) { return all | one; });
+}
+static unsigned int __ballot_sync(bits_of_warp mask, bool value) {
+    return joined(mask, value, [](auto all, int lane, auto one) { return all | one << lane; });
+}
+static unsigned int __match_any_sync(bits_of_warp mask, int key) {
+    const unsigned long long own = (unsigned int)key;
+    return joined(mask, own, [own](auto all, int lane, auto one) {
+        return all | (unsigned long long)(one == own) << lane;
+    });
+}
+template <typename T> static T __shfl_sync(bits_of_warp mask, T value, int from, int width = 32) {
+    const int base = running / width * width;
+    unsigned long long held = 0;
+    memcpy(&held, &value, sizeof(T));
+    slot[running] = held;
+    wait(mask);
+    held = slot[base + from % width];
+    wait(mask);
+    memcpy(&value, &held, sizeof(T));
+    return value;
+}
+template <typename T> static T __shfl_xor_sync(bits_of_warp mask, T value, int with) {
+    return __shfl_sync(mask, value, (running & 31) ^ with);
+}
+template <typename T> static T atomicMin(T* place, T value) {
+    const T before = *place;
+    *place = min(before, value);
+    return before;
+}
+template <typename T> static T atomicAnd(T* place, T value) {
+    const T before = *place;
+    *place &= value;
+    return before;
+}
+template <typename T> static T atomicOr(T* place, T value) {
+    const T before = *place;
+    *place |= value;
+    return before;
+}
+static int __ffs(int bits) { return __builtin_ffs(bits); }
+static int __ffsll(long long bits) { return __builtin_ffsll(bits); }
+static int __popc(unsigned int bits) { return __builtin_popcount(bits); }
+static unsigned int __funnelshift_r(unsigned int low, unsigned int high, int shift) {
+    return (unsigned int)((((unsigned long long)high << 32) | low) >> (shift & 31));
+}
+static long long __double2ll_rn(double value) { return llrint(value); }
+static long long __double_as_longlong(double value) {
+    long long bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+static double __longlong_as_double(long long bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void (*kernel)();
+static void start() {
+    kernel();
+    ended[running] = true;
+    arrived[running] = met[running] = 1L << 60;
+    _longjmp(scheduler, 1);
+}
+
+// Run a kernel over a grid, block after block.
+static void launch(void (*body)(), long long blocks, int threads) {
+    kernel = body;
+    static std::vector<char> stacks((size_t)MOST_THREADS << 16);
+    blockDim.x = num_threads = threads;
+    const int all = (threads + 31) / 32 * 32;
+    for (long long block = 0; block < blocks; ++block) {
+        blockIdx.x = (int)block;
+        for (int lane = 0; lane < all; ++lane) {
+            getcontext(&lanes[lane]);
+            lanes[lane].uc_stack.ss_sp = &stacks[(size_t)lane << 16];
+            lanes[lane].uc_stack.ss_size = 1 << 16;
+            begun[lane] = false;
+            ended[lane] = lane >= threads;
+            arrived[lane] = met[lane] = ended[lane] ? 1L << 60 : 0;
+            makecontext(&lanes[lane], start, 0);
+        }
+        for (bool goes_on = true; goes_on;) {
+            goes_on = false;
+            for (running = 0; running < threads; ++running)
+                if (!ended[running]) {
+                    threadIdx.x = running;
+                    goes_on = true;
+                    resume(running);
+                }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+"""Tensors in, tensors out: on the CPU, and on a GPU without a wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from augury.errors import InputError
+from augury.torch import Assignment, Status, linear_assignment
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+TYPES = [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.int64, torch.uint8]
+
+
+def drawn(seed: int, shape: tuple[int, ...], device: str) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, 1000, shape, generator=generator).to(device)
+
+
+def details(*given: Any, **more: Any) -> Assignment:
+    found = linear_assignment(*given, **more, details=True)
+    assert isinstance(found, Assignment)
+    return found
+
+
+def columns(*given: Any, **more: Any) -> Tensor:
+    found = linear_assignment(*given, **more)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def best(cost: Any, maximize: bool = False) -> list[int]:
+    rows, taken = linear_sum_assignment(cost, maximize)
+    found = np.full(len(cost), -1)
+    found[rows] = taken
+    return found.tolist()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_every_type_has_scipys_costs(device: str, dtype: torch.dtype) -> None:
+    for shape, maximize in product([(3, 6, 6), (2, 4, 9), (2, 9, 4)], (False, True)):
+        cost = (drawn(sum(shape), shape, device) % 256).to(dtype)
+        found = details(cost, maximize=maximize)
+        assert found.indices.device == cost.device
+        assert found.indices.dtype == torch.int64
+        assert found.is_certified.all()
+        wide = torch.float64 if dtype.is_floating_point else torch.int64
+        assert found.costs.dtype == found.row_potentials.dtype == wide
+        for own, total, size in zip(cost, found.costs, found.sizes, strict=True):
+            numbers = own.double().cpu().numpy()
+            rows, taken = linear_sum_assignment(numbers, maximize)
+            assert total.item() == numbers[rows, taken].sum()
+            assert size == min(shape[1:])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_potentials_prove_the_cost(device: str) -> None:
+    for shape in [(3, 5, 5), (3, 4, 7), (3, 7, 4)]:
+        cost = drawn(7, shape, device)
+        found = details(cost)
+        reduced = cost - found.row_potentials[:, :, None] - found.column_potentials[:, None]
+        assert (reduced >= 0).all()
+        assert (found.row_potentials.sum(1) + found.column_potentials.sum(1) == found.costs).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_padding_and_masks_leave_out(device: str) -> None:
+    cost = drawn(3, (4, 5, 6), device).float()
+    sizes = torch.tensor([[5, 6], [2, 3], [4, 1], [0, 6]], device=device)
+    found = columns(cost, sizes=sizes)
+    for own, (left, right), indices in zip(cost, sizes.tolist(), found.tolist(), strict=True):
+        assert indices[:left] == best(own[:left, :right].cpu().numpy())
+        assert indices[left:] == [-1] * (5 - left)
+    mask = torch.ones_like(cost, dtype=torch.bool)
+    mask[1, :, 2:] = False
+    mask[2, 3] = False
+    barred = details(cost, mask)
+    assert barred.status.tolist() == [0, Status.PARTIAL, Status.PARTIAL, 0]
+    assert barred.sizes.tolist() == [5, 2, 4, 5]
+    assert (barred.indices[1] < 2).all()
+    assert barred.indices[2, 3] == -1
+    rest = [0, 1, 2, 4]
+    assert barred.indices[2, rest].tolist() == best(cost[2, rest].cpu().numpy())
+    infinite = cost.masked_fill(~mask, torch.inf)
+    assert torch.equal(columns(infinite), barred.indices)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_cannot_be_is_a_status(device: str) -> None:
+    cost = drawn(5, (4, 3, 3), device).double()
+    cost[1, 1, 1], cost[2, 0, 0] = torch.nan, -torch.inf
+    sizes = torch.tensor([[3, 3], [3, 3], [3, 3], [3, 4]], device=device)
+    found = details(cost, sizes=sizes)
+    assert found.status.tolist() == [Status.OPTIMAL] + [Status.INVALID] * 3
+    assert (found.indices[1:] == -1).all()
+    assert found.sizes.tolist() == [3, 0, 0, 0]
+    beyond = torch.tensor([[3, 2**32 + 3], [-1, 3], [3, 3], [3, 3]], device=device)
+    assert details(drawn(5, (4, 3, 3), device), sizes=beyond).status.tolist() == [2, 2, 0, 0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_of_equals_it_is_the_first(device: str) -> None:
+    nothing = torch.zeros((2, 4, 6), dtype=torch.int32, device=device)
+    assert columns(nothing).tolist() == [[0, 1, 2, 3]] * 2
+    turned = columns(nothing.transpose(1, 2))
+    assert turned.tolist() == [[0, 1, 2, 3, -1, -1]] * 2
+    mask = torch.tensor([[0, 1, 1], [1, 1, 0], [0, 1, 0]], dtype=torch.bool, device=device)
+    assert columns(nothing[0, :3, :3], mask).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_one_matrix_needs_no_axis_and_empty_ones_are_taken(device: str) -> None:
+    cost = drawn(1, (4, 5), device)
+    assert columns(cost).tolist() == best(cost.cpu().numpy())
+    found = details(cost, sizes=torch.tensor([2, 2], device=device))
+    assert found.indices[2:].tolist() == [-1, -1]
+    assert found.costs.ndim == 0
+    for shape in [(0, 3, 3), (2, 0, 3), (2, 3, 0)]:
+        empty = details(torch.zeros(shape, device=device))
+        assert empty.indices.shape == shape[:2]
+        assert (empty.indices == -1).all()
+        assert (empty.costs == 0).all()
+
+
+def wrong_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    cost = torch.zeros(2, 3, 4)
+    yield "a list, not a tensor", ([[1]],), {}
+    yield "4 axes, not", (torch.zeros(1, 1, 1, 1),), {}
+    yield "real numbers, and these are torch.complex64", (cost.to(torch.complex64),), {}
+    yield "the mask has the shape (3, 4), not (2, 3, 4)", (cost, torch.ones(3, 4).bool()), {}
+    yield "the mask is Boolean, not torch.float32", (cost, cost), {}
+    yield "the sizes has the shape (2,), not (2, 2)", (cost,), {"sizes": torch.ones(2).long()}
+    yield "sizes are integers, not torch.float32", (cost,), {"sizes": torch.ones(2, 2)}
+    yield "the mask is on meta", (cost, torch.ones(2, 3, 4, device="meta").bool()), {}
+
+
+@pytest.mark.parametrize(("told", "given", "more"), wrong_calls())
+def test_wrong_calls_are_told(told: str, given: Any, more: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        linear_assignment(*given, **more)
+    assert told in str(caught.value)
+
+
+def test_no_gradient_goes_through_indices_and_one_through_costs() -> None:
+    cost = drawn(2, (2, 3, 3), "cpu").float().requires_grad_()
+    found = columns(cost)
+    assert not found.requires_grad
+    cost.gather(2, found[:, :, None]).sum().backward()
+    assert cost.grad is not None
+    assert cost.grad.sum(dim=2).tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_it_is_an_operator_for_a_compiler(device: str) -> None:
+    def step(cost: Tensor) -> Tensor:
+        found = linear_assignment(cost * 2, details=True)
+        assert isinstance(found, Assignment)
+        return found.indices + found.costs[:, None].long() * 0
+
+    cost = drawn(9, (3, 5, 5), device).float()
+    whole = torch.compile(step, fullgraph=True, backend="aot_eager")
+    assert torch.equal(whole(cost), columns(cost))
+    given = cost, None, None, False
+    torch.library.opcheck(torch.ops.augury.linear_assignment.default, given)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_nothing_waits() -> None:
+    cost = drawn(4, (64, 20, 30), "cuda").float()
+    mask = drawn(5, (64, 20, 30), "cuda") < 900
+    sizes = torch.full((64, 2), 18, device="cuda")
+    details(cost, mask, sizes)
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        details(cost, mask, sizes)
+        columns(cost.bfloat16(), maximize=True)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_it_runs_in_its_stream_and_in_a_graph() -> None:
+    cost = drawn(6, (512, 40, 40), "cuda").float()
+    expected = columns(cost)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        late = torch.zeros_like(cost)
+        torch.cuda._sleep(20_000_000)
+        late += cost  # not there yet on another stream
+        found = columns(late)
+    stream.synchronize()
+    assert torch.equal(found, expected)
+    held = torch.zeros_like(cost)
+    columns(held)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = columns(held)
+    held.copy_(cost)
+    graph.replay()
+    assert torch.equal(found, expected)
