@@ -88,7 +88,7 @@ def test_sums_keep_nothing_of_the_run_alive() -> None:
     """They are added up over an epoch, whose runs would otherwise all stay in memory."""
     sums = unroll.search_sums(neural(), batches()[0])
     assert sums.loss.requires_grad
-    assert not sums.right.requires_grad and not sums.count.requires_grad
+    assert not sums.right.requires_grad and not sums.counted.requires_grad
 
 
 @torch.no_grad()
