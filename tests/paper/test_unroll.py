@@ -74,13 +74,26 @@ def test_compiled_training_repeats_bit_for_bit(name: str) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_every_row_is_the_networks_own_step(
-    is_compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_steps_leave_the_latents_of_plain_ones(name: str) -> None:
+    network, (search, reach) = neural(name, hidden=16), batches()
+    expected = unroll.unroll_search(network, search)[0], unroll.unroll_reach(network, reach)
+    found = unroll.search_sums(network, search), unroll.reach_sums(network, reach)
+    for sums, state, batch in zip(found, expected, (search, reach), strict=True):
+        last = state.latent[batch.rows.last]
+        torch.testing.assert_close(sums.latent, last, rtol=1e-4, atol=1e-4)
+
+
+def test_sums_keep_nothing_of_the_run_alive() -> None:
+    """They are added up over an epoch, whose runs would otherwise all stay in memory."""
+    sums = unroll.search_sums(neural(), batches()[0])
+    assert sums.loss.requires_grad
+    assert not sums.right.requires_grad and not sums.counted.requires_grad
+
+
+@torch.no_grad()
+def test_every_row_is_the_networks_own_step() -> None:
     network, (batch, _) = neural(hidden=16), batches()
-    if not is_compiled:
-        monkeypatch.setattr(fast, "is_available", lambda network, device: False)
     state, _ = unroll.unroll_search(network, batch)
     wiring = batch.wiring
     terms = network.search_terms(batch.weights, batch.capacities)

@@ -100,7 +100,7 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
 
 
 def _add_all(tally: Tally, names: Sequence[str], sums: Sums) -> None:
-    parts = sums.loss.unbind(), sums.right.unbind(), sums.count.unbind()
+    parts = sums.loss.unbind(), sums.right.unbind(), sums.counted.unbind()
     for name, *part in zip(names, *parts, strict=True):
         tally.add_sums(name, *part)
 

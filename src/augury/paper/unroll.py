@@ -101,7 +101,7 @@ class Sums(NamedTuple):
 
     loss: Tensor
     right: Tensor
-    count: Tensor
+    counted: Tensor
     latent: Tensor
     """(node, K): after each node's last step."""
 
@@ -235,13 +235,13 @@ class _Run(torch.autograd.Function):
         sizes, encoded = steps.num_nodes.sum(0).tolist(), summed(kept.encoded, d_parts)
         heard = zip(torch.from_numpy(kept.heard).split(sizes), d_through.split(sizes), strict=True)
         told = encoded[:, 3 * hidden :], summed(kept.latent, d_logits)
-        of_weights = Recipe(
+        of_weights = (
             d_inputs,
             summed(kept.before, d_of_latent),
             encoded[:, : 3 * hidden],
             torch.stack([own.mT @ grad for own, grad in heard]),
             summed(kept.updated, d_given),
             torch.cat(told)[:, :num_outputs],
-            None,
         )
-        return *of_weights, d_prepared, d_score, None, None, None
+        # There is none of `goes_on`, which is among the outputs here.
+        return *of_weights, None, d_prepared, d_score, None, None, None

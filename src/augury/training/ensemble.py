@@ -142,7 +142,7 @@ class Ensemble(pl.LightningModule):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam, as in the paper; on a CPU all weights in one call."""
         rate, on_cpu = self.config.training.learning_rate, self.device.type == "cpu"
-        form = {"fused": True} if on_cpu else {"foreach": True, "capturable": self.is_recorded}
+        form: Any = {"fused": True} if on_cpu else {"foreach": True, "capturable": self.is_recorded}
         return torch.optim.Adam(self.network.parameters(), lr=rate, **form)
 
     def taken_tally(self) -> Tally:
