@@ -142,7 +142,7 @@ def wrong_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "the mask is on meta", (cost, torch.ones(2, 3, 4, device="meta").bool()), {}
 
 
-@pytest.mark.parametrize(("told", "given", "more"), wrong_calls())
+@pytest.mark.parametrize(("told", "given", "more"), list(wrong_calls()))
 def test_wrong_calls_are_told(told: str, given: Any, more: Any) -> None:
     with pytest.raises(InputError) as caught:
         linear_assignment(*given, **more)

@@ -133,7 +133,9 @@ def test_neither_the_prices_nor_the_order_of_work_decide_among_equals() -> None:
     rng = np.random.default_rng(7)
     for shape in [(12, 12), (70, 70), (150, 150)]:
         cost = rng.integers(0, 6, (6, *shape))
-        moved = cost + rng.integers(0, 1000, (6, shape[0], 1)) + rng.integers(0, 1000, (6, 1, shape[1]))
+        moved = (
+            cost + rng.integers(0, 1000, (6, shape[0], 1)) + rng.integers(0, 1000, (6, 1, shape[1]))
+        )
         np.testing.assert_array_equal(assign_dense(cost).columns, assign_dense(moved).columns)
     for shape in [(9, 13), (13, 9), (30, 80), (80, 30)]:
         cost = rng.integers(0, 3, (20, *shape))
@@ -209,7 +211,7 @@ def test_any_range_of_costs_is_exact() -> None:
         rng.random(shape),
         rng.integers(0, 4, shape) * 10.0 ** rng.integers(-40, 40, shape),
         rng.integers(0, 3, shape) * 5e-324,
-        np.exp(-(rng.random(shape) * 60) ** 2).astype(np.float32),
+        np.exp(-((rng.random(shape) * 60) ** 2)).astype(np.float32),
     ):
         answer = assign_dense(cost)
         for values, columns, status in zip(cost[:6], answer.columns, answer.status, strict=False):

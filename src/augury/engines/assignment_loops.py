@@ -27,7 +27,6 @@ from augury.engines.lanes import (
     least_of,
     load,
     mask_equal,
-    mask_less,
     smaller,
     spread,
     store,
