@@ -218,7 +218,7 @@ def _take_paths(own: Network, source: int, sink: int) -> None:
 
 
 @inlined
-def _waves(own: Network, ordered: Network, num_nodes: int, source: int, sink: int) -> int:
+def _waves(own: Network, ordered: Network, num_nodes: int, source: Any, sink: Any) -> int:
     net, rounds, searches = own, 0, EARLY
     for node in range(num_nodes):
         own.excess[node] = 0
@@ -311,7 +311,7 @@ def _pass_on(own: Network, num_nodes: int, goal: int, patience: int, searches: i
 
 
 @part
-def _wake(own: Network, waiting: int) -> Any:
+def _wake(own: Network, waiting: Any) -> Any:
     """Let nodes that wait move on; return the highest level of one, 0 for none."""
     highest = np.int64(0)
     while waiting >= 0:
