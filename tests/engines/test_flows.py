@@ -16,6 +16,7 @@ from augury.algorithms.executor import CellExecutor
 from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.batch import Batch
 from augury.classical.generate import flow
+from augury.classical.hard import rmf_wide
 from augury.classical.network import FlowNetwork
 from augury.engines import flows, table
 from augury.engines.small_flows import SMALL, push_flow
@@ -206,15 +207,29 @@ def test_the_loop_is_compiled_once_and_leaves_the_graph_alone() -> None:
     assert len(flows.push_flows.signatures) == 1
 
 
-def test_a_pair_of_arcs_takes_60_bytes() -> None:
+def test_a_pair_of_arcs_takes_60_bytes_and_36_more_if_sorted() -> None:
     network = flow(np.random.default_rng(2), 2000, 60_000, low=1, high=99)
     batch = Batch.of([network])
     push_flows(batch)
     tracemalloc.start()
     push_flows(batch)
-    _, peak = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()  # also of what is never touched
     tracemalloc.stop()
-    assert peak < 60 * network.num_arcs // 2
+    assert peak < 96 * network.num_arcs // 2
+
+
+def test_a_network_is_sorted_after_many_searches() -> None:
+    """Frames of a grid, joined by few arcs each: the searches are many."""
+    network = rmf_wide(np.random.default_rng(1), 4000)
+    residual, rounds = push_flows(Batch.of([network]))
+    assert rounds[0] > flows.EARLY
+    expected, _ = push_flow(network)
+    check(network, residual, network.value(expected))
+    np.testing.assert_array_equal(source_side(network, residual), source_side(network, expected))
+    together = Batch.of([network, BRIDGE, network])
+    parts = np.split(push_flows(together)[0], together.arc_start[1:-1])
+    np.testing.assert_array_equal(parts[0], residual)
+    np.testing.assert_array_equal(parts[2], residual)
 
 
 def test_a_flow_beyond_the_range_is_refused() -> None:

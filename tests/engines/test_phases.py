@@ -182,3 +182,17 @@ def test_nothing_need_be_filled_before() -> None:
     clean, dirty = (Lists.of(edges, sizes, lambda size, _, x=x: [x] * size) for x in (0, 7**9))
     assert match_phases(clean, 0) == match_phases(dirty, 0)
     assert clean.mates == dirty.mates
+
+
+def test_last_chances_start_again_where_only_long_paths_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(phases, "transpose", refuse)
+    graph = chains(130)
+    assert graph.num_left >= 130 * phases.FEW  # greedy pairs leave one row of each chain
+    lists = listed(graph.num_left, graph.num_right, graph.left.tolist(), graph.right.tolist())
+    match_phases(lists, 0)
+    assert sorted(lists.mates) == list(range(graph.num_right))

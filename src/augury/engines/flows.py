@@ -11,9 +11,12 @@ Which loop runs depends on the network alone, so that an answer depends on nothi
   gives every node its distance; nodes with an excess pass it on, the farthest first, to nodes one
   step nearer, and move away where there are none. A node that moves away by more than one step
   twice waits for the next search, as in OR-Tools: what is cut off from the sink would otherwise
-  pass its excess around for long. When no excess can reach the sink, the same loop takes what is
-  left back to the source. Here the network's own run has other steps; equal is what is unique: the
-  value, and the nodes that the source still reaches, which are the same in every maximum flow.
+  pass its excess around for long. The more searches there were, the longer the next is put off.
+  After EARLY of them the network is copied in the order of a search: the next ones read memory in
+  sequence, and what leaves a node is no longer tried in one direction first, as in a numbered grid.
+  When no excess can reach the sink, the same loop takes what is left back to the source. Here the
+  network's own run has other steps; equal is what is unique: the value, and the nodes that the
+  source still reaches, which are the same in every maximum flow.
 
 Arcs are copied into the order of their senders, each node's ascending: the loops then read memory
 in sequence. All release the interpreter's lock and run on the calling thread.
@@ -34,6 +37,8 @@ compiled: Any = on_disk(nogil=True, error_model="numpy")
 part: Any = on_disk(error_model="numpy", no_cpython_wrapper=True)
 inlined: Any = on_disk(error_model="numpy", inline="always")
 
+ALL = -1
+"""As many searches as it takes."""
 MOST = np.int64(2**63 - 1)
 """The most that the source gives out at a time; so no excess is beyond int64."""
 PATIENCE, PATIENCE_BACK = 2, 32
@@ -41,6 +46,13 @@ PATIENCE, PATIENCE_BACK = 2, 32
 
 On the way back all excess arrives, so it is worth moving.
 """
+SHARE = 8
+"""After search k nodes need not wait before k / SHARE of a search's steps are taken, at most all.
+
+At first mostly those wait that are cut off; later there would be more searches than moves.
+"""
+EARLY = 8
+"""Searches before the network is sorted, which takes as long as a few; most need no more."""
 
 
 class Union(NamedTuple):
@@ -93,7 +105,7 @@ class Network(NamedTuple):
 
 
 @compiled
-def push_flows(union: Union, own: Network, residual: Any, rounds: Any) -> None:
+def push_flows(union: Union, own: Network, ordered: Network, residual: Any, rounds: Any) -> None:
     """Write the residual of a maximum flow of each network, and its rounds.
 
     A round is a search that led to a path or, in waves, after which more reached the sink.
@@ -106,7 +118,7 @@ def push_flows(union: Union, own: Network, residual: Any, rounds: Any) -> None:
         if largest <= 1 or union.arc_start[graph + 1] - union.arc_start[graph] <= SMALL:
             rounds[graph] = _phases(own, num_nodes, source, sink)
         else:
-            rounds[graph] = _waves(own, num_nodes, source, sink)
+            rounds[graph] = _waves(own, ordered, num_nodes, source, sink)
         for node in range(num_nodes):
             own.current[node] = own.start[node]
         for arc in range(union.arc_start[graph], union.arc_start[graph + 1]):
@@ -206,46 +218,109 @@ def _take_paths(own: Network, source: int, sink: int) -> None:
 
 
 @inlined
-def _waves(own: Network, num_nodes: int, source: int, sink: int) -> int:
-    rounds = 0
+def _waves(own: Network, ordered: Network, num_nodes: int, source: Any, sink: Any) -> int:
+    net, rounds, searches = own, 0, EARLY
     for node in range(num_nodes):
         own.excess[node] = 0
     given = arrived = MOST
     while given == MOST == arrived:  # nearly always once
         given = np.int64(0)
-        for place in range(own.start[source], own.start[source + 1]):
-            amount = min(own.residual[place], MOST - given)
+        for place in range(net.start[source], net.start[source + 1]):
+            amount = min(net.residual[place], MOST - given)
             given += amount
-            own.residual[place] -= amount
-            own.residual[own.back[place]] += amount
-            own.excess[own.head[place]] += amount
-        rounds += _pass_on(own, num_nodes, sink, PATIENCE)
-        arrived = own.excess[sink]
-        own.excess[sink] = own.excess[source] = 0
-        _pass_on(own, num_nodes, source, PATIENCE_BACK)
-        own.excess[source] = 0
+            net.residual[place] -= amount
+            net.residual[net.back[place]] += amount
+            net.excess[net.head[place]] += amount
+        more, is_done = _pass_on(net, num_nodes, sink, PATIENCE, searches)
+        rounds += more
+        if not is_done:
+            _measure(own, num_nodes, sink)
+            _sort(own, ordered, num_nodes)
+            source, sink = np.int64(own.level[source]), np.int64(own.level[sink])
+            net, searches = ordered, ALL
+            rounds += _pass_on(net, num_nodes, sink, PATIENCE, searches)[0]
+        arrived = net.excess[sink]
+        net.excess[sink] = net.excess[source] = 0
+        _pass_on(net, num_nodes, source, PATIENCE_BACK, ALL)
+        net.excess[source] = 0
+    if searches == ALL:
+        for place in range(own.start[num_nodes]):
+            own.residual[place] = ordered.residual[own.head[place]]
     return rounds
 
 
 @part
-def _pass_on(own: Network, num_nodes: int, goal: int, patience: int) -> int:
-    """Pass on all excess that can reach a node; return the searches that brought some there."""
-    rounds, waits = 0, True
-    while waits:
-        waits, arrived = False, own.excess[goal]
+def _sort(own: Network, ordered: Network, num_nodes: int) -> None:
+    """Copy a network, its nodes in the order of the last search, the arcs of each by their heads.
+
+    In the old one `level` then holds the number of each node, and `head` the place of each arc.
+    """
+    number, end = own.level, num_nodes
+    for node in range(num_nodes):
+        if number[node] == num_nodes:  # not found
+            end -= 1
+            own.queue[end] = node
+    ordered.start[0] = 0
+    for k in range(num_nodes):
+        node = np.int64(own.queue[k])
+        number[node] = k
+        ordered.excess[k] = own.excess[node]
+        ordered.current[k] = ordered.start[k]
+        ordered.start[k + 1] = ordered.start[k] + own.start[node + 1] - own.start[node]
+    for k in range(num_nodes):
+        node = np.int64(own.queue[k])
+        for place in range(own.start[node], own.start[node + 1]):
+            back, other = np.int64(own.back[place]), number[own.head[place]]
+            there = np.int64(ordered.current[other])
+            ordered.current[other] += 1
+            ordered.head[there], ordered.residual[there] = k, own.residual[back]
+            ordered.back[there] = back  # where it was, for now
+    for place in range(own.start[num_nodes]):
+        own.head[ordered.back[place]] = place
+    for place in range(own.start[num_nodes]):
+        ordered.back[place] = own.head[own.back[ordered.back[place]]]
+
+
+@part
+def _pass_on(own: Network, num_nodes: int, goal: int, patience: int, searches: int) -> Any:
+    """Pass on the excess that can reach a node; return how often some arrived, and if all did.
+
+    It ends after so many searches, done or not.
+    """
+    rounds, count, waiting, arcs = 0, 0, 0, np.int64(own.start[num_nodes])
+    while waiting >= 0 and count != searches:
+        arrived = own.excess[goal]
         highest = _measure(own, num_nodes, goal)
+        steps, waiting = min(count, SHARE) * arcs // SHARE, -1
+        count += 1
         while highest > 0:
             node = np.int64(own.active[highest])
             if node < 0:
                 highest -= 1
+                if highest == 0 and steps > 0:
+                    highest, waiting = _wake(own, waiting), -1
                 continue
             own.active[highest] = own.before[node]
             if own.moves[node] < patience:
                 highest = _empty(own, num_nodes, goal, node, highest)
+                steps -= own.start[node + 1] - own.start[node]
             else:
-                waits = True
+                own.before[node], waiting = waiting, node
         rounds += own.excess[goal] > arrived
-    return rounds
+    return rounds, waiting < 0
+
+
+@part
+def _wake(own: Network, waiting: Any) -> Any:
+    """Let nodes that wait move on; return the highest level of one, 0 for none."""
+    highest = np.int64(0)
+    while waiting >= 0:
+        node, waiting = waiting, np.int64(own.before[waiting])
+        level = np.int64(own.level[node])
+        own.moves[node] = 0
+        own.before[node], own.active[level] = own.active[level], node
+        highest = max(highest, level)
+    return highest
 
 
 @part

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 FAR = 2**31 - 1
 """The bound of a column from which no free column can be reached."""
 FEW = 64
-"""A start that leaves at most one row in 64 to match is kept."""
+"""A start that leaves at most one row in 64 is kept, if short paths match half of those."""
 SHARE = 4
 """Bounds are computed afresh once searches have taken a quarter of the steps that this takes."""
 HALF = 32

@@ -235,8 +235,9 @@ def _push(*columns: npt.ArrayLike) -> tuple[WideArray, IntArray]:
     arcs, graphs = len(union.sender), len(union.source)
     residual, rounds = np.empty(arcs, np.int64), np.empty(graphs, np.int32)
     # Room for all networks as for one: what none of them touches takes no memory.
-    own = flows.Network.of(int(union.node_start[-1]), arcs)
-    flows.push_flows(union, own, residual, rounds)
+    nodes = int(union.node_start[-1])
+    own, ordered = flows.Network.of(nodes, arcs), flows.Network.of(nodes, arcs)
+    flows.push_flows(union, own, ordered, residual, rounds)
     return residual, rounds
 
 
