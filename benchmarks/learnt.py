@@ -49,7 +49,11 @@ LISTS = 128
 """Lists of messages in an update of `nearest`."""
 HALVES = 5
 """Random halves for each seed."""
-SETS = [(300, 8), (10, 8), (3, 8), (2, 8), (1, 8), (10, 4), (3, 4), (1, 4), (30, 3), (300, 2)]
+SETS = [
+    *((graphs, 8) for graphs in (300, 100, 30, 10, 3, 2, 1)),
+    *((graphs, 4) for graphs in (300, 100, 10, 3, 1)),
+    *((30, 3), (300, 2)),
+]
 """Training sets: graphs, and nodes on each side."""
 
 

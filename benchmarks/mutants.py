@@ -4,12 +4,12 @@
 
 A mutant changes the weights of one cell of a network that is proven, the shipped one or one with 8
 units that is trained first: single weights, whole layers and units, large weights that cancel,
-copies that stay within an inch of their bound. `cells.proof`
-gives its verdict. Every mutant that it calls proven is then evaluated in float32 in three of nine
-ways (`WAYS`), drawn anew each time, in one of them in the reduced formats that it is proven for, by
-PyTorch, and by the engine `plain` on small graphs; those that it calls thin are evaluated too, to
-see how many of them do go wrong. A chunk of mutants follows from (seed, chunk) alone. What was done
-is in the file, and a second call does the rest.
+copies that stay within an inch of their bound. `cells.proof` gives its verdict. Every mutant that
+it calls proven is then evaluated in float32 in three of nine ways (`WAYS`), drawn anew each time,
+in one of them in the reduced formats that it is proven for, by PyTorch, and by the engine `plain`
+on small graphs; those that it calls thin are evaluated too, to see how many of them do go wrong. A
+chunk of mutants follows from (seed, chunk) alone. What was done is in the file, and a second call
+does the rest.
 """
 
 from __future__ import annotations
@@ -301,12 +301,14 @@ def mutants(
     while made < count:
         good = {name: own.copy() for name, own in weights_of(base(), cell).items()}
         weights = {name: own.copy() for name, own in good.items()}
+        what = ""
         for _ in range(1 + int(rng.integers(2))):
             mutation = MUTATIONS[int(rng.integers(len(MUTATIONS)))]
+            what = mutation.__name__
             with np.errstate(all="ignore"):
                 mutation(rng, weights)
         parts = list(map(checked, decided(cell, weights)))
-        yield mutation.__name__, weights, parts
+        yield what, weights, parts
         made += 1
         is_proven = all(part.is_proven for part in parts)
         if is_proven or not all(np.isfinite(own).all() for own in weights.values()):

@@ -34,7 +34,7 @@ OUTPUTS = {
     "least": ("candidate",),
     "subtract": ("digit", "borrow"),
 }
-CELLS = dict.fromkeys(("ford-fulkerson", "assignment", "min-cost-flow"), tuple(OUTPUTS))
+CELLS = {name: tuple(OUTPUTS) for name in ("ford-fulkerson", "assignment", "min-cost-flow")}
 CELLS["reachability"] = "flood", "nearest"
 
 Case = tuple[int, tuple[int, ...]]
@@ -263,8 +263,8 @@ class Layers(NamedTuple):
         sent = {o: [self.apply("message", _beside(owns[o], kind)) for kind in kinds] for o in owns}
         for own, heard in cases:
             values, errors, largest = zip(*(sent[own][kind] for kind in heard), strict=True)
-            loudest = [list(map(max, zip(*part, strict=True))) for part in (values, errors)]
-            received = self.leaky(Row(*loudest, max(largest)))
+            loudest, worst = ([*map(max, zip(*own, strict=True))] for own in (values, errors))
+            received = self.leaky(Row(loudest, worst, max(largest)))
             joined = self.leaky(self.apply("join", _beside(owns[own], received)))
             yield self.apply("head", _beside(owns[own], joined))
 
