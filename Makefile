@@ -64,4 +64,5 @@ bench: .venv/for-test
 	touch $@
 
 clean:
+	$(MAKE) -C proof clean
 	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis

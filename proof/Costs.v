@@ -330,7 +330,8 @@ Lemma short_walk usable v : (v < nodes net)%nat -> reachable net usable v ->
 Proof.
   intros V Rv. pose proof (two_nodes net W).
   destruct (search_exists net some_table usable (fun _ => 1%nat) 0 (start net)) as [s Se].
-  destruct (search_result net W some_table (E _ some_allowed) usable (fun _ => 1%nat)) with (3 := invariant_start net usable)
+  destruct (search_result net W some_table (E _ some_allowed) usable (fun _ => 1%nat))
+    with (3 := invariant_start net usable)
     (k := 0%nat) (s := start net) (s' := s) as [R [j [J [B _]]]]; auto; try lia.
   { unfold num_reached, start. cbn [reached].
     rewrite (sum_single _ (source net));

@@ -137,7 +137,8 @@ Lemma run_legal k r : run k r ->
 Proof.
   induction 1 as [|k r t p d Rn [L V] A Ro|k r p d Rn [L V] Ok].
   - split; [now apply start_legal|]. rewrite start_value. simpl. lia.
-  - destruct (round_correct net W t (E t A) width fits _ _ _ L Ro) as [_ [D [_ [_ [L' V']]]]]. split; [assumption|]. lia.
+  - destruct (round_correct net W t (E t A) width fits _ _ _ L Ro) as [_ [D [_ [_ [L' V']]]]].
+    split; [assumption|]. lia.
   - destruct (accepted_is_legal net W _ _ _ _ L Ok) as [_ [D [L' V']]]. split; [assumption|]. lia.
 Qed.
 

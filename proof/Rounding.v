@@ -44,7 +44,8 @@ Proof.
   { rewrite pow2_sum. change (pow2 1) with 2. unfold unit_roundoff. lra. }
   assert (G : / 2 * pow2 (-149) = pow2 (-150)).
   { change (-149)%Z with (-150 + 1)%Z. rewrite pow2_sum. change (pow2 1) with 2. lra. }
-  change (- (24) + 1)%Z with (-24 + 1)%Z in He. rewrite E in He. rewrite G in Ha. pose proof (Rabs_pos x). nra.
+  change (- (24) + 1)%Z with (-24 + 1)%Z in He. rewrite E in He. rewrite G in Ha.
+  pose proof (Rabs_pos x). nra.
 Qed.
 
 Lemma nearest32_in_range x : Rabs x <= pow2 127 ->
