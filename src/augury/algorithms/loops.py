@@ -191,7 +191,7 @@ def searches(
 def _laid_out(batch: Batch, weights: WeightArray, scores: Any) -> tuple[Given, Links, Nodes]:
     order, start = batch.by_sender
     node_start, source, sink = map(read_only, (batch.node_start, batch.source, batch.sink))
-    ends = map(read_only, (batch.sender, batch.receiver))
+    ends = read_only(batch.sender), read_only(batch.receiver)
     lists = order.copy(), start.copy()
     given = Given(node_start, source, sink, *lists, *ends, weights, read_only(scores))
     count = batch.num_nodes

@@ -13,7 +13,7 @@ from typing import overload
 
 import numpy as np
 
-from augury.classical.arrays import IntArray, Labels, Numbers, WideArray, starts_run
+from augury.classical.arrays import Labels, Numbers, WideArray, starts_run
 from augury.classical.batch import starts
 from augury.classical.graph import BipartiteGraph
 
@@ -28,7 +28,7 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
     """(graph + 1,): the same of its right nodes."""
     indptr: WideArray
     """(row + 1,)"""
-    indices: IntArray
+    indices: Numbers
     """(edge,)"""
     names: tuple[Numbers, Numbers] | None = None
     """(left,), (right,): what the nodes of each graph are called, if not 0, 1, 2, …"""

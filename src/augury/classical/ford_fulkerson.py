@@ -294,9 +294,10 @@ def ford_fulkerson(
 
 def draw_weights(batch: Batch, rngs: Sequence[np.random.Generator]) -> WeightArray:
     """Draw a weight for every arc, each graph from its own generator."""
-    sizes = np.diff(batch.arc_start).tolist()
-    graphs = zip(batch.graphs.tolist(), sizes, strict=True)
-    return np.concatenate([draw(rngs[graph], size) for graph, size in graphs])
+    sizes: list[int] = np.diff(batch.arc_start).tolist()
+    graphs: list[int] = batch.graphs.tolist()
+    pairs = zip(graphs, sizes, strict=True)
+    return np.concatenate([draw(rngs[graph], size) for graph, size in pairs])
 
 
 def draw(rng: np.random.Generator, size: int) -> WeightArray:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from augury.classical.arrays import Label, WideArray
+from augury.classical.arrays import Label, Numbers, WideArray
 from augury.classical.certificate import Certificate
 from augury.classical.network import FlowNetwork
 
@@ -38,7 +38,7 @@ class Closed:
         return f"no arc leaves the {self.num_nodes:,} {noun} reached, and no path is shorter"
 
 
-def certify_levels(network: Any, found: WideArray) -> Certificate:
+def certify_levels(network: Any, found: Numbers) -> Certificate:
     """Check (node, 2): the steps to each node, −1 if it is unreached, and its predecessor or −1.
 
     An answer is legal if its paths exist and are shortest among the nodes that it reaches, and

@@ -175,7 +175,8 @@ def _weights(
         given = settings.weights
         one = given(batch, number) if given else draw_weights(batch, rngs)
         return one[None], lambda rounds: None
-    own = [rngs[graph] for graph in batch.graphs.tolist()]
+    graphs: list[int] = batch.graphs.tolist()
+    own = [rngs[graph] for graph in graphs]
     before: list[Any] = [rng.bit_generator.state for rng in own]
     sizes = np.diff(batch.arc_start).tolist()
     drawn = [[draw(rng, size) for _ in range(count)] for rng, size in zip(own, sizes, strict=True)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
+from augury.classical.arrays import BoolArray, Numbers, WideArray
 from augury.classical.batch import Batch, starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.certificate import (
@@ -64,7 +64,7 @@ class Matchings(NamedTuple):
     """What is known about the matching of each graph."""
 
     graphs: BipartiteBatch
-    mates: IntArray
+    mates: Numbers
     """(row,): the column of each row in its own graph, −1 for none."""
     sizes: WideArray
     """(graph,): edges of the matching."""
@@ -97,11 +97,11 @@ class Matchings(NamedTuple):
         left, right = self.graphs.labels(number)
         return self.noun, [(left[u], right[v]) for u, v in pairs_of(self._mates(number))]
 
-    def _mates(self, number: int) -> IntArray:
+    def _mates(self, number: int) -> Numbers:
         return self.mates[self.graphs.left[number] : self.graphs.left[number + 1]]
 
 
-def matchings_of(graphs: BipartiteBatch, mates: IntArray) -> Matchings:
+def matchings_of(graphs: BipartiteBatch, mates: Numbers) -> Matchings:
     """Find and check a cover for the matching of each graph.
 
     `mates`, (row,), is the column of each row within its own graph, −1 for none.
