@@ -41,6 +41,7 @@ LAYERS = {
     "finer": 8,
     "scipy_like": 8,
     "networkx_like": 8,
+    "torch": 8,
     "networkx_costs": 8,
     "networkx_backend": 8,
     "datasets": 8,

@@ -41,6 +41,10 @@ class Status(IntEnum):
     """The proof failed, which is an error in Augury; nothing is assigned."""
 
 
+PARTIAL = int(Status.PARTIAL)
+"""A number that a compiler takes."""
+
+
 class Assignment(NamedTuple):
     """The assignments of a batch, and what proves them; all are tensors on one device."""
 
@@ -107,7 +111,7 @@ def linear_assignment(
         torch.where(is_assigned, taken, 0).sum(dim=1),
         rows,
         columns,
-        status <= Status.PARTIAL,
+        status <= PARTIAL,
     )
     return found if cost.ndim == 3 else Assignment(*(own[0] for own in found))
 

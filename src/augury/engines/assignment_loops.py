@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from augury.compiled import compiled as on_disk
 from augury.engines.lanes import (
     LANES,
     larger,
@@ -33,7 +34,6 @@ from augury.engines.lanes import (
     where_less,
 )
 from augury.engines.words import lowest
-from augury.neural.compiled import compiled as on_disk
 
 compiled: Any = on_disk(nogil=True, error_model="numpy", _nrt=False)
 inlined: Any = on_disk(
@@ -43,7 +43,7 @@ inlined: Any = on_disk(
 the loops over a small table."""
 
 FULL, NOT_FULL, TOO_WIDE = 0, 1, 2
-"""How a run ends: every row has a column; not every row can have one; the integers are too narrow."""
+"""How a run ends: each row has a column; not each can have one; the integers are too narrow."""
 
 OUT_BITS = {np.dtype(np.int32): 29, np.dtype(np.int64): 61}
 """A forbidden pair costs two to this power."""
@@ -152,7 +152,7 @@ def _take(dense: Dense, row: int, column: int) -> None:
 
 
 @inlined
-def _reduce_columns(dense: Dense) -> None:
+def _reduce_columns(dense: Dense) -> None:  # noqa: C901  # loops over a table, inlined
     """Price columns at their least cost, and assign each row that is the cheapest of one.
 
     A row that is the cheapest of only one column is then given its second best offer: the price of
@@ -202,7 +202,8 @@ def _bid(dense: Dense, num_free: int) -> int:
     """Let each free row take its best column, at a price that makes the second best as good.
 
     Whoever is driven out bids again at once. The number of bids is bounded: where costs are nearly
-    equal, rows would outbid each other by one for ever. Return the number of rows that are free afterwards, in `free`.
+    equal, rows would outbid each other by one for ever. Return the number of rows that are free
+    afterwards, in `free`.
     """
     out = dense.out[0]
     num_bids = 2 * num_free

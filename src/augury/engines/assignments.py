@@ -270,7 +270,7 @@ def _pad(dense: Dense) -> None:
 
 
 @compiled
-def _read_integers(work: _Work, which: Any, dense: Dense) -> None:
+def _read_integers(work: _Work, which: Any, dense: Dense) -> None:  # noqa: C901  # compiled
     """Fill the tables of some matrices, unless their costs are too wide for them."""
     given, zero = work.given, work.given.cost.dtype.type(0)
     most, out = np.int64(dense.out[0]) >> 5, dense.out[0]
@@ -311,7 +311,7 @@ def _read_integers(work: _Work, which: Any, dense: Dense) -> None:
 
 
 @compiled
-def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:
+def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:  # noqa: C901  # too
     """Fill the tables of some matrices; those whose costs are not whole in int32 are too wide.
 
     `bits` are the costs as integers, of which the absolute ones are in the same order.
@@ -416,7 +416,7 @@ def _largest_bits(given: Matrices, bits: Any, number: int) -> Any:
 
 
 @compiled
-def _solve_all(work: _Work, which: Any, dense: Dense, tight: Tight) -> None:
+def _solve_all(work: _Work, which: Any, dense: Dense, tight: Tight) -> None:  # noqa: C901
     """Assign the matrices whose tables were filled."""
     columns, row_price, column_price, status = work.found
     for k in range(len(which)):

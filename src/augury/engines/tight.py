@@ -353,7 +353,6 @@ def _give(dense: Dense, tight: Tight, row: int, column: int) -> None:
 def _settle_columns(dense: Dense, tight: Tight) -> None:
     """Give each column in turn the least row that it can have."""
     num_rows, num_columns = dense.size[0], dense.size[1]
-    num_words = words_of(num_columns)
     for column in range(num_columns):
         if not tight.alive[column >> 6] & bit(column):
             continue
@@ -376,9 +375,9 @@ def _next_row(dense: Dense, tight: Tight, column: int, first: int, own: int) -> 
     num_words = words_of(dense.size[1])
     for row in range(first, min(own, dense.size[0])):
         at = dense.column_of[row]
-        if tight.alive[at >> 6] & bit(at):
-            if tight.words[row * num_words + (column >> 6)] & bit(column):
-                return row
+        is_alive = tight.alive[at >> 6] & bit(at)
+        if is_alive and tight.words[row * num_words + (column >> 6)] & bit(column):
+            return row
     return own
 
 
