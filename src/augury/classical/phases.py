@@ -128,7 +128,7 @@ def phases(
         is_large = np.diff(batch.arc_start) >= (settings.phases_from or 0)
         searching = searching or subroutines.prepared(batch, number)
         is_one = searching is None or settings.weights is not None or is_large.any()
-        count = 1 if is_one else min(asked, max(MANY_WEIGHTS // batch.num_arcs, 1))
+        count = 1 if is_one else min(asked, max(MANY_WEIGHTS // max(batch.num_arcs, 1), 1))
         weights, take_back = _weights(batch, rngs, settings, number, count)
         shown = handed_out(residual), handed_out(weights)
         found = (searching or plain)(own, *shown, settings.phases_from or 0)
