@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from augury.engines import assignments
+from augury.engines.assignment_loops import largest as largest_of
 from augury.engines.assignments import INFEASIBLE, INVALID, OPTIMAL, Assignments, assign_dense
 from augury.errors import InputError
 
@@ -133,7 +134,9 @@ def test_neither_the_prices_nor_the_order_of_work_decide_among_equals() -> None:
     rng = np.random.default_rng(7)
     for shape in [(12, 12), (70, 70), (150, 150)]:
         cost = rng.integers(0, 6, (6, *shape))
-        moved = cost + rng.integers(0, 1000, (6, shape[0], 1)) + rng.integers(0, 1000, (6, 1, shape[1]))
+        moved = (
+            cost + rng.integers(0, 1000, (6, shape[0], 1)) + rng.integers(0, 1000, (6, 1, shape[1]))
+        )
         np.testing.assert_array_equal(assign_dense(cost).columns, assign_dense(moved).columns)
     for shape in [(9, 13), (13, 9), (30, 80), (80, 30)]:
         cost = rng.integers(0, 3, (20, *shape))
@@ -209,7 +212,7 @@ def test_any_range_of_costs_is_exact() -> None:
         rng.random(shape),
         rng.integers(0, 4, shape) * 10.0 ** rng.integers(-40, 40, shape),
         rng.integers(0, 3, shape) * 5e-324,
-        np.exp(-(rng.random(shape) * 60) ** 2).astype(np.float32),
+        np.exp(-((rng.random(shape) * 60) ** 2)).astype(np.float32),
     ):
         answer = assign_dense(cost)
         for values, columns, status in zip(cost[:6], answer.columns, answer.status, strict=False):
@@ -228,7 +231,7 @@ def test_costs_that_fit_have_exact_prices_as_floats() -> None:
 def test_prices_that_outgrow_their_integers_are_computed_in_wider_ones(dtype: Any) -> None:
     """The largest costs of a type, forbidden pairs between them, and ways that add them up."""
     rng = np.random.default_rng(10)
-    largest = assignments.largest(dtype)
+    largest = largest_of(dtype)
     cost = rng.choice([-largest, 0, largest], (60, 24, 24)).astype(dtype)
     chain = np.zeros((24, 24), np.bool_)
     chain[np.arange(24), np.arange(24)] = chain[np.arange(23), np.arange(1, 24)] = True

@@ -27,7 +27,6 @@ from augury.engines.lanes import (
     least_of,
     load,
     mask_equal,
-    mask_less,
     smaller,
     spread,
     store,
@@ -44,7 +43,7 @@ inlined: Any = on_disk(
 the loops over a small table."""
 
 FULL, NOT_FULL, TOO_WIDE = 0, 1, 2
-"""How a run ends: every row has a column; not every row can have one; the integers are too narrow."""
+"""How a run ends: every row has a column; not every row can; the integers are too narrow."""
 
 OUT_BITS = {np.dtype(np.int32): 29, np.dtype(np.int64): 61}
 """A forbidden pair costs two to this power."""
@@ -203,7 +202,8 @@ def _bid(dense: Dense, num_free: int) -> int:
     """Let each free row take its best column, at a price that makes the second best as good.
 
     Whoever is driven out bids again at once. The number of bids is bounded: where costs are nearly
-    equal, rows would outbid each other by one for ever. Return the number of rows that are free afterwards, in `free`.
+    equal, rows would outbid each other by one for ever. Return the number of rows that are free
+    afterwards, in `free`.
     """
     out = dense.out[0]
     num_bids = 2 * num_free

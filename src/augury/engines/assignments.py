@@ -31,7 +31,6 @@ from augury.engines.assignment_loops import (
     assign,
     compiled,
     inlined,
-    largest,
     start_of,
     width_of,
 )
@@ -294,7 +293,10 @@ def _read_integers(work: _Work, which: Any, dense: Dense) -> None:
             work.found.status[number] = _TOO_WIDE
             continue
         for row in range(num_rows):
-            start, place = (number * given.shape[0] + row) * given.shape[1], dense.size[3] + row * down
+            start, place = (
+                (number * given.shape[0] + row) * given.shape[1],
+                dense.size[3] + row * down,
+            )
             costs = given.cost[start : start + num_columns]
             if right == 1 and len(given.allowed) == 0 and not given.maximise:
                 table = dense.table[place : place + num_columns]
@@ -347,7 +349,10 @@ def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:
         scale = math.ldexp(-1.0 if given.maximise else 1.0, shift)
         num_rough = 0
         for row in range(num_rows):
-            start, place = (number * given.shape[0] + row) * given.shape[1], dense.size[3] + row * down
+            start, place = (
+                (number * given.shape[0] + row) * given.shape[1],
+                dense.size[3] + row * down,
+            )
             costs = given.cost[start : start + num_columns]
             if is_plain and right == 1:
                 table = dense.table[place : place + num_columns]

@@ -304,7 +304,8 @@ def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
     if num_right % 8:  # both are made eight bytes at a time
         adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
     octets = adjacency.view(np.uint64)
-    if count_cells(octets.reshape(count * num_left, -1)) * SPARSE < count * num_left * num_right:
+    rows = octets.reshape(count * num_left, octets.shape[2])
+    if count_cells(rows) * SPARSE < count * num_left * num_right:
         return _match_listed(adjacency, num_right)
     mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
     match_rows(octets, Rows.of(num_left, num_right), mates, rounds)
