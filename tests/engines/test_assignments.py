@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from augury.engines import assignments
+from augury.engines.assignment_loops import largest as largest_of
 from augury.engines.assignments import INFEASIBLE, INVALID, OPTIMAL, Assignments, assign_dense
 from augury.errors import InputError
 
@@ -230,7 +231,7 @@ def test_costs_that_fit_have_exact_prices_as_floats() -> None:
 def test_prices_that_outgrow_their_integers_are_computed_in_wider_ones(dtype: Any) -> None:
     """The largest costs of a type, forbidden pairs between them, and ways that add them up."""
     rng = np.random.default_rng(10)
-    largest = assignments.largest(dtype)
+    largest = largest_of(dtype)
     cost = rng.choice([-largest, 0, largest], (60, 24, 24)).astype(dtype)
     chain = np.zeros((24, 24), np.bool_)
     chain[np.arange(24), np.arange(24)] = chain[np.arange(23), np.arange(1, 24)] = True

@@ -43,7 +43,7 @@ inlined: Any = on_disk(
 the loops over a small table."""
 
 FULL, NOT_FULL, TOO_WIDE = 0, 1, 2
-"""How a run ends: each row has a column; not each can have one; the integers are too narrow."""
+"""How a run ends: every row has a column; not every row can; the integers are too narrow."""
 
 OUT_BITS = {np.dtype(np.int32): 29, np.dtype(np.int64): 61}
 """A forbidden pair costs two to this power."""
@@ -152,7 +152,7 @@ def _take(dense: Dense, row: int, column: int) -> None:
 
 
 @inlined
-def _reduce_columns(dense: Dense) -> None:  # noqa: C901  # loops over a table, inlined
+def _reduce_columns(dense: Dense) -> None:
     """Price columns at their least cost, and assign each row that is the cheapest of one.
 
     A row that is the cheapest of only one column is then given its second best offer: the price of

@@ -42,6 +42,8 @@ CELLS_A_THREAD = 2**20
 """Bytes of dense graphs from which on another thread pays: 0.3 to 4 milliseconds' work."""
 
 
+SPARSE = 32
+"""Fewer than one cell in so many being an edge, lists are quicker than rows of words."""
 PLAIN_EDGES, PLAIN_ARCS = 1000, SMALL
 """Edges and arcs up to which plain Python takes milliseconds: numba alone takes half a second."""
 TINY = 64
@@ -273,12 +275,26 @@ def _split(values: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[
 
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
-    """Match by way of lists."""
-    from augury.engines.lists import count_edges, list_edges
+    """Match as rows of words where there are many edges, and by way of lists otherwise."""
+    from augury.engines.word_rows import Rows, count_cells, match_rows
 
     count, num_left, num_right = adjacency.shape
-    if num_right % 8:  # lists are made eight bytes at a time
+    if num_right % 8:  # both are made eight bytes at a time
         adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
+    octets = adjacency.view(np.uint64)
+    rows = octets.reshape(count * num_left, octets.shape[2])
+    if count_cells(rows) * SPARSE < count * num_left * num_right:
+        return _match_listed(adjacency, num_right)
+    mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
+    match_rows(octets, Rows.of(num_left, num_right), mates, rounds)
+    return Mates(mates, rounds)
+
+
+def _match_listed(adjacency: npt.NDArray[np.uint8], num_right: int) -> Mates:
+    """Match by way of lists; `adjacency` may have further columns, without edges."""
+    from augury.engines.lists import count_edges, list_edges
+
+    count, num_left, _ = adjacency.shape
     rows = adjacency.reshape(count * num_left, adjacency.shape[2])
     indptr = np.zeros(len(rows) + 1, np.int64)
     count_edges(rows, indptr[1:])
