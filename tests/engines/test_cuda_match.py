@@ -122,7 +122,9 @@ def random_graphs(seed: int, shape: tuple[int, int], count: int) -> npt.NDArray[
     return rng.random((count, *shape)) < np.linspace(0, 1, count)[:, None, None] ** 2
 
 
-@pytest.mark.parametrize(("lanes", "size"), [(1, 8), (8, 8), (16, 16), (32, 32), (32, 64), (64, 1024)])
+@pytest.mark.parametrize(
+    ("lanes", "size"), [(1, 8), (8, 8), (16, 16), (32, 32), (32, 64), (64, 1024)]
+)
 def test_simulated_blocks_match_as_the_cpu_does(folder: Path, lanes: int, size: int) -> None:
     side = min(size, 64)
     for shape in ((side, side), (side - 3, side), (side, side - 4), (1, 1), (2, side), (side, 1)):
@@ -138,7 +140,9 @@ def test_simulated_blocks_match_as_the_cpu_does(folder: Path, lanes: int, size: 
 def test_beyond_64_nodes_the_rounds_are_the_same(folder: Path) -> None:
     """The reference has integers of any length for words."""
     for shape in ((70, 90), (130, 66), (65, 65)):
-        adjacency = np.random.default_rng(7).random((4, *shape)) < np.array([[[0.2]], *[[[0.02]]] * 3])
+        adjacency = np.random.default_rng(7).random((4, *shape)) < np.array(
+            [[[0.2]], *[[[0.02]]] * 3]
+        )
         found = Held(folder, adjacency, (64, 1024)).solve()
         found.is_right()
         for number, edges in enumerate(adjacency):
@@ -245,7 +249,8 @@ def has_gpu() -> bool:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "shape", [(1, 1), (5, 8), (16, 13), (31, 32), (64, 64), (64, 33), (70, 90), (256, 256), (1024, 999)]
+    "shape",
+    [(1, 1), (5, 8), (16, 13), (31, 32), (64, 64), (64, 33), (70, 90), (256, 256), (1024, 999)],
 )
 def test_every_variant_on_a_gpu_matches_as_the_cpu_does(shape: tuple[int, int]) -> None:
     if not has_gpu():

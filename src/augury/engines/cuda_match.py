@@ -193,7 +193,9 @@ def launched(step: Step, count: int, device: int) -> Launch:
     given = dict(step.form.given)
     threads = given["THREADS"]
     blocks = -(-count * step.threads // threads)
-    return Launch(kernel(step.form, device), blocks, threads, step.memory * (threads // given["LANES"]))
+    return Launch(
+        kernel(step.form, device), blocks, threads, step.memory * (threads // given["LANES"])
+    )
 
 
 def run(steps: Iterable[Step], batch: Batch, device: torch.device) -> None:
