@@ -12,9 +12,9 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from augury.errors import InputError
 from augury.classical.covers import covers_of
 from augury.engines import as_bytes, match_dense
+from augury.errors import InputError
 from augury.torch import Assignment, Matching, Status, linear_assignment, matching
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

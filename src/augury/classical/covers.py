@@ -83,19 +83,31 @@ class PackedCovers:
     fetch: Callable[[Any], npt.NDArray[Any]]
     """Returns any of these as an array."""
 
-    @cached_property
+    @property
     def mates(self) -> Numbers:
         """See `Covers`."""
+        return self._mates
+
+    @property
+    def sizes(self) -> Numbers:
+        """See `Covers`."""
+        return self._sizes
+
+    @property
+    def is_proven(self) -> BoolArray:
+        """See `Covers`."""
+        return self._is_proven
+
+    @cached_property
+    def _mates(self) -> Numbers:
         return self.fetch(self.given[0])
 
     @cached_property
-    def sizes(self) -> Numbers:
-        """See `Covers`."""
+    def _sizes(self) -> Numbers:
         return self.fetch(self.given[1])
 
     @cached_property
-    def is_proven(self) -> BoolArray:
-        """See `Covers`."""
+    def _is_proven(self) -> BoolArray:
         return self.fetch(self.given[2])
 
     @cached_property

@@ -1,7 +1,7 @@
 """Dense graphs on a GPU become proven matchings there, thousands at a time: see `matching.cuh`.
 
-`pack` turns bytes into bits, and `match` finds a matching and a cover of each graph and checks both:
-by the compiled network (`table.cu`; beyond 64 nodes a side `matching.cu`), or by the network itself,
+`pack` turns bytes into bits. `match` finds a matching and a cover of each graph and checks both: by
+the compiled network (`table.cu`; beyond 64 nodes a side `matching.cu`), or by the network itself,
 evaluated for every node in every step (`network.cu`). Nothing waits for the device, nothing leaves
 it, and everything runs on PyTorch's current stream. The decisions are those of `words.match_words`,
 bit for bit, and beyond 64 nodes a side those of the same rounds with more words.
@@ -250,8 +250,11 @@ def match(
         rows.new_empty(count, dtype=torch.bool),
     )
     if not (count and num_left and num_right):
-        zeros = [own.zero_() for own in found]
-        return Found(zeros[0].fill_(-1), *zeros[1:-1], zeros[-1].fill_(True))
+        for own in found:
+            own.zero_()
+        found.mates.fill_(-1)
+        found.is_proven.fill_(True)
+        return found
     columns = rows.new_empty(count * left * num_right * word)
     mates, rounds, *covers, sizes, is_proven = (own.data_ptr() for own in found)
     batch = Batch(
