@@ -94,13 +94,14 @@ class Found(NamedTuple):
     """(graph,): whether the matching is legal and the cover is valid and of the same size."""
 
 
-def size_for(num_left: int, num_right: int) -> int:
-    """Return the smallest compiled size that holds such graphs."""
+def size_for(num_left: int, num_right: int, evaluates: bool = False) -> int:
+    """Return the smallest compiled size that holds such graphs; a network is evaluated up to 64."""
     side = max(num_left, num_right)
-    for size in (*SMALL, MOST_SIDE):
+    sizes = SMALL[-1:] if evaluates else (*SMALL, MOST_SIDE)
+    for size in sizes:
         if side <= size:
             return size
-    raise InputError(f"on a GPU a graph has at most {MOST_SIDE} nodes a side, not {side}")
+    raise InputError(f"on a GPU a graph has at most {sizes[-1]} nodes a side, not {side}")
 
 
 def variants(num_left: int, num_right: int) -> list[tuple[int, int]]:
@@ -235,10 +236,7 @@ def match(
     rows, num_right = packed
     count, num_left, _ = rows.shape
     evaluates = parameters is not None
-    size = SMALL[-1] if evaluates else size_for(num_left, num_right)
-    if evaluates and max(num_left, num_right) > size:
-        side = max(num_left, num_right)
-        raise InputError(f"the network takes graphs of at most {size} nodes a side, not {side}")
+    size = size_for(num_left, num_right, evaluates)
     word, device = word_bytes(size), rows.device
     left, right = (-(-side // (8 * word)) for side in (num_left, num_right))
     found = Found(

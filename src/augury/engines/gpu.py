@@ -51,7 +51,9 @@ class OnGpu(Engine):
         from augury.engines.cuda_match import size_for
 
         for shape in by_shape:
-            size_for(*shape)  # refuses what is too large, before any matrix is made
+            size_for(
+                *shape, self.reads_weights
+            )  # refuses what is too large, before any matrix is made
         found: dict[int, Answer] = {}
         for numbered in by_shape.values():
             numbers, some = zip(*numbered, strict=True)
