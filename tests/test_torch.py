@@ -12,8 +12,10 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from augury.classical.covers import covers_of
+from augury.engines import as_bytes, match_dense
 from augury.errors import InputError
-from augury.torch import Assignment, Status, linear_assignment
+from augury.torch import Assignment, Matching, Status, linear_assignment, matching
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 TYPES = [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.int64, torch.uint8]
@@ -207,3 +209,84 @@ def test_on_a_gpu_it_runs_in_its_stream_and_in_a_graph() -> None:
     held.copy_(cost)
     graph.replay()
     assert torch.equal(found, expected)
+
+
+def graphs_of(shape: tuple[int, ...], device: str) -> Tensor:
+    return (drawn(sum(shape), shape, device) < 1000 * 2.5 / shape[2]).to(device)
+
+
+def matched(*given: Any, **more: Any) -> Matching:
+    found = matching(*given, **more, details=True)
+    assert isinstance(found, Matching)
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_matchings_are_those_of_match_dense_and_proven(device: str) -> None:
+    for shape in ((9, 6, 6), (5, 4, 9), (5, 64, 33), (3, 70, 90), (0, 3, 3), (2, 0, 3), (2, 3, 0)):
+        adjacency = graphs_of((*shape[:2], max(shape[2], 1)), device)[:, :, : shape[2]]
+        found, host = matched(adjacency), as_bytes(adjacency.cpu().numpy())
+        expected = match_dense(host).mates
+        assert found.is_certified.all() and not found.status.any()
+        assert found.sizes.tolist() == (expected >= 0).sum(-1).tolist()
+        if device == "cpu" or max(shape[1:]) <= 64:
+            assert found.indices.tolist() == expected.tolist()
+        covers = covers_of(host, found.indices.cpu().numpy())
+        assert covers.is_proven.all()
+        assert found.row_cover.tolist() == covers.in_left.tolist()
+        assert found.column_cover.tolist() == covers.in_right.tolist()
+        assert all(own.device == adjacency.device for own in found)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_matchings_take_any_numbers_one_graph_and_sizes(device: str) -> None:
+    adjacency = graphs_of((6, 7, 8), device)
+    plain = matched(adjacency)
+    numbers = adjacency.float() * torch.arange(1, 9, device=device)
+    assert torch.equal(matched(numbers).indices, plain.indices)
+    one = matching(adjacency[2])
+    assert isinstance(one, Tensor) and torch.equal(one, plain.indices[2])
+    sizes = torch.tensor([[7, 8], [3, 8], [7, 2], [0, 0], [8, 8], [7, -1]], device=device)
+    found = matched(adjacency, sizes)
+    assert found.status.tolist() == [0, 0, 0, 0, Status.INVALID, Status.INVALID]
+    for graph, (rows, cut) in enumerate(sizes.tolist()[:4]):
+        alone = matched(adjacency[graph, :rows, :cut])
+        assert found.sizes[graph] == alone.sizes and found.indices[graph].max() < max(cut, 1)
+        assert (found.indices[graph, rows:] == -1).all()
+    assert (found.indices[4:] == -1).all()
+    numbers[1, 2, 3] = torch.nan
+    assert matched(numbers).status.tolist() == [0, Status.INVALID, 0, 0, 0, 0]
+
+
+def test_what_is_no_adjacency_is_refused() -> None:
+    for wrong, told in (
+        ([[1]], "a list, not a tensor"),
+        (torch.ones(3), "1 axes"),
+        (torch.ones((2, 2), dtype=torch.complex64), "real numbers"),
+    ):
+        with pytest.raises(InputError, match=told):
+            matching(wrong)  # type: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="sizes are integers"):
+        matching(torch.ones((2, 2, 2)), torch.ones((2, 2)))
+
+
+def test_the_operator_of_matchings_says_what_it_returns() -> None:
+    torch.library.opcheck(torch.ops.augury.matching.default, (graphs_of((2, 3, 4), "cpu"),))
+
+
+@pytest.mark.gpu
+def test_matchings_on_a_gpu_never_wait() -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    given = [graphs_of(shape, "cuda") for shape in ((99, 64, 64), (9, 130, 200))]
+    sizes = [torch.full((len(own), 2), 60, device="cuda") for own in given]
+    pairs = list(zip(given, sizes, strict=True))
+    expected = [matched(*pair) for pair in pairs]
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        found = [matched(*pair) for pair in pairs]
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+    assert all(map(torch.equal, (one.indices for one in found), (one.indices for one in expected)))
+    assert all(one.is_certified.all() for one in found)

@@ -20,7 +20,7 @@ from augury.classical.answer import Answer
 from augury.classical.arrays import Label, Numbers, later
 from augury.classical.certificate import Certificate
 from augury.classical.costs import Amount
-from augury.classical.covers import Covers
+from augury.classical.covers import Covers, PackedCovers
 from augury.classical.priced import Priced
 from augury.classical.proofs import Proofs
 from augury.errors import InputError
@@ -209,7 +209,7 @@ class Solutions(Sequence[Solution]):
     @property
     def mates(self) -> Numbers:
         """(graph, left): the column of each row, −1 for none, in a stack of dense graphs."""
-        if not isinstance(self.proofs, Covers | Priced):
+        if not isinstance(self.proofs, Covers | PackedCovers | Priced):
             raise InputError("only a stack of dense graphs has its matchings in one array")
         return self.proofs.mates
 

@@ -100,7 +100,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
             is, on a CPU; with costs, only for large graphs. "lookup" reads the network's table at
             each step, the default for other discrete networks; "plain" evaluates any network at
             each step, the default for all others, as "fast" where they have that form. "cuda" and
-            "cuda-table" match graphs of at most 64 nodes a side on a GPU.
+            "cuda-table" match graphs on a GPU, of at most 64 and 1,024 nodes a side.
         exact: finish by the classical search what the executor ended early; "table" and the two
             on a GPU never end early.
         device: where the network runs, as PyTorch names it; the CPU by default.
@@ -144,7 +144,8 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     """Solve many graphs, of unequal sizes if need be, side by side.
 
     `graphs` is a list or iterator of whatever `solve` takes, a PyTorch Geometric `Batch`, or a
-    dense (graph, left, right) array or tensor; for the rest see `solve`.
+    dense (graph, left, right) array or tensor, which the engines of a GPU also take there; for the
+    rest see `solve`.
 
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
     unless the network's scores are so close that rounding decides; see docs/reliability.md. Only a
@@ -159,6 +160,9 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     row = None if algorithm is None else ALGORITHMS[algorithm]
     if (row is None or row is FORD_FULKERSON) and not maximise:
         runner = runner_of(model, device, engine)
+        proven = runner.engine.prove_stack(graphs, runner.executor)
+        if proven is not None:
+            return _proven_stack(*proven, runner, how)
         stack = as_stack(graphs) if runner.engine.takes_stacks else None
         if stack is not None:
             return _solved_stack(stack, runner, how)
@@ -423,6 +427,16 @@ def _solved_stack(stack: npt.NDArray[Any], runner: Runner, how: How) -> Solution
             how.progress(Progress(min(first + many, len(stack)), most, size))
     rounds = np.concatenate([one.rounds for one in found])
     return _solutions(runner, how, rounds, Covers.joined(covers))
+
+
+def _proven_stack(
+    rounds: npt.NDArray[np.int32], proofs: Proofs, runner: Runner, how: How
+) -> Solutions:
+    """Return what an engine has solved and proven by itself."""
+    if how.progress is not None:
+        size = int(proofs.sizes.sum())
+        how.progress(Progress(len(rounds), int(rounds.max(initial=0)), size))
+    return _solutions(runner, how, rounds, proofs)
 
 
 def _solved_parts(chunks: Iterable[list[Part]], runner: Runner, how: How) -> Solutions:

@@ -23,7 +23,7 @@ with needs("augury.torch"):
     import torch
     from torch import Tensor
 
-__all__ = ["Assignment", "Status", "linear_assignment"]
+__all__ = ["Assignment", "Matching", "Status", "linear_assignment", "matching"]
 
 
 class Status(IntEnum):
@@ -249,3 +249,122 @@ def _partial(costs: Any, allowed: Any, sizes: Any, maximize: bool) -> tuple[Any,
     )
     columns = np.where(found.columns < num_columns, found.columns, -1)
     return columns, found.row_price, found.column_price[:, :num_columns]
+
+
+class Matching(NamedTuple):
+    """The matchings of a batch, and what proves them; all are tensors on one device."""
+
+    indices: Tensor
+    """(graph, row): the column of each row, −1 for none."""
+    status: Tensor
+    """(graph,): a `Status`: OPTIMAL (none is larger), INVALID or UNPROVEN."""
+    sizes: Tensor
+    """(graph,): how many rows have a column."""
+    row_cover: Tensor
+    """(graph, row): with `column_cover` as many nodes as the matching has edges; they meet all."""
+    column_cover: Tensor
+    is_certified: Tensor
+    """(graph,): whether the status is OPTIMAL."""
+
+
+def matching(
+    adjacency: Tensor, sizes: Tensor | None = None, *, details: bool = False
+) -> Tensor | Matching:
+    """Match as many rows of each graph to columns as possible: −1 where a row has none.
+
+    Every answer is proven by a cover, on the device. Of several it is that of `match_dense`.
+
+    Args:
+        adjacency: (graph, row, column) or (row, column) of any real numbers; all but 0 are edges.
+        sizes: (graph, 2) integers: how many rows and columns of each graph count.
+        details: return a `Matching` in place of the indices alone.
+
+    Raises:
+        InputError: the shape, type or device of an argument is not one of these. What the tensors
+            hold never raises: a graph with NaN, or of a size out of range, is INVALID.
+    """
+    if not isinstance(adjacency, Tensor):
+        raise InputError(f"the adjacency is a {type(adjacency).__name__}, not a tensor")
+    if adjacency.ndim not in (2, 3):
+        axes = "(graph, row, column) or (row, column)"
+        raise InputError(f"the adjacency has {adjacency.ndim} axes, not {axes}")
+    if adjacency.is_complex():
+        raise InputError(f"the adjacency holds real numbers, not {adjacency.dtype}")
+    given = adjacency.detach()
+    given = given if given.ndim == 3 else given[None]
+    count, num_rows, num_columns = given.shape
+    edges = given if given.dtype == torch.bool else given != 0
+    is_valid = torch.ones(count, dtype=torch.bool, device=given.device)
+    if given.is_floating_point():
+        is_valid = ~given.isnan().any(dim=2).any(dim=1)
+        edges = edges & is_valid[:, None, None]
+    if sizes is not None:
+        own = _beside(adjacency, sizes, "sizes", (count, 2))
+        if own.is_floating_point() or own.is_complex() or own.dtype == torch.bool:
+            raise InputError(f"sizes are integers, not {own.dtype}")
+        rows, columns = own.long().unbind(dim=1)
+        fits = (rows >= 0) & (rows <= num_rows) & (columns >= 0) & (columns <= num_columns)
+        is_valid = is_valid & fits
+        # Of a graph that does not fit, no row counts.
+        rows = torch.where(is_valid, rows, 0)
+        row_counts = torch.arange(num_rows, device=own.device) < rows[:, None]
+        column_counts = torch.arange(num_columns, device=own.device) < columns[:, None]
+        edges = edges & row_counts[:, :, None] & column_counts[:, None, :]
+    call = _matching_operator if torch.compiler.is_compiling() else _matched
+    indices, is_proven, row_cover, column_cover = call(edges.contiguous())
+    status = torch.where(is_proven, int(Status.OPTIMAL), int(Status.UNPROVEN))
+    status = torch.where(is_valid, status, int(Status.INVALID)).to(torch.int32)
+    indices = torch.where((status == Status.OPTIMAL)[:, None], indices, -1)
+    if not details:
+        return indices if adjacency.ndim == 3 else indices[0]
+    found = Matching(
+        indices,
+        status,
+        (indices >= 0).sum(dim=1),
+        row_cover,
+        column_cover,
+        status == Status.OPTIMAL,
+    )
+    return found if adjacency.ndim == 3 else Matching(*(own[0] for own in found))
+
+
+def _matched(edges: Tensor) -> Found:
+    """Return indices, which are proven, and the covers of rows and columns."""
+    if edges.is_cuda:
+        return _matched_on_gpu(edges)
+    from augury.classical.covers import covers_of
+    from augury.engines import as_bytes, match_dense
+
+    graphs = as_bytes(edges.numpy())
+    found = covers_of(graphs, match_dense(graphs).mates)
+    own = found.mates.astype(np.int64), found.is_proven, found.in_left, found.in_right
+    indices, is_proven, row_cover, column_cover = map(torch.from_numpy, own)
+    return indices, is_proven, row_cover, column_cover
+
+
+def _matched_on_gpu(edges: Tensor) -> Found:
+    from augury.engines import cuda_match
+
+    found = cuda_match.match(cuda_match.pack(edges.view(torch.uint8)))
+    places = torch.arange(8, dtype=torch.uint8, device=edges.device)
+
+    def bits(octets: Tensor, count: int) -> Tensor:
+        return (octets[:, :, None] >> places & 1).bool().flatten(1)[:, :count].contiguous()
+
+    covers = map(bits, (found.row_cover, found.column_cover), edges.shape[1:])
+    row_cover, column_cover = covers
+    return found.mates.long(), found.is_proven, row_cover, column_cover
+
+
+_matching_operator = torch.library.custom_op("augury::matching", _matched, mutates_args=())
+
+
+@_matching_operator.register_fake
+def _(edges: Tensor) -> Found:
+    count, num_rows, num_columns = edges.shape
+    return (
+        edges.new_empty((count, num_rows), dtype=torch.int64),
+        edges.new_empty((count,)),
+        edges.new_empty((count, num_rows)),
+        edges.new_empty((count, num_columns)),
+    )

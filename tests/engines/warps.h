@@ -52,6 +52,15 @@ static void __syncthreads() {
     for (int lane = 0; lane < num_threads; ++lane)
         while (met[lane] < mine) rest();
 }
+static bool __syncthreads_or(bool value) {
+    static bool any;
+    __syncthreads();
+    any = false;
+    __syncthreads();
+    any |= value;
+    __syncthreads();
+    return any;
+}
 template <typename Join>
 static unsigned long long joined(bits_of_warp mask, unsigned long long value, Join join) {
     const int own = running, warp = running & ~31;
@@ -99,6 +108,11 @@ template <typename T> static T __shfl_xor_sync(bits_of_warp mask, T value, int w
 template <typename T> static T atomicMin(T* place, T value) {
     const T before = *place;
     *place = min(before, value);
+    return before;
+}
+template <typename T> static T atomicAdd(T* place, T value) {
+    const T before = *place;
+    *place += value;
     return before;
 }
 template <typename T> static T atomicAnd(T* place, T value) {

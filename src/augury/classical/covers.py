@@ -9,7 +9,9 @@ matching. No cover is smaller than any matching, so both are then optimal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,12 +65,90 @@ class Covers(NamedTuple):
 
     def certificate(self, number: int) -> Certificate:
         """Return what is known of one of them; what is not proven here is searched once more."""
-        if not self.is_proven[number]:
-            return certify_mates(self.graph(number), self.mates[number])
         sides = self.in_left[number], self.in_right[number]
-        cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
-        size = int(self.sizes[number])
-        return Certificate(size, "", size, cover)
+        return _certificate(self, number, sides)
+
+
+@dataclass(frozen=True, eq=False)
+class PackedCovers:
+    """The same in bits, found and checked elsewhere, and fetched from there when asked for."""
+
+    rows: Sequence[Any]
+    """(graph, left, octet): the graphs, in parts of one length, but for the last."""
+    num_right: int
+    given: tuple[Any, Any, Any]
+    """Mates, sizes, and which are proven: as in `Covers`, of any integers."""
+    covers: tuple[Any, Any]
+    """(graph, octet): bits of the rows and of the columns in the cover."""
+    fetch: Callable[[Any], npt.NDArray[Any]]
+    """Returns any of these as an array."""
+
+    @property
+    def mates(self) -> Numbers:
+        """See `Covers`."""
+        return self._mates
+
+    @property
+    def sizes(self) -> Numbers:
+        """See `Covers`."""
+        return self._sizes
+
+    @property
+    def is_proven(self) -> BoolArray:
+        """See `Covers`."""
+        return self._is_proven
+
+    @cached_property
+    def _mates(self) -> Numbers:
+        return self.fetch(self.given[0])
+
+    @cached_property
+    def _sizes(self) -> Numbers:
+        return self.fetch(self.given[1])
+
+    @cached_property
+    def _is_proven(self) -> BoolArray:
+        return self.fetch(self.given[2])
+
+    @cached_property
+    def _covers(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        return self.fetch(self.covers[0]), self.fetch(self.covers[1])
+
+    @property
+    def noun(self) -> str:
+        """See `proofs.Proofs`."""
+        return BipartiteGraph.noun
+
+    def labelled(self, number: int) -> tuple[str, list[Any]]:
+        """See `proofs.Proofs`."""
+        return self.noun, pairs_of(self.mates[number])
+
+    def graph(self, number: int) -> BipartiteGraph:
+        """Return one of the graphs."""
+        part, place = divmod(number, len(self.rows[0]))
+        octets = self.fetch(self.rows[part][place])
+        return BipartiteGraph.from_dense(_bits(octets, self.num_right))
+
+    def certificate(self, number: int) -> Certificate:
+        """See `Covers`."""
+        counts = self.mates.shape[1], self.num_right
+        own = zip(self._covers, counts, strict=True)
+        return _certificate(self, number, [_bits(side[number], count) for side, count in own])
+
+    def __reduce__(self) -> Any:
+        rows = [self.fetch(part) for part in self.rows]
+        given = self.mates, self.sizes, self.is_proven
+        return PackedCovers, (rows, self.num_right, given, self._covers, np.asarray)
+
+
+def _certificate(
+    covers: Covers | PackedCovers, number: int, sides: Sequence[BoolArray]
+) -> Certificate:
+    if not covers.is_proven[number]:
+        return certify_mates(covers.graph(number), covers.mates[number])
+    cover = Cover(*(tuple(np.flatnonzero(side).tolist()) for side in sides))
+    size = int(covers.sizes[number])
+    return Certificate(size, "", size, cover)
 
 
 def covers_of(adjacency: npt.NDArray[np.uint8], mates: IntArray) -> Covers:
@@ -162,7 +242,7 @@ def _words(adjacency: npt.NDArray[np.uint8]) -> Words:
     return filled.view("<u8")
 
 
-def _bits(words: Words, count: int) -> Any:
-    """(…, word) → (…, count) of bool."""
+def _bits(words: npt.NDArray[Any], count: int) -> Any:
+    """(…, word or octet) → (…, count) of bool."""
     octets = np.ascontiguousarray(words).view(np.uint8)
     return np.unpackbits(octets, axis=-1, count=count, bitorder="little").view(np.bool_)

@@ -92,6 +92,8 @@ class Form(NamedTuple):
     """What is defined when it is compiled; `number` is a type."""
     memory: int = 0
     """Bytes of shared memory that a block takes."""
+    shared: str = SHARED
+    """What the file begins with."""
 
     @property
     def code(self) -> str:
@@ -100,7 +102,7 @@ class Form(NamedTuple):
             f"typedef {value} {word};" if word == "number" else f"#define {word} {value}"
             for word, value in self.given
         ]
-        files = [(FOLDER / file).read_text(encoding="utf-8") for file in (SHARED, self.source)]
+        files = [(FOLDER / file).read_text(encoding="utf-8") for file in (self.shared, self.source)]
         return "\n".join([*lines, *files])
 
     def grid(self, count: int) -> tuple[int, int]:

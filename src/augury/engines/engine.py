@@ -17,6 +17,7 @@ from augury.classical.batch import Batch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
+from augury.classical.proofs import Proofs
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -66,6 +67,13 @@ class Engine(ABC):
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """Match a stack of dense graphs, bytes of 0 and 1."""
         raise InputError(f"the engine {self.name!r} has no form of a discrete network")
+
+    def prove_stack(self, graphs: Any, executor: Any) -> tuple[IntArray, Proofs] | None:
+        """Match a dense array, wherever it lies, and prove it there: the rounds, and the proofs.
+
+        None: it is not such an array, or its proofs are left to the host.
+        """
+        return None
 
     def match_batch(self, graphs: Sequence[BipartiteGraph], executor: Any) -> Mates:
         """Match bipartite graphs of any sizes; the mates are those of all rows, (left,).

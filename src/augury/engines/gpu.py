@@ -11,17 +11,22 @@ import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer, How
+from augury.classical.arrays import IntArray
 from augury.classical.graph import BipartiteGraph
+from augury.classical.proofs import Proofs
 from augury.engines import ties
 from augury.engines.engine import Engine, Mates, require_proof
 from augury.engines.table import report
 from augury.errors import InputError
-from augury.inputs import Graph, Graphs
+from augury.inputs import Graph, Graphs, as_stack
+
+BYTES = (np.bool_, np.uint8)
+"""Types of which a byte that is not 0 is an edge."""
 
 
 @dataclass(frozen=True)
 class OnGpu(Engine):
-    """Matchings of many graphs of at most 64 nodes a side."""
+    """Matchings of many dense graphs."""
 
     name: str | None
     what: str
@@ -43,10 +48,12 @@ class OnGpu(Engine):
                     "flow network: 'table' takes both"
                 )
             by_shape.setdefault((graph.num_left, graph.num_right), []).append((number, graph))
-        from augury.engines.cuda import size_for
+        from augury.engines.cuda_match import size_for
 
         for shape in by_shape:
-            size_for(*shape)  # refuses what is too large, before any matrix is made
+            size_for(
+                *shape, self.reads_weights
+            )  # refuses what is too large, before any matrix is made
         found: dict[int, Answer] = {}
         for numbered in by_shape.values():
             numbers, some = zip(*numbered, strict=True)
@@ -60,25 +67,62 @@ class OnGpu(Engine):
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
         """See `Engine`."""
         require_proof(executor)
-        return self._match(adjacency, executor.network)
+        return self._match(adjacency, executor.network, threads)
 
-    def _match(self, adjacency: npt.NDArray[np.uint8], network: Any) -> Mates:
+    def _match(self, adjacency: npt.NDArray[np.uint8], network: Any, threads: int = 1) -> Mates:
         """Copy the graphs to the GPU, match them there, and copy the mates back."""
-        from augury.engines import cuda
+        found, _ = self._found(adjacency, network, threads)
+        return Mates(found.mates.cpu().numpy().astype(np.int32), found.rounds.cpu().numpy())
 
-        graphs = cuda.on_device(adjacency)
-        if self.reads_weights:
-            mates, rounds = cuda.evaluate_packed(cuda.pack(graphs, 64), network)
+    def prove_stack(self, graphs: Any, executor: Any) -> tuple[IntArray, Proofs] | None:
+        """See `Engine`; of what lies on the GPU, only what is asked for leaves it."""
+        from augury.engines import cuda_match
+
+        require_proof(executor)
+        if cuda_match.is_on_device(graphs):
+            packed = cuda_match.pack(cuda_match.edges_of(cuda_match.as_tensor(graphs)))
+            parameters = self._parameters(executor.network, packed.rows.device)
+            found, rows = cuda_match.match(packed, parameters=parameters), [packed.rows]
         else:
-            mates, rounds = cuda.match_packed(cuda.pack(graphs))
-        return Mates(mates.get(), rounds.get())
+            stack = as_stack(graphs)
+            if stack is None:
+                return None
+            stack = np.ascontiguousarray(stack if stack.dtype in BYTES else stack != 0)
+            found, rows = self._found(stack, executor.network)
+            graphs = stack
+            found = found._replace(**{name: own.cpu() for name, own in found._asdict().items()})
+        proofs = cuda_match.proofs_of(rows, graphs.shape[2], found)
+        return found.rounds.cpu().numpy(), proofs
+
+    def _found(self, adjacency: npt.NDArray[Any], network: Any, threads: int = 1) -> Any:
+        """Return what is found of bytes of the host, and the bits of their rows, in parts."""
+        from augury.engines import cuda_match
+
+        parts, rows = [], []
+        parameters: Any = None
+        for packed, kept in cuda_match.crossed(adjacency, threads=threads):
+            if parameters is None:
+                parameters = self._parameters(network, packed.rows.device)
+            parts.append(cuda_match.match(packed, parameters=parameters))
+            rows.append(kept)
+        return cuda_match.joined(parts), rows
+
+    def _parameters(self, network: Any, device: Any) -> Any:
+        """Return what a kernel needs to evaluate the network; None where the loops run."""
+        if not self.reads_weights:
+            return None
+        import torch
+
+        from augury.engines.cuda import network_parameters
+
+        return torch.from_numpy(network_parameters(network)).to(device)
 
     def ties(self, graph: Graph) -> Callable[..., Any]:
         """See `Engine`."""
         return ties.turning_weights
 
 
-TABLE_WORDS = "the proven network as a hand-written loop on a GPU, at most 64 nodes a side"
+TABLE_WORDS = "the proven network as a hand-written loop on a GPU, at most 1,024 nodes a side"
 NETWORK_WORDS = "the network, evaluated on a GPU in every step, at most 64 nodes a side"
 
 CUDA_TABLE = OnGpu("cuda-table", TABLE_WORDS)

@@ -7,7 +7,6 @@
 // given, computed once by the network's own layers; see cuda.py for the order of the parameters.
 // Only whole paths are applied, so the result is a matching whatever the network says.
 
-typedef unsigned char byte;
 #define SIDE 64
 #define SOURCE_NODE 64  // in place of a column: reached from the source
 #define SINK_NODE 64    // in place of a row: reached from the sink
@@ -32,7 +31,6 @@ struct Logits {
 };
 
 __device__ inline float leaky(float x) { return x > 0 ? x : 0.01f * x; }
-__device__ inline int lowest(unsigned int bits) { return __ffs((int)bits) - 1; }
 __device__ inline int bit_of(word set, int place) { return (int)(set >> place & 1); }
 __device__ inline word all_of(int count) {
     return count ? (word)~(word)0 >> (SIDE - count) : (word)0;
@@ -83,17 +81,14 @@ __device__ inline int best_of(const float* score, float* highest) {
     return place;
 }
 
-extern "C" __global__ void run_network(
-    const word* columns, const float* parameters, int* mates, int* rounds,
-    long long num_graphs, int num_left, int num_right
-) {
-    extern __shared__ word memory[];
-    const int lane = threadIdx.x & 31;
-    const long long graph = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-    if (graph >= num_graphs) return;
+extern "C" __global__ void run_network(Batch all) {
+    MEMORY
+    const int lane = threadIdx.x & 31, num_left = all.num_left, num_right = all.num_right;
+    const wide graph = ((wide)blockIdx.x * THREADS + threadIdx.x) / 32;
+    if (graph >= all.num_graphs) return;
     Nodes& own = ((Nodes*)memory)[threadIdx.x / 32];
     Layers layers;
-    const float* rest = parameters;
+    const float* rest = all.parameters;
     for (int k = 0; k < 4; ++k, rest += 32) layers.kind[k] = rest[lane];
     for (int k = 0; k < 2; ++k, rest += 32) layers.own_message[k] = rest[lane];
     for (int k = 0; k < 2; ++k, rest += 32) layers.own_join[k] = rest[lane];
@@ -106,7 +101,7 @@ extern "C" __global__ void run_network(
 
     for (int k = 0; k < 2; ++k) {
         const int v = lane + 32 * k;
-        own.columns[v] = v < num_right ? columns[graph * num_right + v] : (word)0;
+        own.columns[v] = v < num_right ? all.columns[graph * num_right + v] : (word)0;
         own.mate[v] = own.mate_of[v] = NONE;
     }
     __syncwarp(FULL);
@@ -120,8 +115,9 @@ extern "C" __global__ void run_network(
     word free_rows = every_row, free_columns = every_column;
     const int turn = (num_left * 5 / 8 + 1) % num_left;  // as ties.turn
     int number = 0, shift = 0;
+    word rows = 0, reached_columns = 0;  // at last those of a search that found no path
     while (true) {
-        word rows = 0, reached_columns = 0;
+        rows = reached_columns = 0;
         bool source = true, sink = false, goes_on = true;
         for (int k = 0; k < 2; ++k)
             own.from_row[lane + 32 * k] = own.from_column[lane + 32 * k] = NONE;
@@ -235,6 +231,9 @@ extern "C" __global__ void run_network(
     }
     __syncwarp(FULL);
     for (int u = lane; u < num_left; u += 32)
-        mates[graph * num_left + u] = own.mate[u] == NONE ? -1 : own.mate[u];
-    if (lane == 0) rounds[graph] = number;
+        all.mates[graph * num_left + u] = own.mate[u] == NONE ? NO_MATE : own.mate[u];
+    if (lane != 0) return;
+    all.row_cover[graph] = every_row & ~rows;
+    all.column_cover[graph] = reached_columns;
+    all.rounds[graph] = number;
 }

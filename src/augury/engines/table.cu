@@ -1,15 +1,13 @@
-// Graphs as words become matchings, many at a time: the loops of cpu.py for a GPU, same decisions.
+// Graphs as words become matchings, many at a time: the loops of words.py for a GPU, same decisions.
 //
 // LANES neighbouring lanes of a warp share one graph of at most SIZE nodes a side; lane i holds the
 // columns i, i + LANES, ... A step of the search is one AND for each column and one OR over the
 // lanes. Each lane whose column ends a path walks that path by itself. With LANES = 1 a thread has
-// a graph to itself, with 32 a warp has. LANES, SIZE and the type word (SIZE bits or more) are
-// given when the file is compiled.
+// a graph to itself, with 32 a warp has. SIZE is given as well; a word has SIZE bits or more.
 //
 // Lanes that share a graph take every branch together, so a mask of these lanes is all that any
 // exchange between them needs.
 
-typedef unsigned char byte;
 #define EACH (SIZE / LANES)  // columns, and rows, of a lane
 #define NONE 255
 
@@ -21,15 +19,12 @@ struct Graph {
     byte mate_of[SIZE];   // the row of each column
 };
 
-__device__ inline int lowest(unsigned int bits) { return __ffs((int)bits) - 1; }
-__device__ inline int lowest(unsigned long long bits) { return __ffsll((long long)bits) - 1; }
-
 // The OR over the lanes of a graph.
-__device__ inline unsigned int any_of(unsigned int mask, unsigned int bits) {
+__device__ inline unsigned int any_of(unsigned int bits) {
     if (LANES == 1) return bits;
     return __reduce_or_sync(mask, bits);
 }
-__device__ inline unsigned long long any_of(unsigned int mask, unsigned long long bits) {
+__device__ inline unsigned long long any_of(unsigned long long bits) {
     if (LANES == 1) return bits;
     unsigned int low = __reduce_or_sync(mask, (unsigned int)bits);
     unsigned int high = __reduce_or_sync(mask, (unsigned int)(bits >> 32));
@@ -37,7 +32,7 @@ __device__ inline unsigned long long any_of(unsigned int mask, unsigned long lon
 }
 
 // Whether this lane is the lowest of those in the mask that hold the same key; all must call it.
-__device__ inline bool is_first(unsigned int mask, int lane, int key) {
+__device__ inline bool is_first(int lane, int key) {
     if (LANES == 1) return true;
     return lowest(__match_any_sync(mask, key)) == lane;
 }
@@ -50,24 +45,19 @@ __device__ inline int chosen(word rows, int likes, int shift, int num_left) {
     return lowest(later ? later : rows);
 }
 
-// (graph, right) words → (graph, left) mates or −1, and (graph,) rounds that applied a path.
-extern "C" __global__ void match(
-    const word* columns, int* mates, int* rounds, long long num_graphs, int num_left, int num_right
-) {
-    extern __shared__ word memory[];
-    const int thread = threadIdx.x;
-    const long long graph = ((long long)blockIdx.x * blockDim.x + thread) / LANES;
-    if (graph >= num_graphs) return;
+extern "C" __global__ void match(Batch all) {
+    MEMORY
+    const int thread = threadIdx.x, num_left = all.num_left, num_right = all.num_right;
+    const wide graph = ((wide)blockIdx.x * THREADS + thread) / LANES;
+    if (graph >= all.num_graphs) return;
     Graph& own = ((Graph*)memory)[thread / LANES];
     const int lane = thread & 31, first = thread % LANES;
-    const unsigned int mask = LANES == 32 ? 0xffffffffu
-                                          : ((1u << (LANES & 31)) - 1) << (lane / LANES * LANES);
     word column[EACH], mate_bit[EACH];
     bool is_free[EACH], flag[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const int v = first + k * LANES;
-        column[k] = v < num_right ? columns[graph * num_right + v] : 0;
+        column[k] = v < num_right ? all.columns[graph * num_right + v] : 0;
         mate_bit[k] = 0;
         is_free[k] = flag[k] = column[k] != 0;
         own.columns[v] = column[k];
@@ -89,14 +79,14 @@ extern "C" __global__ void match(
             int u = rows ? chosen(rows, own.likes[v], shift, num_left) : -1;
             // Lower columns come first, and those of a smaller k are all lower.
             const bool asks = rows && !(taken >> u & 1);
-            const bool wins = is_first(mask, lane, asks ? u : -1) && asks;
+            const bool wins = is_first(lane, asks ? u : -1) && asks;
             if (wins) {
                 mate_bit[k] = (word)1 << u;
                 own.mate[u] = v;
                 own.mate_of[v] = u;
                 is_free[k] = flag[k] = false;
             }
-            taken |= any_of(mask, wins ? (word)1 << u : (word)0);
+            taken |= any_of(wins ? (word)1 << u : (word)0);
         }
         if (!taken) break;
         free_rows &= ~taken;
@@ -106,8 +96,9 @@ extern "C" __global__ void match(
     }
 
     // Longer ones: levels of rows, until a free column is adjacent to the last of them.
-    while (free_rows) {
-        word reached = free_rows;
+    word reached = 0;
+    while (true) {
+        reached = free_rows;
         int level = 0;
         bool is_hit = false;
         if (first == 0) own.levels[0] = reached;
@@ -121,7 +112,7 @@ extern "C" __global__ void match(
                 more |= hears ? mate_bit[k] : (word)0;
             }
             is_hit = LANES == 1 ? hits : __any_sync(mask, hits);
-            const word after = reached | any_of(mask, more);
+            const word after = reached | any_of(more);
             if (is_hit || after == reached) break;
             ++level;
             if (first == 0) own.levels[level] = after & ~reached;
@@ -143,8 +134,8 @@ extern "C" __global__ void match(
         word roots = 0;
         for (int k = 0; k < EACH; ++k) {  // the lowest column of each subtree wins
             const bool asks = flag[k] && !(roots >> root[k] & 1);
-            const bool wins = is_first(mask, lane, asks ? root[k] : -1) && asks;
-            roots |= any_of(mask, wins ? (word)1 << root[k] : (word)0);
+            const bool wins = is_first(lane, asks ? root[k] : -1) && asks;
+            roots |= any_of(wins ? (word)1 << root[k] : (word)0);
             if (!wins) continue;
             is_free[k] = false;
             int v = first + k * LANES;
@@ -166,47 +157,16 @@ extern "C" __global__ void match(
         shift += step;
         if (shift >= num_left) shift -= num_left;
     }
+    // The last search failed: the rows that it did not reach and the columns that it did are a cover.
+    word heard = 0;
+    for (int k = 0; k < EACH; ++k)
+        if (column[k] & reached) heard |= (word)1 << (first + k * LANES);
+    heard = any_of(heard);
     __syncwarp(mask);
     for (int u = first; u < num_left; u += LANES)
-        mates[graph * num_left + u] = own.mate[u] == NONE ? -1 : own.mate[u];
-    if (first == 0) rounds[graph] = number;
-}
-
-// (graph, left, right) bytes of 0 and 1 → (graph, right) words; a thread makes one word.
-extern "C" __global__ void pack(
-    const byte* adjacency, word* columns, long long num_graphs, int num_left, int num_right
-) {
-    const long long place = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (place >= num_graphs * num_right) return;
-    const long long graph = place / num_right;
-    const byte* cell = adjacency + graph * num_left * num_right + place % num_right;
-    word bits = 0;
-    for (int u = 0; u < num_left; ++u) bits |= (word)(cell[u * num_right] != 0) << u;
-    columns[place] = bits;
-}
-
-// Each of four bytes becomes 1 unless it is 0: the bytes of a Boolean array need not be 0 or 1.
-__device__ inline unsigned int ones(unsigned int octets) {
-    octets = (octets | octets >> 4) & 0x0f0f0f0fu;
-    octets = (octets | octets >> 2) & 0x03030303u;
-    return (octets | octets >> 1) & 0x01010101u;
-}
-
-// The same where the columns are a multiple of 4: a thread makes four.
-extern "C" __global__ void pack_four(
-    const unsigned int* adjacency, word* columns, long long num_graphs, int num_left, int num_right
-) {
-    const int width = num_right / 4;
-    const long long place = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (place >= num_graphs * width) return;
-    const long long graph = place / width;
-    const unsigned int* cells = adjacency + graph * num_left * width + place % width;
-    word bits[4] = {0, 0, 0, 0};
-    for (int low = 0; low < num_left; low += 8) {
-        unsigned int octets = 0;  // eight rows of four columns, a byte each
-        for (int u = min(low + 8, num_left) - 1; u >= low; --u)
-            octets = octets + octets + ones(cells[u * width]);
-        for (int k = 0; k < 4; ++k) bits[k] |= (word)(octets >> (8 * k) & 255) << low;
-    }
-    for (int k = 0; k < 4; ++k) columns[4 * place + k] = bits[k];
+        all.mates[graph * num_left + u] = own.mate[u] == NONE ? NO_MATE : own.mate[u];
+    if (first != 0) return;
+    all.row_cover[graph] = ~reached & (word)~(word)0 >> (WORD_BITS - num_left);
+    all.column_cover[graph] = heard;
+    all.rounds[graph] = number;
 }
