@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import numpy as np
@@ -292,7 +292,9 @@ HOSTS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "another default device": lambda: default(torch.set_default_device, "meta", None),
     "inside autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "inside inference": torch.inference_mode,
-    "subnormal numbers flushed to 0": lambda: default(torch.set_flush_denormal, True, False),
+    "subnormal numbers flushed to 0": lambda: default(
+        cast("Callable[[Any], None]", torch.set_flush_denormal), True, False
+    ),
 }
 """What a host may have set."""
 

@@ -75,7 +75,7 @@ def least_cost_matching(
     if known is not None:
         mates = least_cost(BipartiteGraph(*shape, *ends, costs=known), engine).found
         rows = np.flatnonzero(mates >= 0)
-        return np.stack([rows, mates[rows]], axis=1)
+        return np.stack([rows, mates[rows]], axis=1).astype(np.int64)
     if costs.dtype.kind != "f":
         costs = np.array(costs.tolist(), object)  # of any size, so that all can be negated
     rounded = _rounded(-costs if maximise else costs, num_nodes)
@@ -116,10 +116,11 @@ def least_cost_flow(
     coarse = Costs(frozen(rounded.amount))
     network = CostNetwork(num_nodes, *ends, capacity, coarse, supply=supply)
     answer = least_cost(network, engine)
+    flow = answer.found.astype(np.int64)
     if answer.price is None:  # not all can be sent, so nothing is left to improve
-        return answer.found
-    room = Room(num_nodes, *ends, capacity - answer.found, answer.found)
-    return answer.found + _improved(room, rounded, answer.price[:num_nodes], engine)
+        return flow
+    room = Room(num_nodes, *ends, capacity - flow, flow)
+    return flow + _improved(room, rounded, answer.price[:num_nodes], engine)
 
 
 class Rounded(NamedTuple):

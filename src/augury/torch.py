@@ -176,7 +176,8 @@ def _assigned(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize:
         return _on_cpu(cost, mask, sizes, maximize)
     from augury.engines.cuda_assign import assign
 
-    return tuple(assign(cost, mask, sizes, maximize))
+    indices, status, rows, columns = assign(cost, mask, sizes, maximize)
+    return indices, status, rows, columns
 
 
 _operator = torch.library.custom_op("augury::linear_assignment", _assigned, mutates_args=())
@@ -206,8 +207,8 @@ def _on_cpu(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: b
     status = found.status.astype(np.int32)
     partial = np.flatnonzero(status == assignments.INFEASIBLE)
     if len(partial):
-        open_to = np.ones((len(partial), *costs.shape[1:]), bool)
-        open_to = open_to if allowed is None else allowed[partial]
+        every = np.ones((len(partial), *costs.shape[1:]), bool)
+        open_to = every if allowed is None else np.asarray(allowed)[partial]
         some = _partial(costs[partial], open_to, own[partial], maximize)
         for array, values in zip(found[:3], some, strict=True):
             array[partial] = values

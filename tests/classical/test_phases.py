@@ -308,7 +308,9 @@ def test_sums_that_are_right_do_not_make_a_walk() -> None:
 def test_a_path_that_carries_nothing_leads_nowhere() -> None:
     full = FlowNetwork.from_arcs(3, [1, 1], [0, 2], [3, 5], source=0, sink=2)
     arcs = full.arc_index(np.array([0, 1]), np.array([1, 2])).tolist()
-    rounds = run(full, proposing(lambda found: told_of(found, arcs, 0, full.capacity[arcs])))
+    rounds = run(
+        full, proposing(lambda found: told_of(found, arcs, 0, full.capacity[arcs].tolist()))
+    )
     assert Verdict(rounds[-1].verdict[0]) is Verdict.GAVE_UP
     assert not any(len(round_.paths.graph) for round_ in rounds)
 

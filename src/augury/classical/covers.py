@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, IntArray, WideArray
+from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.certificate import Certificate, Cover, certify_mates
 from augury.classical.graph import BipartiteGraph, pairs_of
 
@@ -121,7 +121,7 @@ class PackedCovers:
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `proofs.Proofs`."""
-        return self.noun, pairs_of(self.mates[number])
+        return self.noun, list(pairs_of(self.mates[number]))
 
     def graph(self, number: int) -> BipartiteGraph:
         """Return one of the graphs."""

@@ -152,7 +152,7 @@ def _take(dense: Dense, row: int, column: int) -> None:
 
 
 @inlined
-def _reduce_columns(dense: Dense) -> None:
+def _reduce_columns(dense: Dense) -> None:  # noqa: C901  # loops over a table, inlined
     """Price columns at their least cost, and assign each row that is the cheapest of one.
 
     A row that is the cheapest of only one column is then given its second best offer: the price of

@@ -91,12 +91,13 @@ def assign_dense(
         InputError: an argument has not the shape or type that it should have, or integers are so
             large that the prices would not fit into 64 bits.
     """
-    cost, allowed, sizes = _checked(cost, allowed, sizes)
+    checked: tuple[Any, Any, Any] = _checked(cost, allowed, sizes)
+    cost, mask_of, ends_of = checked
     count, num_rows, num_columns = cost.shape
-    prices = (np.zeros((count, size), np.int64) for size in (num_rows, num_columns))
+    prices = np.zeros((count, num_rows), np.int64), np.zeros((count, num_columns), np.int64)
     status, shift = np.full(count, _READ, np.int8), np.zeros(count, np.int64)
     found = Assignments(np.full((count, num_rows), -1, np.int64), *prices, status)
-    flat = cost.reshape(-1), allowed.reshape(-1), sizes, cost.shape[1:], bool(maximise)
+    flat = cost.reshape(-1), mask_of.reshape(-1), ends_of, cost.shape[1:], bool(maximise)
     work = _Work(Matrices(*flat), found, shift, np.zeros(count, np.bool_))
     threads = min(threads, count, cost.size // CELLS_A_THREAD)
     if threads <= 1:
@@ -106,12 +107,12 @@ def assign_dense(
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda part: work.run(*part), pairwise(ends)))
     if cost.dtype.kind == "f":
-        prices = (np.ldexp(price, -shift[:, None]) for price in found[1:3])
-        found = Assignments(found.columns, *prices, status)
+        rows, columns = (np.ldexp(price, -shift[:, None]) for price in prices)
+        found = Assignments(found.columns, rows, columns, status)
     for number in np.flatnonzero(status > INVALID).tolist():
-        num_rows, num_columns = sizes[number]
+        num_rows, num_columns = ends_of[number]
         own = cost[number, :num_rows, :num_columns]
-        mask = allowed[number, :num_rows, :num_columns] if len(allowed) else True
+        mask = mask_of[number, :num_rows, :num_columns] if len(mask_of) else True
         answer = _refine(own, mask, maximise)
         status[number] = INFEASIBLE if answer is None else OPTIMAL
         for array, values in zip(found, answer or (), strict=False):
@@ -333,7 +334,8 @@ def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:  # n
                 top = max(top, kind(line[column] & ~sign))
             if is_narrow and row == 0:
                 # No coarser unit will do if that of the first row does not.
-                unit = math.ldexp(1.0, min(digits + bias - np.int64(top >> mantissa), 1000))
+                finest: Any = min(digits + bias - np.int64(top >> mantissa), 1000)
+                unit = math.ldexp(1.0, finest)
                 if _is_rough(given.cost[start : start + num_columns], unit):
                     work.found.status[number] = _TOO_WIDE
                     break
@@ -345,7 +347,7 @@ def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:  # n
             if top < 0:
                 work.found.status[number] = INVALID
                 continue
-        shift = min(digits + bias - np.int64(top >> mantissa), 1000)
+        shift: Any = min(digits + bias - np.int64(top >> mantissa), 1000)
         scale = math.ldexp(-1.0 if given.maximise else 1.0, shift)
         num_rough = 0
         for row in range(num_rows):
@@ -379,7 +381,7 @@ def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:  # n
 
 
 @compiled
-def _is_rough(costs: Any, unit: float) -> bool:
+def _is_rough(costs: Any, unit: float) -> Any:
     """Whether one of some costs is finite, and not whole when multiplied by this."""
     num_rough = 0
     for column in range(len(costs)):
@@ -389,7 +391,7 @@ def _is_rough(costs: Any, unit: float) -> bool:
 
 
 @inlined
-def _whole(number: float) -> int:
+def _whole(number: float) -> Any:
     """Return the nearest whole number of one below 2^51; the usual conversion is not vectorised."""
     return np.float64(number + ROUND).view(np.int64) - ROUND_BITS
 

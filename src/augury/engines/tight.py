@@ -139,7 +139,7 @@ def bit(column: int) -> Any:
 
 
 @inlined
-def _row_of(dense: Dense, column: int, num_rows: int) -> int:
+def _row_of(dense: Dense, column: int, num_rows: int) -> Any:
     """Return the row of a column, that of free ones being the last."""
     row = np.int64(dense.row_of[column])
     return num_rows if row < 0 else row
@@ -252,7 +252,7 @@ def _close_in(dense: Dense, tight: Tight) -> None:
 
 
 @inlined
-def _next_candidate(tight: Tight, row: int, own: int, num_words: int) -> int:
+def _next_candidate(tight: Tight, row: int, own: int, num_words: int) -> Any:
     """Return the first column before its own that is tight with a row and was not tried; or −1."""
     for word in range((own >> 6) + 1):
         ways = tight.words[row * num_words + word] & tight.left[word] & ~tight.seen[word]
@@ -416,7 +416,7 @@ def _explore(dense: Dense, tight: Tight, column: int) -> int:
 
 
 @inlined
-def _rotate_back(dense: Dense, tight: Tight, row: int, column: int, entry: int) -> None:
+def _rotate_back(dense: Dense, tight: Tight, row: Any, column: Any, entry: int) -> None:
     """Give a row a column, what it had to the row before it on the way, and so on."""
     num_rows, end = dense.size[0], _row_of(dense, column, dense.size[0])
     while True:

@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 @compiled
-def count_cells(octets: Any) -> int:
+def count_cells(octets: Any) -> Any:
     """Return how many of some bytes of 0 and 1 are 1, given eight to a word."""
     total = np.int64(0)
     for row in range(octets.shape[0]):
