@@ -19,7 +19,7 @@ import numpy as np
 
 from augury.algorithms.executor import CellExecutor
 from augury.classical.batch import Batch
-from augury.classical.certificate import certify_flow, certify_pairs
+from augury.classical.certificate import Certificate, certify_flow, certify_pairs, mates_of
 from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import ford_fulkerson
 from augury.classical.graph import BipartiteGraph
@@ -240,8 +240,11 @@ def assignment(rng: Rng) -> Iterator[Case]:
     pairs = pairs_of(graph, rng)
     if rng.random() < 0.5:
         pairs = cheapest(graph)
-    found = np.array(pairs, np.int64).reshape(-1, 2)
-    said = certify_cost(graph, found)
+    found = mates_of(graph, np.array(pairs, np.int64).reshape(-1, 2))
+    if isinstance(found, Certificate):  # which says why these pairs are no matching
+        said, found = found, np.full(graph.num_left, -1, np.int32)
+    else:
+        said = certify_cost(graph, found)
     own = [0] * (graph.num_left + graph.num_right + 2)
     if isinstance(said.proof, Prices):
         told = said.proof.prices

@@ -63,6 +63,8 @@ OF_NO_MODULE = {
     "test_fuzz.py",
     "test_layers.py",
     "test_mirror.py",
+    "test_attacks.py",
+    "test_proof.py",
     "test_readme.py",
     "test_supply_chain.py",
     "test_surroundings.py",

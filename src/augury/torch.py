@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -67,6 +67,24 @@ class Assignment(NamedTuple):
     """(problem,): whether the status is OPTIMAL or PARTIAL."""
 
 
+@overload
+def linear_assignment(
+    cost: Tensor,
+    mask: Tensor | None = None,
+    sizes: Tensor | None = None,
+    maximize: bool = False,
+    *,
+    details: Literal[False] = False,
+) -> Tensor: ...
+@overload
+def linear_assignment(
+    cost: Tensor,
+    mask: Tensor | None = None,
+    sizes: Tensor | None = None,
+    maximize: bool = False,
+    *,
+    details: Literal[True],
+) -> Assignment: ...
 def linear_assignment(
     cost: Tensor,
     mask: Tensor | None = None,
@@ -201,14 +219,15 @@ def _on_cpu(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: b
 
     costs, allowed = cost.numpy(), None if mask is None else mask.numpy()
     own = np.full((len(costs), 2), costs.shape[1:]) if sizes is None else sizes.numpy()
-    fits = ((own >= 0) & (own <= costs.shape[1:])).all(axis=1)
+    fits: Any = ((own >= 0) & (own <= costs.shape[1:])).all(axis=1)
     own = np.where(fits[:, None], own, 0)
     found = assignments.assign_dense(costs, maximise=maximize, allowed=allowed, sizes=own)
     status = found.status.astype(np.int32)
     partial = np.flatnonzero(status == assignments.INFEASIBLE)
     if len(partial):
-        every = np.ones((len(partial), *costs.shape[1:]), bool)
-        open_to = every if allowed is None else np.asarray(allowed)[partial]
+        open_to = np.ones((len(partial), *costs.shape[1:]), bool)
+        if mask is not None:
+            open_to &= mask[torch.from_numpy(partial)].numpy()
         some = _partial(costs[partial], open_to, own[partial], maximize)
         for array, values in zip(found[:3], some, strict=True):
             array[partial] = values
@@ -268,6 +287,14 @@ class Matching(NamedTuple):
     """(graph,): whether the status is OPTIMAL."""
 
 
+@overload
+def matching(
+    adjacency: Tensor, sizes: Tensor | None = None, *, details: Literal[False] = False
+) -> Tensor: ...
+@overload
+def matching(
+    adjacency: Tensor, sizes: Tensor | None = None, *, details: Literal[True]
+) -> Matching: ...
 def matching(
     adjacency: Tensor, sizes: Tensor | None = None, *, details: bool = False
 ) -> Tensor | Matching:

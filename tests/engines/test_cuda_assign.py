@@ -240,8 +240,10 @@ def test_on_a_gpu_it_is_the_first_of_the_best(
 
 
 def on_gpu(cost: Any, mask: Any = None, sizes: Any = None, maximize: bool = False) -> Solved:
-    tensors = [None if one is None else torch.from_numpy(one).cuda() for one in (cost, mask, sizes)]
-    found = cuda_assign.assign(*tensors, maximize)
+    def moved(array: Any) -> Any:
+        return None if array is None else torch.from_numpy(array).cuda()
+
+    found = cuda_assign.assign(moved(cost), moved(mask), moved(sizes), maximize)
     return Solved._make(own.cpu().numpy() for own in found)
 
 
