@@ -58,7 +58,9 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             own = [row for row in rows if row["batch"] == batch]
             sides = [row["n"] for row in own]
             times = [row["milliseconds"] for row in own]
-            panel.loglog(sides, times, "o-", color=colour, label=f"{batch:,} problems")
+            panel.loglog(
+                sides, times, "o-", color=colour, label=f"{batch:,} problem" + "s" * (batch > 1)
+            )
             read = [4e3 * batch * n**2 / BYTES_A_SECOND for n in sides]
             work = [1e3 * batch * n**3 / OPERATIONS_A_SECOND for n in sides]
             panel.loglog(sides, read, "--", color=colour, linewidth=1)

@@ -63,7 +63,9 @@ def test_the_python_runs_and_prints_what_it_says(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     space = run_python(README)
-    assigned, prices, matching, proof, flow, last = capsys.readouterr().out.splitlines()
+    told = capsys.readouterr().out.splitlines()
+    assigned, prices, matching, proof, flow, last, columns = told
+    assert columns == "tensor([[1, 0]])"
     assert assigned == "[('Ann', 'cook'), ('Dana', 'paint')] 7"
     assert prices.startswith("True {'left': ")
     assert matching == "[('ann', 'cook'), ('bob', 'sing')]"
