@@ -50,10 +50,8 @@ class OnGpu(Engine):
             by_shape.setdefault((graph.num_left, graph.num_right), []).append((number, graph))
         from augury.engines.cuda_match import size_for
 
-        for shape in by_shape:
-            size_for(
-                *shape, self.reads_weights
-            )  # refuses what is too large, before any matrix is made
+        for shape in by_shape:  # what is too large is refused before any matrix is made
+            size_for(*shape, self.reads_weights)
         found: dict[int, Answer] = {}
         for numbered in by_shape.values():
             numbers, some = zip(*numbered, strict=True)
