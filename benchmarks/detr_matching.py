@@ -1,6 +1,6 @@
 """The matching step of a DETR-style detector: predictions and targets of a batch become pairs.
 
-    python examples/detr_matching.py [--device cuda] [--images 32] [--queries 300] [--targets 20]
+    python benchmarks/detr_matching.py [--device cuda] [--images 32] [--queries 300] [--targets 20]
 
 Twice: as it is usually written (costs to the host, SciPy in a loop, indices back), and by
 `augury.torch.linear_assignment`, which stays on the device and proves every assignment. Both must
