@@ -290,3 +290,10 @@ def test_matchings_on_a_gpu_never_wait() -> None:
         torch.cuda.set_sync_debug_mode(before)
     assert all(map(torch.equal, (one.indices for one in found), (one.indices for one in expected)))
     assert all(one.is_certified.all() for one in found)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_compiler_takes_matchings(device: str) -> None:
+    edges = drawn(3, (4, 6, 5), device) < 300
+    whole = torch.compile(lambda given: matching(given), fullgraph=True, backend="aot_eager")
+    assert torch.equal(whole(edges), matching(edges))

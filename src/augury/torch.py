@@ -41,8 +41,8 @@ class Status(IntEnum):
     """The proof failed, which is an error in Augury; nothing is assigned."""
 
 
-PARTIAL = int(Status.PARTIAL)
-"""A number that a compiler takes."""
+OPTIMAL, PARTIAL, INVALID, ROUNDED, UNPROVEN = map(int, Status)
+"""Numbers that a compiler takes."""
 
 
 class Assignment(NamedTuple):
@@ -166,13 +166,19 @@ def _checked(
         if mask.dtype != torch.bool:
             raise InputError(f"the mask is Boolean, not {mask.dtype}")
     if sizes is not None:
-        sizes = _beside(cost, sizes, "sizes", (shape[0], 2))
-        if sizes.is_floating_point() or sizes.is_complex() or sizes.dtype == torch.bool:
-            raise InputError(f"sizes are integers, not {sizes.dtype}")
         # What int32 does not hold is out of range, and must not wrap into it.
-        sizes = sizes.clamp(-1, 2**31 - 1).to(torch.int32)
+        sizes = _sizes(cost, sizes).clamp(-1, 2**31 - 1).to(torch.int32)
     given = cost.detach().reshape(shape).to(TYPES[cost.dtype]).contiguous()
     return given, mask, sizes, bool(maximize)
+
+
+def _sizes(cost: Tensor, sizes: Tensor) -> Tensor:
+    """Return (problem, 2) integers that come with costs or with graphs."""
+    count = cost.shape[0] if cost.ndim == 3 else 1
+    own = _beside(cost, sizes, "sizes", (count, 2))
+    if own.is_floating_point() or own.is_complex() or own.dtype == torch.bool:
+        raise InputError(f"sizes are integers, not {own.dtype}")
+    return own
 
 
 def _beside(cost: Tensor, given: Tensor, name: str, shape: Sequence[int]) -> Tensor:
@@ -300,7 +306,8 @@ def matching(
 ) -> Tensor | Matching:
     """Match as many rows of each graph to columns as possible: −1 where a row has none.
 
-    Every answer is proven by a cover, on the device. Of several it is that of `match_dense`.
+    Every answer is proven by a cover, on the device. Of several it is that of `match_dense`; beyond
+    64 nodes a side a GPU finds another, as large.
 
     Args:
         adjacency: (graph, row, column) or (row, column) of any real numbers; all but 0 are edges.
@@ -327,9 +334,7 @@ def matching(
         is_valid = ~given.isnan().any(dim=2).any(dim=1)
         edges = edges & is_valid[:, None, None]
     if sizes is not None:
-        own = _beside(adjacency, sizes, "sizes", (count, 2))
-        if own.is_floating_point() or own.is_complex() or own.dtype == torch.bool:
-            raise InputError(f"sizes are integers, not {own.dtype}")
+        own = _sizes(adjacency, sizes)
         rows, columns = own.long().unbind(dim=1)
         fits = (rows >= 0) & (rows <= num_rows) & (columns >= 0) & (columns <= num_columns)
         is_valid = is_valid & fits
@@ -340,9 +345,9 @@ def matching(
         edges = edges & row_counts[:, :, None] & column_counts[:, None, :]
     call = _matching_operator if torch.compiler.is_compiling() else _matched
     indices, is_proven, row_cover, column_cover = call(edges.contiguous())
-    status = torch.where(is_proven, int(Status.OPTIMAL), int(Status.UNPROVEN))
-    status = torch.where(is_valid, status, int(Status.INVALID)).to(torch.int32)
-    indices = torch.where((status == Status.OPTIMAL)[:, None], indices, -1)
+    status = torch.where(is_proven, OPTIMAL, UNPROVEN)
+    status = torch.where(is_valid, status, INVALID).to(torch.int32)
+    indices = torch.where((status == OPTIMAL)[:, None], indices, -1)
     if not details:
         return indices if adjacency.ndim == 3 else indices[0]
     found = Matching(
@@ -351,7 +356,7 @@ def matching(
         (indices >= 0).sum(dim=1),
         row_cover,
         column_cover,
-        status == Status.OPTIMAL,
+        status == OPTIMAL,
     )
     return found if adjacency.ndim == 3 else Matching(*(own[0] for own in found))
 

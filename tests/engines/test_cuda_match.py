@@ -235,18 +235,12 @@ def test_covers_in_bits_are_those_of_the_host(folder: Path) -> None:
                 assert (own.graph(number).to_dense() == adjacency[number]).all()
 
 
-def has_gpu() -> bool:
-    return torch.cuda.is_available()
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     "shape",
     [(1, 1), (5, 8), (16, 13), (31, 32), (64, 64), (64, 33), (70, 90), (256, 256), (1024, 999)],
 )
 def test_every_variant_on_a_gpu_matches_as_the_cpu_does(shape: tuple[int, int]) -> None:
-    if not has_gpu():
-        pytest.skip("there is no GPU")
     is_small = max(shape) <= 64
     adjacency = random_graphs(1, shape, 3001 if is_small else 41)
     expected = match_dense(adjacency)
@@ -272,8 +266,6 @@ def test_every_variant_on_a_gpu_matches_as_the_cpu_does(shape: tuple[int, int]) 
 
 @pytest.mark.gpu
 def test_a_batch_of_the_host_or_the_gpu_is_solved_and_proven_there() -> None:
-    if not has_gpu():
-        pytest.skip("there is no GPU")
     for shape in ((12, 9), (64, 64), (80, 72)):
         adjacency = random_graphs(1, shape, 50)
         expected = covers_of(as_bytes(adjacency), match_dense(adjacency).mates)
@@ -294,8 +286,6 @@ def test_a_batch_of_the_host_or_the_gpu_is_solved_and_proven_there() -> None:
 
 @pytest.mark.gpu
 def test_empty_sides_and_batches_are_taken_by_a_gpu() -> None:
-    if not has_gpu():
-        pytest.skip("there is no GPU")
     for shape in ((0, 3, 3), (2, 0, 3), (2, 3, 0)):
         for engine in ("cuda", "cuda-table"):
             found = match_dense(np.zeros(shape), engine=engine)
