@@ -67,7 +67,7 @@ def solve(
     mask: npt.NDArray[np.bool_] | None = None,
     sizes: npt.NDArray[np.int32] | None = None,
     maximize: bool = False,
-    spoil: Callable[[str, Solved], None] = lambda name, found: None,
+    spoil: Callable[[str, Solved, npt.NDArray[np.int16]], None] = lambda *_: None,
 ) -> Solved:
     """Run the kernels one after the other; `spoil` sees what is known before each."""
     count, left, right = cost.shape
@@ -86,7 +86,7 @@ def solve(
         *(count, left, right, cuda_assign.num_words(left * right), maximize),
     )
     for form in forms(left, right, torch.from_numpy(cost[:0]).dtype):
-        spoil(form.name, found)
+        spoil(form.name, found, mates.view(np.int16))
         library = simulated(folder, form)
         assert library.problem_bytes() == cuda_assign.PROBLEM_BYTES
         library.run(ctypes.byref(batch), ctypes.c_longlong(form.grid(count)[0]))
@@ -207,7 +207,7 @@ def test_wrong_prices_prove_nothing(folder: Path, before: str) -> None:
     rng = np.random.default_rng(3)
     cost = rng.integers(0, 100, (4, 6, 8)).astype(np.int32)
 
-    def spoil(name: str, found: Solved) -> None:
+    def spoil(name: str, found: Solved, _: Any) -> None:
         if name == before:
             found.rows[0, 3] += 1
             found.columns[1, :] += 1
@@ -219,6 +219,27 @@ def test_wrong_prices_prove_nothing(folder: Path, before: str) -> None:
         assert (found.indices[:3] == -1).all()
     else:  # where a free column's price is looked at once more
         assert found.status[1:3].tolist() == [Status.UNPROVEN] * 2
+
+
+@pytest.mark.parametrize(
+    ("cost", "mates", "rows", "columns"),
+    [
+        ([[0, 1], [1, 0]], [1, 0], [1, 1], [0, 0]),  # others are too cheap at these prices
+        ([[0, 0, 0], [0, 0, 0]], [0, 0], [0, 0], [0, 0, 0]),  # a column is assigned twice
+        ([[0, 5]], [1], [0], [0, 5]),  # a price above 0, where columns are free
+    ],
+)
+def test_a_wrong_assignment_is_not_proven_by_prices_that_fit_it(
+    folder: Path, cost: Any, mates: list[int], rows: list[int], columns: list[int]
+) -> None:
+    def spoil(name: str, found: Solved, held: npt.NDArray[np.int16]) -> None:
+        if name == "weigh":
+            held[: len(mates)] = mates
+            found.rows[0], found.columns[0] = rows, columns
+
+    found = solve(folder, np.array([cost], np.int32), spoil=spoil)
+    assert found.status.tolist() == [Status.UNPROVEN]
+    assert (found.indices == -1).all()
 
 
 def test_a_side_has_at_most_1024_nodes() -> None:
