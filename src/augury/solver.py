@@ -22,7 +22,7 @@ from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm,
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import Label, Numbers, WideArray, as_seed
-from augury.classical.batch import MAX_ARCS, Batch
+from augury.classical.batch import MAX_ARCS
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.cost_network import CostNetwork
 from augury.classical.covers import Covers, covers_of
@@ -31,7 +31,7 @@ from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack, priced
 from augury.classical.prices import perfect as demand_perfect
-from augury.classical.proofs import Proofs, Several, flows_of, matchings_of
+from augury.classical.proofs import Proofs, Several, matchings_of
 from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates, is_proven
 from augury.engines.stepwise import LOOKUP, Stepwise
@@ -100,7 +100,8 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
             is, on a CPU; with costs, only for large graphs. "lookup" reads the network's table at
             each step, the default for other discrete networks; "plain" evaluates any network at
             each step, the default for all others, as "fast" where they have that form. "cuda" and
-            "cuda-table" match graphs on a GPU, of at most 64 and 1,024 nodes a side.
+            "cuda-table" match graphs on a GPU, of at most 64 and 1,024 nodes a side; "cuda-table"
+            also takes flow networks of some thousands of arcs.
         exact: finish by the classical search what the executor ended early; "table" and the two
             on a GPU never end early.
         device: where the network runs, as PyTorch names it; the CPU by default.
@@ -475,9 +476,7 @@ def _solved_part(graphs: Graphs, runner: Runner) -> tuple[npt.NDArray[np.int32],
         if not isinstance(graph, FlowNetwork):
             raise runner.algorithm.other(graph)  # one with costs
         networks.append(graph)
-    batch = Batch.of(networks)
-    residual, rounds = runner.engine.push_batch(networks, runner.executor, batch)
-    return rounds, flows_of(networks, batch, residual)
+    return runner.engine.prove_batch(networks, runner.executor)
 
 
 def _solved_costs(stack: npt.NDArray[Any], maximise: bool, runner: Runner, how: How) -> Solutions:

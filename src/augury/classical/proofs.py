@@ -178,7 +178,7 @@ class Flows(NamedTuple):
         """See `Proofs`."""
         network = self.networks[number]
         if not self.is_proven[number]:
-            return certify_flow(network, self._own(number))
+            return certify_flow(network, self.flow_of(number))
         first, last = self.node_start[number : number + 2].tolist()
         side = np.flatnonzero(self.in_cut[first:last]).tolist()
         value = int(self.sizes[number])
@@ -186,14 +186,35 @@ class Flows(NamedTuple):
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `Proofs`."""
-        return self.noun, self.networks[number].labelled(self._own(number))
+        return self.noun, self.networks[number].labelled(self.flow_of(number))
 
-    def _own(self, number: int) -> WideArray:
+    def flow_of(self, number: int) -> WideArray:
+        """Return the net flow on each arc of a network."""
         return self.flow[self.arc_start[number] : self.arc_start[number + 1]]
 
 
-def flows_of(networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray) -> Flows:
-    """Find and check a cut for the flow of each network; `batch` are the networks."""
+class Cuts(NamedTuple):
+    """The value and the cut of each flow, and whether they prove it: see `Flows`."""
+
+    sizes: npt.NDArray[Any]
+    is_proven: BoolArray
+    in_cut: BoolArray
+
+
+def flows_of(
+    networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray, cuts: Cuts | None = None
+) -> Flows:
+    """Return what is known of the flow of each network; `batch` are the networks.
+
+    `cuts` is given if they were found and checked elsewhere.
+    """
+    flow = batch.capacity - residual
+    known = cuts or cuts_of(batch, residual)
+    return Flows(networks, batch.node_start, batch.arc_start, flow, *known)
+
+
+def cuts_of(batch: Batch, residual: WideArray) -> Cuts:
+    """Find and check a cut for the flow of each network."""
     flow = batch.capacity - residual
     order, order_start = batch.by_sender
     is_legal = sums((residual < 0) | (flow != -flow.reshape(-1, 2)[:, ::-1].reshape(-1)),
@@ -208,10 +229,7 @@ def flows_of(networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray)
     cut = _exact_sums(np.where(leaves, batch.capacity, 0), batch.arc_start)
     is_cut = in_cut[batch.source] & ~in_cut[batch.sink]
     is_proven = is_legal & is_cut & (cut[0] == value[0]) & (cut[1] == value[1])
-    sizes = value[0] + (value[1] << 32)
-    if (np.abs(value[1]) >= 2**31).any():
-        sizes = value[0].astype(object) + value[1].astype(object) * 2**32
-    return Flows(networks, batch.node_start, batch.arc_start, flow, sizes, is_proven, in_cut)
+    return Cuts(whole_sums(*value), is_proven, in_cut)
 
 
 class Several(NamedTuple):
@@ -268,3 +286,14 @@ def _exact_sums(values: WideArray, start: WideArray) -> tuple[WideArray, WideArr
     """Add up consecutive ranges exactly, at any length: the low 32 bits, and the rest."""
     low, high = sums(values & 0xFFFFFFFF, start), sums(values >> 32, start)
     return low & 0xFFFFFFFF, high + (low >> 32)
+
+
+def whole_sums(low: WideArray, high: WideArray) -> npt.NDArray[Any]:
+    """Return sums, given their low 32 bits and the rest: as int64, or all as Python integers.
+
+    >>> whole_sums(np.array([5]), np.array([2**31])).tolist() == [5 + 2**63]
+    True
+    """
+    if (np.abs(high) >= 2**31).any():
+        return low.astype(object) + high.astype(object) * 2**32
+    return low + (high << 32)

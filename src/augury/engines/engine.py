@@ -17,7 +17,7 @@ from augury.classical.batch import Batch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
-from augury.classical.proofs import Proofs
+from augury.classical.proofs import Flows, Proofs, flows_of
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -90,6 +90,12 @@ class Engine(ABC):
         `batch` are the same networks side by side, where that is there already.
         """
         raise InputError(f"the engine {self.name!r} takes no batch of flow networks")
+
+    def prove_batch(self, networks: Sequence[FlowNetwork], executor: Any) -> tuple[IntArray, Flows]:
+        """Find a maximum flow of each network, and prove it: the rounds, and the proofs."""
+        batch = Batch.of(networks)
+        residual, rounds = self.push_batch(networks, executor, batch)
+        return rounds, flows_of(networks, batch, residual)
 
     def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
         """Assign a stack of cost matrices: mates (graph, left), prices (graph, node)."""
