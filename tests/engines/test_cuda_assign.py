@@ -72,9 +72,7 @@ def solve(
     """Run the kernels one after the other; `spoil` sees what is known before each."""
     count, left, right = cost.shape
     wide = np.float64 if cost.dtype.kind == "f" else np.int64
-    kind = left, right, torch.from_numpy(cost[:0]).dtype, mask is not None
-    holds = cuda_assign.holds_costs(*kind)
-    held = [np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right, holds)]
+    held = [np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right)]
     found = Solved(
         np.full((count, left), 77, np.int64),
         np.full(count, 77, np.int32),
@@ -82,13 +80,12 @@ def solve(
         np.zeros((count, right), wide),
     )
     tables, exact, barred, mates, problems = held
-    table = None if holds else tables
-    arrays = (cost, mask, sizes, table, problems, mates, found.rows, found.columns, exact, barred)
+    arrays = (cost, mask, sizes, tables, problems, mates, found.rows, found.columns, exact, barred)
     batch = Batch(
         *(None if one is None else one.ctypes.data for one in (*arrays, found[0], found[1])),
         *(count, left, right, cuda_assign.num_words(left * right), maximize),
     )
-    for form in forms(*kind):
+    for form in forms(left, right, torch.from_numpy(cost[:0]).dtype):
         spoil(form.name, found, mates.view(np.int16))
         library = simulated(folder, form)
         assert library.problem_bytes() == cuda_assign.PROBLEM_BYTES

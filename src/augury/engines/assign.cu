@@ -6,32 +6,27 @@
 
 #define BIDS 3                               // times the free rows
 #define ROWS (EACH < 8 ? 16 / (EACH + 1) + 1 : 2)  // that are read at a time for the least costs
-#ifdef READS_COSTS  // they are held in shared memory as they were given, and become units when read
-typedef number stored;
-#define UNITS(cost) (own.barred && (cost) - (cost) != 0 ? own.barred : scale.units(cost))
-#else
-typedef wide stored;
-#define UNITS(cost) (cost)
-#endif
-#if LANES == 1
+#if LANES == 1  // the tables are in shared memory
 #undef ROWS
 #define ROWS 1
-#define STRIDE (GROUPS | 1)  // the tables of a block side by side
-#define COST(row, k) UNITS(held[((row) * row_step + place[k]) * STRIDE + group])
+#define STRIDE (GROUPS | 1)
+#define COST(row, column) held[((row) * many + (column)) * STRIDE + group]
+#define AHEAD(row)
 #else
-#define COST(row, k) UNITS(held[(row) * row_step + place[k]])
-#endif
-#if defined(__CUDACC__) && LANES > 1 && !defined(READS_COSTS)
+#define COST(row, column) table[(row) * many + (column)]
+#ifdef __CUDACC__
 #define AHEAD(row) /* have a row brought nearer */                                 \
     for (int k = 16 * lane; k < many; k += 16 * LANES)                             \
-        asm volatile("prefetch.global.L1 [%0];" ::"l"(&held[(row) * many + k]));
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(&COST(row, k)));
 #else
 #define AHEAD(row)
 #endif
+#endif
 
-// The costs of a row: all are read before the first is used, for they may come from far away. Where
-// there is no column, the last one's is read, and not used.
-#define LOAD(row) _Pragma("unroll") for (int k = 0; k < EACH; ++k) cost[k] = COST(row, k);
+// The costs of a row: all are read before the first is used, for they come from far away. Where there
+// is no column, what is read is no cost; it lies in memory of ours, and is not used.
+#define LOAD(row)                                                                  \
+    _Pragma("unroll") for (int k = 0; k < EACH; ++k) cost[k] = COST(row, lane + k * LANES);
 
 // The least over the lanes, none negative, and what comes with it; lanes must not differ in calls.
 __device__ inline wide least_of(wide own, int& tag, int& turn) {
@@ -66,60 +61,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     const wide number_of = (wide)blockIdx.x * GROUPS + group;
     const int num_left = batch.num_left, num_right = batch.num_right;
     const int length = max(num_left, num_right), cells = num_left * num_right;
-#ifdef READS_COSTS
-    const int pitch = LANES == 1 ? num_right : num_right | 1;  // odd: columns, too, are in all banks
-    const number* __restrict__ costs = (const number*)batch.costs;
-    const unsigned char* __restrict__ allowed = batch.allowed;
-#else
-    const int pitch = num_right;
-#endif
 #if LANES == 1
+    wide* held = memory;
+    short* lists = (short*)(memory + cells * STRIDE);
     const wide first = (wide)blockIdx.x * GROUPS * CELLS;
     const int num_held = (int)min((wide)CELLS * GROUPS, batch.num_problems * CELLS - first);
-    stored* held = (stored*)memory;
-    short* lists = (short*)((char*)memory + (sizeof(stored) * CELLS * STRIDE + 7) / 8 * 8);
     for (int k = threadIdx.x; k < num_held; k += THREADS)
-#ifdef READS_COSTS
-        held[k % CELLS * STRIDE + k / CELLS] = barred_apart(costs, allowed, first + k, batch.negates);
-#else
         held[k % CELLS * STRIDE + k / CELLS] = batch.tables[first + k];
-#endif
     __syncthreads();
-#elif defined(READS_COSTS)
-    number* held = (number*)memory + group * num_left * pitch;
-    short* lists = (short*)((char*)memory + (sizeof(number) * GROUPS * num_left * pitch + 7) / 8 * 8);
 #else
     short* lists = (short*)memory;
-    const wide* __restrict__ held = batch.tables + number_of * cells;
+    const wide* __restrict__ table = batch.tables + number_of * cells;
 #endif
     if (number_of >= batch.num_problems) return;
     const Problem own = batch.problems[number_of];
     const int few = min(own.num_left, own.num_right), many = max(own.num_left, own.num_right);
-#ifdef READS_COSTS
-    const Scale scale(own.offset, own.exponent, batch.negates);
-    const bool is_across = own.num_left > own.num_right;  // what is called a row is a column there
-    const int row_step = is_across ? 1 : pitch, column_step = is_across ? pitch : 1;
-#if LANES > 1
-    for (int from = 0; from < cells; from += AT_ONCE * LANES) {
-        number some[AT_ONCE];
-#pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
-            const int cell = min(from + k * LANES + lane, cells - 1);
-            some[k] = barred_apart(costs, allowed, number_of * cells + cell, batch.negates);
-        }
-#pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
-            const int cell = min(from + k * LANES + lane, cells - 1);
-            held[cell / num_right * pitch + cell % num_right] = some[k];
-        }
-    }
-#endif
-#else
-    const int row_step = many, column_step = 1;
-#endif
-    int place[EACH];  // of each column in a row
-#pragma unroll
-    for (int k = 0; k < EACH; ++k) place[k] = max(0, min(lane + k * LANES, many - 1)) * column_step;
     wide* due = (wide*)lists;                        // what each assigned row pays, less the price
     short* mate = (short*)(due + GROUPS * length);   // the column of each row
     short* row_of = mate + GROUPS * length;          // the row of each column
@@ -145,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
         for (int k = 0; k < EACH; ++k) {
             const int column = lane + k * LANES;
             cheapest[k] = column;  // of equals their own row first, lest one row be best for all
-            if (is_column >> k & 1) price[k] = COST(column, k);
+            if (is_column >> k & 1) price[k] = COST(column, column);
         }
         for (int from = 0; from < few; from += ROWS) {
             wide several[ROWS][EACH];  // read before the first is used
@@ -153,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
             for (int r = 0; r < ROWS; ++r)
 #pragma unroll
                 for (int k = 0; k < EACH; ++k)
-                    several[r][k] = COST(min(from + r, few - 1), k);
+                    several[r][k] = COST(min(from + r, few - 1), lane + k * LANES);
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
 #pragma unroll

@@ -34,14 +34,14 @@ READING = {32: 2**10, 512: 2**17, 1024: MOST_SIDE**2}
 """How many lanes read the costs of a problem, by the most cells that it has."""
 ASSIGNING = {1: 8, 16: 16, 32: 128, 128: 512, 256: MOST_SIDE}
 """How many assign one, by the most nodes that it has on a side."""
-MOST_HELD = 200 * 1024
-"""Bytes of costs, as they are given, that a block has in shared memory."""
+SPARE = 2**13
+"""Bytes that may be read beyond the last table."""
 SETTLING = {1: 16, 32: MOST_SIDE}
 """The same, to find the first of equals."""
 SHARED = "problem.cuh"
 """What every file begins with."""
 MOST_SCRATCH = 2**30
-"""Bytes that a call holds; larger batches are solved in several parts."""
+"""Bytes of costs as units that a call holds; larger batches are solved in several parts."""
 
 PROBLEM_BYTES = 32
 """`Problem` in problem.cuh."""
@@ -111,47 +111,29 @@ class Form(NamedTuple):
         return -(-count * given["LANES"] // given["THREADS"]), given["THREADS"]
 
 
-def holds_costs(num_left: int, num_right: int, dtype: torch.dtype, is_masked: bool) -> bool:
-    """Whether costs are searched as they are given, in shared memory, and not as tables of units.
-
-    That takes four bytes of a cost, and a number that none is, where some pairs are barred.
-    """
-    is_short = dtype == torch.float32 or (dtype == torch.int32 and not is_masked)
-    return is_short and held_bytes(num_left, num_right) <= MOST_HELD
-
-
-def held_bytes(num_left: int, num_right: int, lanes: int = 32) -> int:
-    """Return the shared memory of one problem's costs: see assign.cu."""
-    return 4 * num_left * (num_right if lanes == 1 else num_right | 1)
-
-
-def forms(num_left: int, num_right: int, dtype: torch.dtype, is_masked: bool) -> list[Form]:
+def forms(num_left: int, num_right: int, dtype: torch.dtype) -> list[Form]:
     """Return the four kernels in the order in which they run."""
     cells, side = num_left * num_right, max(num_left, num_right)
     number, is_float = NUMBERS[dtype]
-    kind = {"number": number, "READS_COSTS": 1, "IS_FLOAT": is_float}
 
     lanes = next(lanes for lanes, most in READING.items() if cells <= most)
-    read = kind | {"LANES": lanes, "THREADS": max(lanes, 128)}
+    read = {"number": number, "READS_COSTS": 1, "IS_FLOAT": is_float}
+    read |= {"LANES": lanes, "THREADS": max(lanes, 128)}
 
     lanes = next(lanes for lanes, most in ASSIGNING.items() if side <= most)
     threads = max(lanes, 32 if lanes == 32 else 64)
-    holds = holds_costs(num_left, num_right, dtype, is_masked)
     assign = {"LANES": lanes, "THREADS": threads, "EACH": -(-side // lanes)}
-    assign |= kind if holds else {}
-    groups = threads // lanes
-    memory = held_bytes(num_left, num_right, lanes) * (2 - holds) if holds or lanes == 1 else 0
-    memory *= groups | 1 if lanes == 1 else groups
-    memory = -(-memory // 8) * 8 + 16 * groups * side
-    if lanes == 1:
+    lists = 16 * (threads // lanes) * side
+    if lanes == 1:  # which holds the tables as well
         assign["CELLS"] = cells
+        lists += 8 * cells * (threads | 1)
 
     lanes = next(lanes for lanes, most in SETTLING.items() if side <= most)
     settle = {"LANES": lanes, "THREADS": 32, "IS_FLOAT": is_float, "WORDS": 1}
     own = 8 * side + 4 * -(-num_right // 32) + (4 * num_words(cells) if lanes > 1 else 0)
     return [
         Form("units.cu", "prepare", tuple(read.items())),
-        Form("assign.cu", "assign", tuple(assign.items()), memory),
+        Form("assign.cu", "assign", tuple(assign.items()), lists),
         Form("units.cu", "weigh", tuple(read.items())),
         Form("settle.cu", "settle", tuple(settle.items()), 32 // lanes * own),
     ]
@@ -162,12 +144,11 @@ def num_words(cells: int) -> int:
     return cells // 64 * 2 + 4
 
 
-def scratch(num_left: int, num_right: int, holds: bool) -> tuple[int, ...]:
+def scratch(num_left: int, num_right: int) -> tuple[int, ...]:
     """Return the bytes of a problem's table, exact and barred bits, mates, and `Problem`."""
     words = 4 * num_words(num_left * num_right)
     mates = -(-2 * max(num_left, num_right) // 8) * 8
-    table = 0 if holds else 8 * num_left * num_right
-    return table, words, words, mates, PROBLEM_BYTES
+    return 8 * num_left * num_right, words, words, mates, PROBLEM_BYTES
 
 
 @cache
@@ -193,10 +174,10 @@ class Launch(NamedTuple):
 
 @cache
 def launches(
-    count: int, num_left: int, num_right: int, dtype: torch.dtype, is_masked: bool, device: int
+    count: int, num_left: int, num_right: int, dtype: torch.dtype, device: int
 ) -> list[Launch]:
     """Return what to run for so many problems."""
-    all_ = forms(num_left, num_right, dtype, is_masked)
+    all_ = forms(num_left, num_right, dtype)
     return [Launch(kernel(form, device), *form.grid(count), form.memory) for form in all_]
 
 
@@ -218,20 +199,18 @@ def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bo
     found = Found(indices, status, rows, columns)
     if not cost.numel():
         return Found(indices.fill_(-1), *(own.zero_() for own in found[1:]))
-    kind = num_left, num_right, cost.dtype, mask is not None
-    holds = holds_costs(*kind)
-    sizes_of = scratch(num_left, num_right, holds)
-    many = max(1, MOST_SCRATCH // sum(sizes_of))
+    sizes_of = scratch(num_left, num_right)
+    many = max(1, MOST_SCRATCH // sizes_of[0])
     for start in range(0, count, many):
         some = min(many, count - start)
-        memory = torch.empty(some * sum(sizes_of), dtype=torch.uint8, device=device)
+        memory = torch.empty(some * sum(sizes_of) + SPARE, dtype=torch.uint8, device=device)
         parts = accumulate((some * size for size in sizes_of[:-1]), initial=memory.data_ptr())
         tables, exact, barred, mates, problems = parts
         batch = Batch(
             cost.data_ptr() + start * cells * cost.element_size(),
             None if mask is None else mask.data_ptr() + start * cells,
             None if sizes is None else sizes.data_ptr() + start * 8,
-            None if holds else tables,
+            tables,
             problems,
             mates,
             rows.data_ptr() + start * num_left * 8,
@@ -246,7 +225,7 @@ def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bo
             num_words(cells),
             maximize,
         )
-        launch(launches(some, *kind, device.index), batch, device)
+        launch(launches(some, num_left, num_right, cost.dtype, device.index), batch, device)
     return found
 
 

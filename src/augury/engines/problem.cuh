@@ -121,15 +121,4 @@ __device__ inline int kind_of(number cost, const unsigned char* allowed, int pla
 #endif
     return ALLOWED;
 }
-#define AT_ONCE 4  // cells of a thread that are read before the first is used
-
-// A cost as it is given, but infinite where the pair must not be assigned.
-__device__ inline number barred_apart(
-    const number* costs, const unsigned char* allowed, wide place, bool negates
-) {
-#if IS_FLOAT
-    if (allowed && !allowed[place]) return (number)((negates ? -2 : 2) * power(1023));
-#endif
-    return costs[place];
-}
 #endif

@@ -1,5 +1,6 @@
 // Costs become whole units, and at last are compared with the prices; see problem.cuh.
 
+#define AT_ONCE 4          // cells of a thread that are read before the first is used
 #define TILE (64 / (int)sizeof(number))  // rows that a warp turns into columns at a time
 
 #if LANES > 32
@@ -114,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) prepare(const Batch batch)
     if (thread == 0)
         batch.problems[problem] = {offset, barred, exponent, is_wrong ? 0 : own_left,
                                    is_wrong ? 0 : own_right, is_wrong ? INVALID : 0};
-    if (is_wrong || !num_cells || !batch.tables) return;
+    if (is_wrong || !num_cells) return;
     wide* __restrict__ table = batch.tables + start;
     const Scale scale(offset, exponent, negates);
     const bool is_turned = own_left > own_right;
