@@ -37,6 +37,9 @@ class DataConfig:
     """Length of the random walks that teach bottleneck and augmentation."""
     max_capacity: int = 10
     """Largest capacity on these walks; the smallest is 0."""
+    stop_early: int = 0
+    """Steps before the first that changes nothing in which a search is to stop; at most 1. The
+    authors' code has 1: the network must foresee that nothing would change."""
     seed: int = 0
     """Seed of graphs, weights, walks and the order of samples; shared by all networks."""
 
@@ -73,9 +76,15 @@ class TrainingConfig:
     """Maximum number of epochs."""
     patience: int = 10
     """Epochs without improvement before training stops."""
-    select: Literal["execution", "paper"] = "execution"
-    """What has to improve: whole executions on validation graphs of three sizes, or the paper's
-    predecessor accuracy of the last step, which ignores reachability."""
+    decay: Literal["none", "cosine"] = "none"
+    """Whether the learning rate falls to 0 by the last of `max_epochs`, along a cosine."""
+    averaging: float = 0.0
+    """Below 1; above 0 the network that is kept is a moving average of the weights, of which each
+    update leaves this share."""
+    select: Literal["execution", "both", "paper"] = "execution"
+    """What has to improve: whole executions on validation graphs of three sizes, or these and runs
+    that the first invalid path ends (t = 1), or the paper's predecessor accuracy of the last step,
+    which ignores reachability."""
     execution_scales: tuple[int, ...] = (1, 2, 4)
     """Sizes of the validation graphs executed after each epoch, as multiples of `side`."""
     execution_graphs: int = 40
@@ -282,6 +291,10 @@ def _coherent(config: Config) -> Config:
             f"data.max_capacity is {data.max_capacity}, beyond the {network.bits} bits of the "
             f"network"
         )
+    if data.stop_early > 1:
+        raise ConfigError(f"data.stop_early is {data.stop_early}, but must be 0 or 1")
+    if config.training.averaging >= 1:
+        raise ConfigError(f"training.averaging is {config.training.averaging}, but must be below 1")
     if data.p > 1:
         raise ConfigError(f"data.p is {data.p}, but a probability is at most 1")
     return config
@@ -293,7 +306,9 @@ chooses among 2^bits residuals, each with its own parameters; the discrete one g
 bit by bit.
 """
 
-MAY_BE_ZERO = frozenset({"seed", "extra_graphs", "patience", "p", "execution_graphs"})
+MAY_BE_ZERO = frozenset(
+    {"seed", "extra_graphs", "patience", "p", "execution_graphs", "stop_early", "averaging"}
+)
 
 
 @dataclass(frozen=True)

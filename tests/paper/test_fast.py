@@ -112,7 +112,8 @@ def test_nodes_that_share_a_row_have_what_each_would_have_alone(name: str) -> No
         start = torch.zeros(wiring.num_nodes, dtype=torch.bool).index_fill(0, wiring.source, True)
         degrees, ranks = fast.Ranks.of(network, wiring)
         recipe = fast.reach_recipe(network, degrees)
-        found = fast.run(recipe, start.long(), table.detach(), kind, wiring, ranks)
+        links = fast.LinkArrays.of(network, table, kind.numpy(), wiring)
+        found = fast.run(recipe, start.long(), links, wiring, ranks)
         with torch.no_grad():
             expected = executor._reach_plain(start, table[kind], wiring)
         assert found.steps == expected.steps

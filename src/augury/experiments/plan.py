@@ -15,9 +15,9 @@ from typing import Literal
 from augury.config import Config, changes, preset, with_settings
 from augury.experiments.conditions import Condition, Extent
 
-Rule = Literal["execution", "paper", "every"]
-"""Which epochs of a training: the one that executions choose, the one that the paper's rule
-chooses, or every one."""
+Rule = Literal["execution", "paper", "last", "every"]
+"""Which epochs of a training: the one that its own rule chooses, which is executions for most; the
+one that the paper's rule chooses; the last one, which the authors' code keeps; or every one."""
 
 EXAM_SEED = 1
 """Of the graphs that choose among seeds: drawn like those of the tables, but other ones."""
@@ -31,9 +31,11 @@ class Network:
     """A network that is trained: a preset and what is changed in it."""
 
     label: str
-    """What the paper calls it."""
+    """What the paper calls it; of a variant, what was changed."""
     preset: str
     settings: tuple[str, ...] = ()
+    has_exam: bool = True
+    """Whether an exam chooses among its seeds; a variant is only looked at over all of them."""
 
     def config(self, settings: Sequence[str] = ()) -> Config:
         """Return the configuration, with further settings on top."""
@@ -44,6 +46,26 @@ class Network:
         return changes(config, self.config())
 
 
+SUSPECTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "as-theirs": ("two ends, early stop", ("network.processor=pna-two-ends", "data.stop_early=1")),
+    "two-ends": ("two ends", ("network.processor=pna-two-ends",)),
+    "early-stop": ("early stop", ("data.stop_early=1",)),
+    "papers-rule": ("nothing else", ()),
+}
+"""What the authors' code does otherwise, and may explain why PNA with std collapses there; in all
+of them the paper's rule ends the training."""
+
+SCHEDULES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "cosine": (
+        "both ends, cosine",
+        ("training.decay=cosine", "training.max_epochs=60", "training.patience=60"),
+    ),
+    "average": ("both ends, average", ("training.averaging=0.995",)),
+    "both": ("both ends", ()),
+}
+"""Trainings that are to be right both where reachability ends a run and where the first invalid
+path does."""
+
 NETWORKS: dict[str, Network] = {
     "paper-mpnn": Network("MPNN", "paper-mpnn"),
     "paper-pna": Network("PNA", "paper-pna"),
@@ -52,6 +74,18 @@ NETWORKS: dict[str, Network] = {
         "PNA−STD, −BFS variety", "paper-pna-nostd", ("data.extra_graphs=0",)
     ),
     "discrete": Network("discrete", "discrete"),
+    **{
+        f"paper-pna-{name}": Network(
+            f"PNA, {label}", "paper-pna", ("training.select=paper", *settings), has_exam=False
+        )
+        for name, (label, settings) in SUSPECTS.items()
+    },
+    **{
+        f"paper-mpnn-{name}": Network(
+            f"MPNN, {label}", "paper-mpnn", ("training.select=both", *settings), has_exam=False
+        )
+        for name, (label, settings) in SCHEDULES.items()
+    },
 }
 """By their name in records, tables and folders, which for most is the preset."""
 
@@ -160,7 +194,8 @@ class Plan:
 
     def exams(self, network: str) -> list[Want]:
         """Return what chooses among the seeds of a network."""
-        return [want_of(Row(network), column) for column in self.exam if len(self.seeds) > 1]
+        is_needed = len(self.seeds) > 1 and NETWORKS[network].has_exam
+        return [want_of(Row(network), column) for column in self.exam if is_needed]
 
     def wants(self) -> list[Want]:
         """Return the exams and what all sections want, each once."""
@@ -232,8 +267,12 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "figure-3": (Row("paper-pna", rule="every"),),
     "rule": (
         Row("paper-mpnn", "1", rule="paper"),
-        *(Row(name, rule="paper") for name in NETWORKS if name != "discrete"),
+        *(Row(n, rule="paper") for n in NETWORKS if NETWORKS[n].has_exam and n != "discrete"),
     ),
+    "std": tuple(
+        Row(f"paper-pna-{n}", rule=rule) for n in SUSPECTS for rule in ("last", "execution")
+    ),
+    "first": tuple(Row(f"paper-mpnn-{name}", end) for name in SCHEDULES for end in ("1", "bfs")),
     "large": BEST_ROWS,
     "sparse": BEST_ROWS,
 }
@@ -246,6 +285,8 @@ TITLES = {
     "figure-2": "Figure 2: accuracy and flow error in each epoch, 1x",
     "figure-3": "Figure 3: PNA with std in each epoch, 2x",
     "rule": "The paper's own selection rule",
+    "std": "Why PNA with std collapses in the paper",
+    "first": "Trainings for t = 1 and for BFS",
     "large": "Beyond the paper: larger graphs",
     "sparse": "Beyond the paper: sparse graphs, p = 3/n",
 }
@@ -259,6 +300,7 @@ def sections(size: Size) -> dict[str, Section]:
         "table-3": tuple(chain(*others)),
         "figure-2": (Column(1, "1/4", curve),),
         "figure-3": tuple(replace(column, extent=curve) for column in size.columns([2])),
+        "std": tuple(replace(column, extent=curve) for column in size.columns(TABLE_SCALES)),
         "large": size.columns(LARGE["1/4"]),
         "sparse": size.columns((*TABLE_SCALES, *LARGE["3/n"]), "3/n"),
     }

@@ -91,6 +91,8 @@ class Seed:
         return [row[name] for row in self.history]
 
     def _chosen(self, rule: Rule) -> tuple[int, bool]:
+        if rule == "last":
+            return len(self.history) - 1, False
         return chosen_epoch(self._scores(rule), self.config.training.patience)
 
     def checkpoint(self, epoch: int) -> Path:
@@ -232,8 +234,9 @@ class RunFolder:
         """Delete the checkpoints of epochs that no part still needs."""
         wants = [want for want in self.plan.wants() if want.network == seed.network]
         needed = {part.epoch for part in self.results.missing(wants) if part.seed == seed.seed}
-        if seed.history and not seed.is_finished and any(want.rule == "paper" for want in wants):
-            needed.add(seed.epoch("paper"))  # it may yet be chosen
+        if seed.history and not seed.is_finished:  # they may yet be chosen
+            rules = {want.rule for want in wants} & {"paper", "last"}
+            needed |= {seed.epoch(rule) for rule in rules}
         for path in seed.folder.glob("epoch-*.safetensors"):
             if int(path.stem.removeprefix("epoch-")) not in needed:
                 path.unlink()

@@ -39,7 +39,7 @@ class Rows:
     last: Tensor
     """(node,): the row of each node's last step."""
     goes_on: Tensor
-    """(graph of `wiring`,): whether the graph takes part in the next step too."""
+    """(graph of `wiring`,): whether the search is to go on after this step."""
     links: tuple[int, ...]
     """How many links each step has; they are the first ones."""
     counts: Tensor | None = None
@@ -48,7 +48,7 @@ class Rows:
     """(graph of `wiring`,): which of these count; None for all."""
 
     @classmethod
-    def of(cls, wiring: Wiring, running: Sequence[int]) -> Rows:
+    def of(cls, wiring: Wiring, running: Sequence[int], stop_early: int = 0) -> Rows:
         """Lay out the steps; running[t] graphs take part in step t."""
         counts = np.array(running)
         nodes = wiring.offsets[counts, 0]
@@ -57,8 +57,8 @@ class Rows:
         last = np.zeros(wiring.num_nodes, np.int64)
         for start, size in zip(first, nodes, strict=False):
             last[:size] = np.arange(start, start + size)
-        following = np.append(counts[1:], 0)
-        goes_on = [np.arange(own) < after for own, after in zip(counts, following, strict=True)]
+        following = np.append(counts, [0, 0])[1 + stop_early :]
+        goes_on = [np.arange(own) < after for own, after in zip(counts, following, strict=False)]
         return cls(
             wiring.repeated(running),
             torch.from_numpy(np.concatenate(place)),
@@ -91,6 +91,8 @@ class SearchBatch:
     running: tuple[int, ...]
     """How many graphs take part in each step."""
     walks: Walks
+    stop_early: int = 0
+    """Steps before a graph's last one in which its search is to stop."""
     walk_counts: Tensor | None = None
     """(walk,): which walks count; None for all."""
     laid: Rows | None = None
@@ -99,7 +101,7 @@ class SearchBatch:
     @cached_property
     def rows(self) -> Rows:
         """All steps at once."""
-        return self.laid or Rows.of(self.wiring, self.running)
+        return self.laid or Rows.of(self.wiring, self.running, self.stop_early)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +117,15 @@ class ReachBatch:
     """(step, node): whether a node is reached after each step."""
     running: tuple[int, ...]
     """How many graphs take part in each step."""
+    stop_early: int = 0
+    """As above."""
     laid: Rows | None = None
     """The rows, as above."""
 
     @cached_property
     def rows(self) -> Rows:
         """All steps at once."""
-        return self.laid or Rows.of(self.wiring, self.running)
+        return self.laid or Rows.of(self.wiring, self.running, self.stop_early)
 
 
 @dataclass(frozen=True)
@@ -187,13 +191,17 @@ class Samples:
         samples = self.longest_first(chosen, "search_steps")
         wiring = joined_wiring(samples)
         walks = random_walks(samples, wiring, self.config, rng)
-        return search_batch(samples, [sample.search_steps for sample in samples], wiring, walks)
+        steps = [sample.search_steps for sample in samples]
+        return replace(
+            search_batch(samples, steps, wiring, walks), stop_early=self.config.stop_early
+        )
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
         """Combine the chosen rounds."""
         samples = self.longest_first(chosen, "reach_steps")
         steps = [sample.reach_steps for sample in samples]
-        return reach_batch(samples, steps, joined_wiring(samples))
+        batch = reach_batch(samples, steps, joined_wiring(samples))
+        return replace(batch, stop_early=self.config.stop_early)
 
 
 def search_batch(

@@ -185,6 +185,14 @@ class Wiring:
         inside = links[place] if len(links) else padding
         return torch.where(column < self._degree[:, None], inside, padding)
 
+    @cached_property
+    def back(self) -> Tensor:
+        """(link,): the link that leads back; a self loop is its own."""
+        # Parallel arcs pair up in order, as an arc and its reverse follow each other.
+        there = torch.argsort(self.receiver * self.num_nodes + self.sender, stable=True)
+        back = torch.argsort(self.sender * self.num_nodes + self.receiver, stable=True)
+        return torch.empty_like(there).index_copy_(0, there, back)
+
     @property
     def degree(self) -> Tensor:
         """(node,): the links into each node, its self loop among them."""

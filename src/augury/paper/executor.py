@@ -23,7 +23,7 @@ from augury.neural.isolation import inference
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Walks, Wiring
 from augury.paper import fast
-from augury.paper.fast import Ended, Ranks
+from augury.paper.fast import Ended, LinkArrays, Ranks
 from augury.paper.networks import LinkTerms, PaperNetwork, State
 
 
@@ -56,7 +56,8 @@ class NeuralExecutor(Executor):
         if self.is_fast:
             degrees, ranks = Ranks.of(network, wiring)
             recipe = fast.search_recipe(network, degrees)
-            ended = fast.run(recipe, distance, terms.table.prepared, terms.row, wiring, ranks)
+            parts = terms.table.prepared, terms.row.numpy(), wiring
+            ended = fast.run(recipe, distance, LinkArrays.of(network, *parts), wiring, ranks)
             sent = network.predecessor.part(ended.state.both, 1)
             link = fast.compiled_best_links(sent, terms.table.score, terms.row, wiring)
         else:
@@ -91,7 +92,8 @@ class NeuralExecutor(Executor):
         if self.is_fast:
             degrees, ranks = Ranks.of(network, wiring)
             recipe = fast.reach_recipe(network, degrees)
-            ended = fast.run(recipe, is_reached.long(), table, is_usable.long(), wiring, ranks)
+            links = LinkArrays.of(network, table, is_usable.long().numpy(), wiring)
+            ended = fast.run(recipe, is_reached.long(), links, wiring, ranks)
         else:
             ended = self._reach_plain(is_reached, table.index_select(0, is_usable.long()), wiring)
         return ended.values.cpu().numpy()[batch.sink] == 0

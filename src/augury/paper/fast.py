@@ -24,7 +24,7 @@ from augury.classical.ford_fulkerson import MAX_WEIGHT
 from augury.neural.layers import LANES
 from augury.neural.wiring import Wiring
 from augury.paper.networks import LinkTerms, PaperNetwork, State
-from augury.paper.processors import MPNN, PNA, PNAWithoutStd, Processor
+from augury.paper.processors import MPNN, PNA, PNATwoEnds, PNAWithoutStd, Processor
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -87,6 +87,21 @@ class LinkArrays(NamedTuple):
     """(link,)"""
     start: WideArray
     """(node + 1,)"""
+    back: WideArray
+    """(link,): the kind of the link that leads back; empty if there are not two ends."""
+
+    @classmethod
+    def of(
+        cls, network: PaperNetwork, prepared: Tensor, kind: WideArray, wiring: Wiring
+    ) -> LinkArrays:
+        """Take the links of a wiring."""
+        back = kind[wiring.back.numpy()] if has_two_ends(network) else kind[:0]
+        return cls(as_array(prepared), kind, wiring.sender.numpy(), wiring.start.numpy(), back)
+
+
+def has_two_ends(network: PaperNetwork) -> bool:
+    """Tell whether a node takes minimum and maximum of the messages that it sends."""
+    return isinstance(network.processor, PNATwoEnds)
 
 
 def as_array(tensor: Tensor) -> FloatArray:
@@ -107,7 +122,7 @@ class Ended(NamedTuple):
     steps: int
 
 
-COMPILED: tuple[type[Processor], ...] = (MPNN, PNAWithoutStd, PNA)
+COMPILED: tuple[type[Processor], ...] = (MPNN, PNAWithoutStd, PNA, PNATwoEnds)
 """The processors with a compiled form."""
 
 
@@ -177,16 +192,13 @@ def _recipe(network: PaperNetwork, degrees: Tensor, *own: Tensor) -> Recipe:
     )
 
 
-def run(
-    recipe: Recipe, values: Tensor, prepared: Tensor, kind: Tensor, wiring: Wiring, ranks: Tensor
-) -> Ended:
+def run(recipe: Recipe, values: Tensor, links: LinkArrays, wiring: Wiring, ranks: Tensor) -> Ended:
     """Step every graph of the batch until the network stops it or |V| − 1 steps are done.
 
     Args:
         recipe: the weights.
         values: (node,), the integers that the search starts from.
-        prepared: (kind, K), the links' part of the messages, one row per kind of link.
-        kind: (link,), the kind of each link.
+        links: their kinds and their part of the messages.
         wiring: who hears whom.
         ranks: (node,), which weights a node applies to what it hears.
     """
@@ -195,10 +207,9 @@ def run(
     last_values = values.clone()
     latent = recipe.of_latent.new_zeros(wiring.num_nodes, recipe.of_latent.shape[0])
     encoded = torch.zeros_like(latent)
-    parts = as_array(prepared), *(part.numpy() for part in (kind, wiring.sender, wiring.start))
     most = int(np.diff(wiring.offsets[:, 0]).max())
     nodes = (part.numpy() for part in (ranks, last_values, latent, encoded))
-    arrays = recipe.arrays(), LinkArrays(*parts), wiring.node_start.numpy()
+    arrays = recipe.arrays(), links, wiring.node_start.numpy()
     steps = search(*arrays, most, *nodes)
     return Ended(last_values, State(encoded, latent), steps)
 

@@ -115,23 +115,35 @@ def _largest_of(lanes: int) -> Any:
     return take
 
 
-def _statistics_of(lanes: int) -> Any:
+def _statistics_of(lanes: int, has_two_ends: bool) -> Any:
     @inlined
     def take(k, i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba takes arrays, not objects
-        """Take mean, min, max and, if there is room for it, deviation of a node's messages."""
+        """Take mean, min, max and, if there is room for it, deviation of a node's messages.
+
+        With two ends, min and max are those of the messages that it sends.
+        """
         prepared, kind, sender = links.prepared, links.kind, links.sender
         first, end, base = span
         hidden, share = prepared.shape[1], ONE / REAL(end - first)
         j, row = who[sender[first] - base], kind[first]
-        least = load_many(parts, j, hidden + k, lanes) + load_many(prepared, row, k, lanes)
-        most, total, squares = least, least, least * least
+        total = load_many(parts, j, hidden + k, lanes) + load_many(prepared, row, k, lanes)
+        least, squares = total, total * total
+        if has_two_ends:
+            row = links.back[first]
+            least = load_many(parts, j, k, lanes) + load_many(prepared, row, k, lanes)
+        most = least
         for link in range(first + 1, end):
             j, row = who[sender[link] - base], kind[link]
             value = load_many(parts, j, hidden + k, lanes) + load_many(prepared, row, k, lanes)
             total, squares = total + value, squares + value * value
+            if has_two_ends:
+                row = links.back[link]
+                value = load_many(parts, j, k, lanes) + load_many(prepared, row, k, lanes)
             least, most = smallest(value, least), largest(value, most)
         mean, shift = total * share, load_many(parts, own, k, lanes)
         store(heard, i, k, mean + shift)
+        if has_two_ends:
+            shift = load_many(parts, own, hidden + k, lanes)
         store(heard, i, hidden + k, least + shift)
         store(heard, i, 2 * hidden + k, most + shift)
         if heard.shape[1] > 3 * hidden:
@@ -142,7 +154,8 @@ def _statistics_of(lanes: int) -> Any:
 
 
 _largest, _largest_wide = _largest_of(LANES), _largest_of(4 * LANES)
-_statistics, _statistics_wide = _statistics_of(LANES), _statistics_of(2 * LANES)
+_statistics, _statistics_wide = _statistics_of(LANES, False), _statistics_of(2 * LANES, False)
+_two_ends = _statistics_of(LANES, True)
 
 
 @inlined
@@ -155,6 +168,10 @@ def _hear(i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba ta
             k += 4 * LANES
         while k < hidden:
             _largest(k, i, own, span, links, who, parts, heard)
+            k += LANES
+    elif len(links.back):
+        while k < hidden:
+            _two_ends(k, i, own, span, links, who, parts, heard)
             k += LANES
     else:
         while k + 2 * LANES <= hidden:

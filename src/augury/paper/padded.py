@@ -98,7 +98,7 @@ def padded_search(
     batch = search_batch(rounds, [num_steps] * len(rounds), wiring, walks)
     counts = torch.arange(shape.rounds, device="cpu") < len(own)
     steps = torch.tensor([sample.search_steps for sample in rounds], device="cpu")
-    return replace(batch, walk_counts=counts), steps
+    return replace(batch, walk_counts=counts, stop_early=samples.config.stop_early), steps
 
 
 def padded_reach(
@@ -108,7 +108,8 @@ def padded_reach(
     rounds = padded(samples.longest_first(chosen, "reach_steps"), shape)
     wiring = joined_wiring(rounds, shape.width)
     steps = torch.tensor([sample.reach_steps for sample in rounds], device="cpu")
-    return reach_batch(rounds, [num_steps] * len(rounds), wiring), steps
+    batch = reach_batch(rounds, [num_steps] * len(rounds), wiring)
+    return replace(batch, stop_early=samples.config.stop_early), steps
 
 
 Part = TypeVar("Part", SearchBatch, ReachBatch)
@@ -126,7 +127,7 @@ def with_rows(batch: Part, steps: torch.Tensor) -> Part:
         _repeated(wiring, num_steps, step),
         torch.arange(num_steps * nodes, device=steps.device),
         last,
-        (step + 1 < steps).flatten(),
+        (step + 1 + batch.stop_early < steps).flatten(),
         (wiring.num_links,) * num_steps,
         runs[:, wiring.node_graph].flatten(),
         runs.flatten(),

@@ -109,13 +109,18 @@ class PNA(Processor):
     def combine(self, nodes: Tensor, messages: Tensor, wiring: Wiring) -> Tensor:  # noqa: D102
         degree = wiring.degree.unsqueeze(-1).to(messages.dtype)
         mean = pad_incoming(messages, wiring, 0.0).sum(-2) / degree
+        ordered = self.ordered(messages, wiring)
         found = {
             "mean": mean,
-            "min": pad_incoming(messages, wiring, torch.inf).amin(-2),
-            "max": pad_incoming(messages, wiring, -torch.inf).amax(-2),
+            "min": pad_incoming(ordered, wiring, torch.inf).amin(-2),
+            "max": pad_incoming(ordered, wiring, -torch.inf).amax(-2),
             "std": _deviation(pad_incoming(messages, wiring, 0.0).square().sum(-2) / degree, mean),
         }
         return self._joined(nodes, [found[name] for name in self.aggregators], wiring)
+
+    def ordered(self, messages: Tensor, wiring: Wiring) -> Tensor:
+        """Return the messages whose minimum and maximum a node takes, on the links into it."""
+        return messages
 
     def prepare(self, links: Tensor) -> Tensor:  # noqa: D102
         return self.message.part(links, 2)
@@ -146,6 +151,22 @@ class PNAWithoutStd(PNA):
     aggregators = ("mean", "min", "max")
 
 
+class PNATwoEnds(PNA):
+    """PNA as in the authors' code: minimum and maximum are taken where a link starts.
+
+    A node takes mean and deviation of the messages that come in, and minimum and maximum of those
+    that go out.
+    """
+
+    def ordered(self, messages: Tensor, wiring: Wiring) -> Tensor:  # noqa: D102
+        return messages.index_select(-2, wiring.back)
+
+    def update(self, nodes: Tensor, prepared: Tensor, wiring: Wiring) -> Tensor:  # noqa: D102
+        own = self.message.part(nodes, 0).index_select(-2, wiring.receiver)
+        sent = gather_senders(self.message.part(nodes, 1), wiring)
+        return self.combine(nodes, own + sent + prepared, wiring)
+
+
 class GATv2(Processor):
     """u_i = σ(Σ_j α_ij m_ij), α_ij = softmax_j a · σ(m_ij); not in the paper."""
 
@@ -172,6 +193,7 @@ PROCESSORS: dict[str, Callable[[int, float], Processor]] = {
     "mpnn": lambda hidden, _: MPNN(hidden),
     "pna": PNA,
     "pna-nostd": PNAWithoutStd,
+    "pna-two-ends": PNATwoEnds,
     "gatv2": lambda hidden, _: GATv2(hidden),
 }
 """Each makes a processor from its width and the mean log-degree of the training graphs."""

@@ -9,7 +9,7 @@ take arrays and no objects.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,41 +95,52 @@ def room(num_rows: int, weights: Weights) -> Kept:
     return Kept(np.empty(num_rows, np.int64), *empty)
 
 
-@inlined
-def _hear(place, row, node, first_row, kept, links):
-    """Compute the statistics of the messages to a node."""
-    prepared, parts, first = links.prepared, kept.parts, links.start[node]
-    hidden, degree = prepared.shape[1], links.start[node + 1] - first
-    count, share = kept.heard.shape[1] // hidden, spread(ONE / REAL(degree))
-    for k in range(0, hidden, LANES):
-        least, most = spread(LARGEST), spread(-LARGEST)
-        total = squares = low = high = spread(ZERO)
-        for n in range(degree):
-            j, kind, own = (
-                first_row + links.sender[first + n],
-                links.kind[first + n],
-                spread(REAL(n)),
-            )
-            value = load(parts, j, hidden + k) + load(prepared, kind, k)
-            high = where_larger(value, most, own, high)
-            most = largest(value, most)
-            if count > 1:
-                low = where_larger(least, value, own, low)
-                least = where_larger(least, value, value, least)
-                total, squares = total + value, squares + value * value
-        store(kept.highest, place, k, high)
-        shift = load(parts, row, k)
-        if count == 1:
-            store(kept.heard, place, k, leaky(most + shift))
-            continue
-        mean = total * share
-        store(kept.lowest, place, k, low)
-        store(kept.heard, place, k, mean + shift)
-        store(kept.heard, place, hidden + k, least + shift)
-        store(kept.heard, place, 2 * hidden + k, most + shift)
-        if count > 3:
-            variance = largest(squares * share - mean * mean, spread(ZERO))
-            store(kept.heard, place, 3 * hidden + k, root(variance + spread(TINY)))
+def _hear_of(has_two_ends: bool) -> Any:
+    @inlined
+    def hear(place, row, node, first_row, kept, links):  # noqa: PLR0913 – numba takes arrays, not objects
+        """Compute the statistics of the messages to a node; with two ends see `loops`."""
+        prepared, parts, first = links.prepared, kept.parts, links.start[node]
+        hidden, degree = prepared.shape[1], links.start[node + 1] - first
+        count, share = kept.heard.shape[1] // hidden, spread(ONE / REAL(degree))
+        for k in range(0, hidden, LANES):
+            least, most = spread(LARGEST), spread(-LARGEST)
+            total = squares = low = high = spread(ZERO)
+            for n in range(degree):
+                j, kind, own = (
+                    first_row + links.sender[first + n],
+                    links.kind[first + n],
+                    spread(REAL(n)),
+                )
+                value = load(parts, j, hidden + k) + load(prepared, kind, k)
+                if count > 1:
+                    total, squares = total + value, squares + value * value
+                if has_two_ends:
+                    value = load(parts, j, k) + load(prepared, links.back[first + n], k)
+                high = where_larger(value, most, own, high)
+                most = largest(value, most)
+                if count > 1:
+                    low = where_larger(least, value, own, low)
+                    least = where_larger(least, value, value, least)
+            store(kept.highest, place, k, high)
+            shift = load(parts, row, k)
+            if count == 1:
+                store(kept.heard, place, k, leaky(most + shift))
+                continue
+            mean = total * share
+            store(kept.lowest, place, k, low)
+            store(kept.heard, place, k, mean + shift)
+            if has_two_ends:
+                shift = load(parts, row, hidden + k)
+            store(kept.heard, place, hidden + k, least + shift)
+            store(kept.heard, place, 2 * hidden + k, most + shift)
+            if count > 3:
+                variance = largest(squares * share - mean * mean, spread(ZERO))
+                store(kept.heard, place, 3 * hidden + k, root(variance + spread(TINY)))
+
+    return hear
+
+
+_hear, _hear_at_two_ends = _hear_of(False), _hear_of(True)
 
 
 @compiled_loop
@@ -138,7 +149,10 @@ def _update(first, p, count, rank, first_row, weights, links, steps, kept, throu
     hidden = links.prepared.shape[1]
     for i in range(count):
         node = steps.node[first + i]
-        _hear(p + i, first_row + node, node, first_row, kept, links)
+        if len(links.back):
+            _hear_at_two_ends(p + i, first_row + node, node, first_row, kept, links)
+        else:
+            _hear(p + i, first_row + node, node, first_row, kept, links)
     product(kept.heard[p : p + count], weights.of_heard[rank], through, 0)
     for i in range(count):
         row = first_row + steps.node[first + i]
@@ -216,42 +230,57 @@ def _add(array, i, k, value):
     store(array, i, k, load(array, i, k) + value)
 
 
-@inlined
-def _unhear(i, place, row, node, first_row, kept, links, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Propagate the gradient of what a node heard back to links, senders and the node itself."""
-    prepared, first = links.prepared, links.start[node]
-    hidden, degree = prepared.shape[1], links.start[node + 1] - first
-    count, share, zero = kept.heard.shape[1] // hidden, spread(ONE / REAL(degree)), spread(ZERO)
-    for k in range(0, hidden, LANES):
-        high, grad = load(kept.highest, place, k), load(d_heard, i, k)
-        d_low = low = slope = mean = every = zero
-        if count == 1:
-            d_high = _unleaky(load(kept.heard, place, k), grad)
-            store(d_parts, row, k, d_high)
-        else:
-            low, d_low = load(kept.lowest, place, k), load(d_heard, i, hidden + k)
-            d_high, every = load(d_heard, i, 2 * hidden + k), grad * share
-            store(d_parts, row, k, grad + d_low + d_high)
-        if count > 3:
-            deviation = load(kept.heard, place, 3 * hidden + k)
-            slope = load(d_heard, i, 3 * hidden + k) / deviation * share
-            # No gradient where the variance was clamped.
-            slope = where_larger(deviation * deviation, spread(TINY), slope, zero)
-            mean = load(kept.heard, place, k) - load(kept.parts, row, k)
-        for n in range(degree):
-            j, kind, own = (
-                first_row + links.sender[first + n],
-                links.kind[first + n],
-                spread(REAL(n)),
-            )
-            grad = where_equal(high, own, d_high, zero)
-            if count > 1:
-                grad = grad + every + where_equal(low, own, d_low, zero)
+def _unhear_of(has_two_ends: bool) -> Any:
+    @inlined
+    def unhear(i, place, row, node, first_row, kept, links, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
+        """Propagate the gradient of what a node heard back to links, senders and the node."""
+        prepared, first = links.prepared, links.start[node]
+        hidden, degree = prepared.shape[1], links.start[node + 1] - first
+        count, share, zero = kept.heard.shape[1] // hidden, spread(ONE / REAL(degree)), spread(ZERO)
+        for k in range(0, hidden, LANES):
+            high, grad = load(kept.highest, place, k), load(d_heard, i, k)
+            d_low = low = slope = mean = every = zero
+            if count == 1:
+                d_high = _unleaky(load(kept.heard, place, k), grad)
+                store(d_parts, row, k, d_high)
+            else:
+                low, d_low = load(kept.lowest, place, k), load(d_heard, i, hidden + k)
+                d_high, every = load(d_heard, i, 2 * hidden + k), grad * share
+                if has_two_ends:
+                    _add(d_parts, row, k, grad)
+                    _add(d_parts, row, hidden + k, d_low + d_high)
+                else:
+                    store(d_parts, row, k, grad + d_low + d_high)
             if count > 3:
-                value = load(kept.parts, j, hidden + k) + load(prepared, kind, k)
-                grad = grad + slope * (value - mean)
-            _add(d_prepared, kind, k, grad)
-            _add(d_parts, j, hidden + k, grad)
+                deviation = load(kept.heard, place, 3 * hidden + k)
+                slope = load(d_heard, i, 3 * hidden + k) / deviation * share
+                # No gradient where the variance was clamped.
+                slope = where_larger(deviation * deviation, spread(TINY), slope, zero)
+                mean = load(kept.heard, place, k) - load(kept.parts, row, k)
+            for n in range(degree):
+                j, kind, own = (
+                    first_row + links.sender[first + n],
+                    links.kind[first + n],
+                    spread(REAL(n)),
+                )
+                grad = where_equal(high, own, d_high, zero)
+                if has_two_ends:
+                    grad = grad + where_equal(low, own, d_low, zero)
+                    _add(d_prepared, links.back[first + n], k, grad)
+                    _add(d_parts, j, k, grad)
+                    grad = every
+                elif count > 1:
+                    grad = grad + every + where_equal(low, own, d_low, zero)
+                if count > 3:
+                    value = load(kept.parts, j, hidden + k) + load(prepared, kind, k)
+                    grad = grad + slope * (value - mean)
+                _add(d_prepared, kind, k, grad)
+                _add(d_parts, j, hidden + k, grad)
+
+    return unhear
+
+
+_unhear, _unhear_at_two_ends = _unhear_of(False), _unhear_of(True)
 
 
 @compiled_loop
@@ -290,8 +319,11 @@ def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
                 product(d_through[p : p + count], to_heard[rank], d_heard, 0)
                 for i in range(count):
                     node = steps.node[first + i]
-                    _unhear(i, p + i, first_row + node, node, first_row, kept, links,
-                            d_heard, d_parts, d_prepared)  # fmt: skip
+                    own = i, p + i, first_row + node, node, first_row
+                    if len(links.back):
+                        _unhear_at_two_ends(*own, kept, links, d_heard, d_parts, d_prepared)
+                    else:
+                        _unhear(*own, kept, links, d_heard, d_parts, d_prepared)
         for a in range(first_row, first_row + size, BLOCK):
             b = min(a + BLOCK, first_row + size)
             product(d_parts[a:b], to_encoded, back, 0)
@@ -348,11 +380,12 @@ def value_losses(logits, num_bits, sizes, values, column, grads):
 
 
 @compiled_loop
-def end_losses(logits, place, running, node_start, grads):
+def end_losses(logits, place, running, stop_early, node_start, grads):  # noqa: PLR0913 – numba takes arrays, not objects
     """Judge for each graph and step whether it goes on: the mean over its nodes of one output."""
     loss, right, count, first = 0.0, 0.0, 0, 0
     for step in range(len(running)):
-        following = running[step + 1] if step + 1 < len(running) else 0
+        after = step + 1 + stop_early
+        following = running[after] if after < len(running) else 0
         for graph in range(running[step]):
             rows = range(first + node_start[graph], first + node_start[graph + 1])
             logit = ZERO

@@ -119,7 +119,8 @@ def search_sums(network: PaperNetwork, batch: SearchBatch) -> Sums:
     recipe = fast.search_recipe(network, degrees)
     ends = F.pad(network.search_goes_on.weight, (network.hidden, 0)), network.predecessor_weights
     recipe = recipe._replace(outputs=torch.cat([recipe.outputs, torch.cat(ends).mT], dim=1))
-    lesson = _Lesson.of(batch, kind, ranks, len(recipe.of_heard), _distances(network, batch))
+    links = LinkArrays.of(network, table.prepared, kind, batch.wiring)
+    lesson = _Lesson.of(batch, links, ranks, len(recipe.of_heard), _distances(network, batch))
     targets = batch.distance.numpy(), batch.column.numpy()
     return Sums(*_Run.apply(*recipe, table.prepared, table.score[:, 0], lesson, *targets))
 
@@ -132,7 +133,8 @@ def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
     end = F.pad(network.reach_goes_on.weight, (network.hidden, 0)).mT
     recipe = recipe._replace(outputs=torch.cat([recipe.outputs, end], dim=1))
     kind, start = batch.is_usable.long().numpy(), _reached(batch).long()
-    lesson = _Lesson.of(batch, kind, ranks, len(recipe.of_heard), start)
+    links = LinkArrays.of(network, table, kind, batch.wiring)
+    lesson = _Lesson.of(batch, links, ranks, len(recipe.of_heard), start)
     reached = batch.reached.long().numpy()
     return Sums(*_Run.apply(*recipe, table, None, lesson, reached, np.zeros_like(reached)))
 
@@ -140,11 +142,11 @@ def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
 class _Lesson(NamedTuple):
     """What a compiled run needs beside weights and targets."""
 
-    kind: WideArray
-    """(link,)"""
+    links: LinkArrays
     wiring: Wiring
     running: WideArray
     """(step,): how many graphs take part."""
+    stop_early: int
     steps: recurrence.Steps
     start: WideArray
     """(node,): the integers that the run starts from."""
@@ -153,7 +155,7 @@ class _Lesson(NamedTuple):
     def of(
         cls,
         batch: SearchBatch | ReachBatch,
-        kind: WideArray,
+        links: LinkArrays,
         ranks: Tensor,
         num_ranks: int,
         start: Tensor,
@@ -161,7 +163,7 @@ class _Lesson(NamedTuple):
         running = np.array(batch.running)
         sizes = batch.wiring.offsets[running, 0]
         steps = recurrence.Steps.of(sizes, ranks.numpy(), num_ranks)
-        return cls(kind, batch.wiring, running, steps, start.numpy())
+        return cls(links, batch.wiring, running, batch.stop_early, steps, start.numpy())
 
 
 class _Run(torch.autograd.Function):
@@ -169,10 +171,8 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        recipe, (prepared, score, lesson, values, column) = Recipe(*args[:-5]), args[-5:]
-        weights, steps, wiring = recipe.arrays(), lesson.steps, lesson.wiring
-        ends = wiring.sender.numpy(), wiring.start.numpy()
-        links = LinkArrays(as_array(prepared), lesson.kind, *ends)
+        recipe, (_, score, lesson, values, column) = Recipe(*args[:-5]), args[-5:]
+        weights, steps, wiring, links = recipe.arrays(), lesson.steps, lesson.wiring, lesson.links
         kept = recurrence.room(int(steps.sizes.sum()), weights)
         recurrence.forward(weights, links, steps, lesson.start, kept)
 
@@ -180,7 +180,7 @@ class _Run(torch.autograd.Function):
         logits = np.empty((len(kept.latent), of_latent.shape[1]), np.float32)
         recurrence.decode(of_latent, kept, logits)
         grads, bits = np.zeros_like(logits), (len(recipe.inputs) - 1).bit_length()
-        graphs = lesson.running, wiring.node_start.numpy()
+        graphs = lesson.running, lesson.stop_early, wiring.node_start.numpy()
         sums = [
             recurrence.value_losses(logits, bits, steps.sizes, values, column, grads),
             recurrence.end_losses(logits, bits, *graphs, grads),

@@ -7,6 +7,8 @@ network is trained as if it were alone.
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -108,6 +110,8 @@ class Ensemble(pl.LightningModule):
         self.network = networks[0]
         if len(seeds) > 1:
             stack(networks, self.network)
+        self.average: dict[str, Tensor] = {}
+        """A moving average of the weights, if there is to be one."""
         self.tally = Tally()
         self.validation: list[tuple[SearchBatch, ReachBatch]] = []
 
@@ -139,11 +143,37 @@ class Ensemble(pl.LightningModule):
         self.tally.merge(tally)
         return tally.total().sum()
 
+    def on_train_epoch_start(self) -> None:
+        """Set the learning rate of the epoch."""
+        training = self.config.training
+        if training.decay == "none":
+            return
+        share = (1 + math.cos(math.pi * self.current_epoch / training.max_epochs)) / 2
+        for group in self.trainer.optimizers[0].param_groups:
+            if isinstance(group["lr"], Tensor):  # a recorded update reads it where it is
+                group["lr"].fill_(share * training.learning_rate)
+            else:
+                group["lr"] = share * training.learning_rate
+
+    @torch.no_grad()
+    def on_train_batch_end(self, *_: Any) -> None:
+        """Let the average follow the weights."""
+        keep = self.config.training.averaging
+        if not keep:
+            return
+        weights = self.network.state_dict()
+        if not self.average:
+            self.average = {key: value.clone() for key, value in weights.items()}
+        for key, value in self.average.items():
+            value.lerp_(weights[key], 1 - keep)
+
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam, as in the paper; on a CPU all weights in one call."""
         rate, on_cpu = self.config.training.learning_rate, self.device.type == "cpu"
         form: Any = {"fused": True} if on_cpu else {"foreach": True, "capturable": self.is_recorded}
-        return torch.optim.Adam(self.network.parameters(), lr=rate, **form)
+        if self.is_recorded and self.config.training.decay != "none":
+            form["lr"] = torch.tensor(rate, device=self.device)
+        return torch.optim.Adam(self.network.parameters(), **{"lr": rate} | form)
 
     def taken_tally(self) -> Tally:
         """Return the tally of the epoch's updates, and start a new one."""
@@ -173,8 +203,12 @@ class Ensemble(pl.LightningModule):
                 search = moved(samples.search_batch(chosen, rng), self.device)
                 self.validation.append((search, moved(samples.reach_batch(chosen), self.device)))
         tally = Tally()
+        network = self.network
+        if self.average:
+            network = copy.deepcopy(network)
+            network.load_state_dict(self.average)
         for search, reach in self.validation:
-            learn(self.network, search, [reach], tally)
+            learn(network, search, [reach], tally)
         return tally
 
 

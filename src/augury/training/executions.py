@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor
 
 from augury.algorithms import ALGORITHMS
-from augury.classical.ford_fulkerson import Verdict
+from augury.classical.ford_fulkerson import Settings, Verdict
 from augury.classical.network import FlowNetwork
 from augury.classical.simulate import maximum_values
 from augury.config import Config
@@ -34,6 +35,12 @@ Shares = dict[str, float]
 
 State = dict[str, npt.NDArray[Any]]
 """The weights of a network."""
+
+
+SEARCH_ALONE = dict.fromkeys(
+    ("asks_reachability", "neural_bottleneck", "neural_augmentation"), False
+)
+"""Settings of an executor whose search is neural, and nothing else."""
 
 
 @dataclass(eq=False)
@@ -59,20 +66,29 @@ class Validation:
     @property
     def nothing(self) -> Shares:
         """The shares of a network that gets every graph wrong."""
-        return {f"execution_{scale}x": 0.0 for scale in self.graphs}
+        return {f"execution_{end}{scale}x": 0.0 for end in self.ends for scale in self.graphs}
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """How runs end: by reachability (""), and at the first invalid path ("t1_")."""
+        return ("", "t1_") if self.config.training.select == "both" else ("",)
 
     def executed(self, state: State) -> Shares:
         """Execute the graphs with the network of these weights."""
         network = make_network(self.config.network, self.mean_log_degree)
         network.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
-        subroutines = executor_of(network).quickest().subroutines()
+        executor = executor_of(network).quickest()
         judge, found = ALGORITHMS[self.config.network.algorithm].judge, self.nothing
-        for scale, graphs in self.graphs.items():
+        for end, (scale, graphs) in product(self.ends, self.graphs.items()):
             rngs = np.random.default_rng([self.config.data.seed, scale]).spawn(len(graphs))
-            runs = judge(graphs, subroutines, rngs, None, self.maxima[scale])
+            own, settings = executor, None
+            if end:
+                own = replace(executor, **SEARCH_ALONE)
+                settings = Settings(max_failures=1)
+            runs = judge(graphs, own.subroutines(), rngs, settings, self.maxima[scale])
             # A run that merely gave up at the maximum does not count: BFS must know the end.
-            right = sum(run.is_right and run.ending == Verdict.DONE for run in runs)
-            found[f"execution_{scale}x"] = right / max(len(runs), 1)
+            right = sum(run.is_right and (bool(end) or run.ending == Verdict.DONE) for run in runs)
+            found[f"execution_{end}{scale}x"] = right / max(len(runs), 1)
         return found
 
     def prepare(self) -> None:

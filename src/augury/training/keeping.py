@@ -109,12 +109,12 @@ class KeepEverything(pl.Callback):
             name: tensor.detach().to("cpu", copy=True)
             for name, tensor in _resumable(trainer, module).items()
         }
-        members = module.members(_weights(state))
+        members = module.members(_weights(state, "average." if module.average else "network."))
         executions = {
             place: self.executions.submit(members[place])
             for place, row in enumerate(rows)
             if not module.progress[place].is_finished
-            and module.config.training.select == "execution"
+            and module.config.training.select != "paper"
             and not any(row[name] < least for name, least in HOPELESS.items())
         }
         spent = {"updates": updated - self.started, "figures": time.perf_counter() - updated}
@@ -197,14 +197,15 @@ class KeepEverything(pl.Callback):
 def _resumable(trainer: pl.Trainer, module: Ensemble) -> dict[str, Tensor]:
     """Return the weights and Adam's moments by their names in the resume file."""
     tensors = {f"network.{key}": value for key, value in module.network.state_dict().items()}
+    tensors |= {f"average.{key}": value for key, value in module.average.items()}
     for number, state in trainer.optimizers[0].state_dict()["state"].items():
         tensors |= {f"adam.{number}.{key}": value for key, value in state.items()}
     return tensors
 
 
-def _weights(state: dict[str, Tensor]) -> dict[str, Tensor]:
+def _weights(state: dict[str, Tensor], part: str = "network.") -> dict[str, Tensor]:
     """Return the weights of what `_resumable` returned."""
-    return {key[8:]: value for key, value in state.items() if key[:8] == "network."}
+    return {key.removeprefix(part): value for key, value in state.items() if key.startswith(part)}
 
 
 @contextmanager
@@ -286,6 +287,8 @@ class Resume(pl.Callback):
         assert isinstance(pl_module, Ensemble)
         device = pl_module.device
         pl_module.network.load_state_dict(_weights(self.tensors))
+        average = _weights(self.tensors, "average.")
+        pl_module.average = {key: value.to(device) for key, value in average.items()}
         pl_module.progress = self.progress
         epochs = int(self.metadata["epochs"])
         current: Any = trainer.fit_loop.epoch_progress.current  # Lightning hints at its base class

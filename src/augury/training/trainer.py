@@ -81,7 +81,7 @@ def _train(
     data = training_data_of(config)
     validation = Validation(config, data.train.mean_log_degree)
     kind = device.partition(":")[0]
-    ahead = EPOCHS_AHEAD.get(kind, 0) if config.training.select == "execution" else 0
+    ahead = EPOCHS_AHEAD.get(kind, 0) if config.training.select != "paper" else 0
     num_processes = processes_for(len(seeds)) if ahead else 0
     with (
         # Beside a GPU the host only assembles batches. Its threads would wait for each other
