@@ -11,7 +11,9 @@ const MOST_CHANCES = 9; // arcs of a path that still have room for their probabi
 const DRAWABLE = 64; // nodes on a side
 const MOST_HEIGHT = 514; // pixels of a drawing, unless its nodes need more
 const LEAST_HEIGHT = 230;
-const WIDEST = 1100; // pixels of a drawing; on a larger place it is magnified
+const RADIUS = 15; // pixels of a node where there is room
+const LEAST_WIDTH = 420; // pixels of a drawing that is magnified
+const SCALES = [2.6, 2.3, 2, 1.8, 1.6, 1.45, 1.3, 1.2, 1.1];
 const TEXT_WIDTH = 18; // pixels of a drawing for each cost on it
 const MOST_PRICE = 5; // letters of a price inside a node
 const COLUMNS = ["source", "left", "right", "sink"];
@@ -174,9 +176,9 @@ function layoutOf(graph, width, room = MOST_HEIGHT) {
   const rows = Math.max(1, ...columns.map((column) => column.length));
   const sides = sidesOf(graph);
   const isMatching = sides !== null;
-  const most = isMatching ? (width < 500 ? 46 : 62) : 110;
+  const most = isMatching ? (width < 400 ? 46 : 62) : 110;
   const gap = Math.min(most, Math.max(12.5, (room - 34) / rows));
-  const radius = Math.min(15, Math.max(4, gap * 0.34));
+  const radius = Math.min(RADIUS, Math.max(4, gap * 0.34));
   const height = Math.max(isMatching ? 150 : Math.min(260, room), Math.round(rows * gap) + 34);
   const margin = radius + (width < 500 ? 8 : 14);
   /** @type {Point[]} */
@@ -193,6 +195,18 @@ function layoutOf(graph, width, room = MOST_HEIGHT) {
     });
   });
   return { width, height, radius, place, sides };
+}
+
+/**
+ * How much a drawing is magnified, for those in the last row: as long as its nodes keep their room.
+ * @param {Story["graph"]} graph @param {number} place its width @param {number} room its height
+ * @returns {number}
+ */
+function scaleOf(graph, place, room) {
+  return SCALES.find((scale) => {
+    const { radius, height } = layoutOf(graph, place / scale, room / scale);
+    return place / scale >= LEAST_WIDTH && radius >= RADIUS && height * scale <= room;
+  }) || 1;
 }
 
 /** @param {Point} a @param {Point} b @returns {Point} */
@@ -332,17 +346,13 @@ class Drawing {
   build() {
     const { graph } = this.story;
     const place = Math.max(300, this.home.clientWidth || 640), room = roomIn(this.home);
-    // On a large screen everything is magnified, for those in the last row.
-    const scale = Math.max(1, Math.min(place / WIDEST, room / MOST_HEIGHT, 2));
-    const isFull = document.body.classList.contains("full") && !isPhone();
-    const times = isFull ? Math.max(scale, Math.min(1.5, place / 760, room / 400)) : scale;
-    const width = Math.round(place / times);
-    this.layout = layoutOf(graph, width, Math.min(MOST_HEIGHT, room / times));
+    const scale = scaleOf(graph, place, room), width = Math.round(place / scale);
+    this.layout = layoutOf(graph, width, Math.min(MOST_HEIGHT, room / scale));
     const { height, radius } = this.layout;
     this.svg.replaceChildren();
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.setAttribute("width", String(place));
-    this.svg.setAttribute("height", String(Math.round(height * times)));
+    this.svg.setAttribute("height", String(Math.round(height * scale)));
     const pairs = graph.arcs.length / 2;
     this.svg.classList.toggle("many", pairs > MANY_PAIRS);
     const layout = this.layout;
@@ -352,7 +362,7 @@ class Drawing {
       ? curveOf(graph, layout, pair) : NOWHERE);
     this.inner = this.drawn.filter((pair) =>
       !this.isOuter(graph.arcs[2 * pair][0], graph.arcs[2 * pair][1]));
-    this.free = hasCosts(graph) && pairs <= MANY_PAIRS
+    this.free = pairs <= MANY_PAIRS
       ? freePlaces(this.curves, this.inner, layout) : null;
     this.lines = this.curves.map((curve) => svgElement("path", { d: pathData(curve) }));
     this.hits = this.curves.map((curve, pair) => {
@@ -446,7 +456,7 @@ class Drawing {
       if (isProof && isOwnPair(graph, pair) && s !== r && (s ? room : back) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
       if (graph.kind === "matching") return; // where all arcs lead from left to right
-      const head = ["cut", "carries"].find((name) => names.includes(name)) || "line";
+      const head = ["cut", "outer", "carries"].find((name) => names.includes(name)) || "line";
       // A matching that was half done shows which way the search may go, other flows what was given.
       const sides = this.layout?.sides;
       const ways = sides ? [view.residual[2 * pair], view.residual[2 * pair + 1]] : [room, back];
@@ -572,8 +582,8 @@ class Drawing {
       const [sender, receiver] = arcs[2 * pair];
       // Beside the sides of a matching their labels stand.
       const outer = graph.nodes[receiver].role === "sink" ? 0.62 : 0.38;
-      const share = !this.layout?.sides ? 0.5 : this.isOuter(sender, receiver)
-        ? (hasCosts(graph) ? outer : 0.5) : 0.3 + 0.08 * (pair % 3);
+      const share = !this.layout?.sides ? 0.5 : this.isOuter(sender, receiver) ? outer
+        : 0.3 + 0.08 * (pair % 3);
       const { x, y } = this.free?.[pair] || alongCurve(curves[pair], share);
       texts.push(svgElement("text", {
         x: x.toFixed(1), y: y.toFixed(1), dy: "0.35em", class: name,

@@ -404,7 +404,7 @@ function describedRun(story) {
   const classical = [
     model.neural_bottleneck ? "" : "bottleneck", model.neural_augmentation ? "" : "augmentation",
   ].filter(Boolean);
-  const end = model.termination === "bfs" ? "" : `, gives up after ${model.termination} failures`;
+  const end = model.termination === "bfs" ? "" : `, ends after ${counted(Number(model.termination), "failure")}`;
   return (classical.length ? `classical ${classical.join(" and ")}` : "all neural") + end;
 }
 

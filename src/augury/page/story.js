@@ -705,7 +705,9 @@ function endSentence(story) {
   const what = (isMatching ? `a matching of ${counted(size, "pair")}` : `a flow of ${size}`) +
     (cost === undefined ? "" : ` that ${costVerb(story)} ${cost.toLocaleString("en", { maximumSignificantDigits: 15 })}`);
   const verdict = story.rounds.length ? story.rounds[story.rounds.length - 1].verdict : "done";
-  const how = verdict === "done" ? "" : ` (it ended early: ${verdict})`;
+  const failures = Number(story.model.termination);
+  const how = verdict === "done" ? "" : failures && verdict === "gave up"
+    ? ` (ended by ${counted(failures, "failed path")}, as set)` : ` (it ended early: ${verdict})`;
   if (!isMaximum) {
     return `The end: ${what}${how}. This is not the maximum; it is ${certificate.shortfall} short.`;
   }
