@@ -4,11 +4,11 @@
  * those of others were recorded by `augury explore --static`, and the rest is refused.
  */
 
-/** @typedef {{graph: GraphRequest, model: string, other: string, shown: Shown}} Recorded */
+/** @typedef {{graph: GraphRequest, model: string, other: string, seed: number, shown: Shown}} Recorded */
 /** @typedef {{examples: Example[], models: {name: string}[], recorded: Recorded[], said: Said}} Demo */
 
-const ELSEWHERE = "In this demo without a server, %s runs on the examples only, with seed 0, and as " +
-  "it was recorded. For other graphs: pip install augury, then augury explore.";
+const ELSEWHERE = "In this demo without a server, %s runs on the examples only, with the seed " +
+  "that it was recorded with. For other runs, install augury and run augury explore.";
 
 /** @param {Demo} demo @param {string} path as of the server @param {any} body @returns {any} */
 function answered(demo, path, body) {
@@ -20,7 +20,7 @@ function answered(demo, path, body) {
   }
   const wanted = JSON.stringify(graph);
   const found = demo.recorded.find((told) => told.model === model && told.other === (other || "") &&
-    JSON.stringify(told.graph) === wanted);
-  if (!found || seed) throw new Refusal(ELSEWHERE.replace("%s", model === "discrete" ? other : model));
+    told.seed === seed && JSON.stringify(told.graph) === wanted);
+  if (!found) throw new Refusal(ELSEWHERE.replace("%s", model === "discrete" ? other : model));
   return found.shown;
 }

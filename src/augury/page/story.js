@@ -368,7 +368,8 @@ function viewOf(story, frame) {
   }
   if (view.isDistance && !view.isEnd) {
     view.truth = trueDistances(story, round, round.steps.indexOf(step));
-    view.wrong = changes(view.truth, view.state);
+    // Nobody has learnt the distance of a node that is not reached.
+    view.wrong = changes(view.truth, view.state).filter((node) => view.truth[node] !== null);
   }
   return view;
 }

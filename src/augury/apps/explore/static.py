@@ -69,10 +69,10 @@ def _recorded(example: dict[str, Any]) -> list[dict[str, Any]]:
     if "costs" in given:
         return []  # which it has not learnt
     graph = graph_of(given, Limits())
-    ran = {key: settings[key] for key in ("termination", "exact") if key in settings}
+    ran = {key: settings[key] for key in ("seed", "termination", "exact") if key in settings}
     stories = {model: watch(graph, model=model, **ran) for model in (DEFAULT_MODEL, PAPER)}
     return [
-        {"graph": given, "model": model, "other": other}
+        {"graph": given, "model": model, "other": other, "seed": ran.get("seed", 0)}
         | {"shown": shown([stories[name] for name in (model, other) if name])}
         for model, other in ((PAPER, ""), (DEFAULT_MODEL, PAPER))
     ]
