@@ -25,6 +25,10 @@ VIEWER = ("story.js", "draw.js", "play.js")
 """Scripts that show stories, in the order in which they need each other."""
 SERVED = (*VIEWER, "editor.js", "edit.js")
 """And those that make new ones, with a server's help."""
+DEMO = (*VIEWER, "editor.js", "network.js", "demo.js", "edit.js")
+"""Or without: then the discrete network itself is one of them."""
+SHEETS = ("lesson.html", "answers.html", "lesson.css")
+"""What goes with the page on paper."""
 
 DRAWABLE = 64
 """Nodes on a side that a drawing can show; for more a summary is enough."""
@@ -102,7 +106,21 @@ def page_of(stories: Story | Sequence[Story]) -> str:
         InputError: two stories are not of the same graph and weights.
     """
     told = [stories] if isinstance(stories, dict) else list(stories)
-    style, scripts = asset("page.css"), [asset(name) for name in VIEWER]
+    return _alone(shown(told))
+
+
+def _alone(data: dict[str, Any]) -> str:
+    return _whole(_without_server(asset("page.html")), VIEWER, "stories", data)
+
+
+def demo_page(data: dict[str, Any]) -> str:
+    """Return a whole HTML page that runs what is drawn on it by itself; `Demo` in demo.js."""
+    return _whole(asset("page.html"), DEMO, "demo", data)
+
+
+def _whole(text: str, names: Sequence[str], key: str, data: Any) -> str:
+    """Put style, scripts and data into the page; no others may run."""
+    style, scripts = asset("page.css"), [asset(name) for name in names]
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"script-src {' '.join(map(_digest, scripts))}; style-src {_digest(style)}"
@@ -110,18 +128,19 @@ def page_of(stories: Story | Sequence[Story]) -> str:
     parts = {
         "POLICY": f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         "STYLE": f"<style>{style}</style>",
-        "DATA": f'<script type="application/json" id="stories">{_embedded(shown(told))}</script>',
+        "DATA": f'<script type="application/json" id="{key}">{_embedded(data)}</script>',
         "SCRIPTS": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    return filled(_without_server(asset("page.html")), parts)
+    return filled(text, parts)
 
 
 def frame_of(stories: Story | Sequence[Story], height: int = 900) -> str:
-    """Return the same page as an element of another one: what a notebook shows.
+    """Return the same page as an element of another one: what a notebook shows. It opens at the end.
 
     The frame is a world of its own: no script or style of it meets those of the notebook.
     """
-    inner = html.escape(page_of(stories), quote=True)
+    told = [stories] if isinstance(stories, dict) else list(stories)
+    inner = html.escape(_alone(shown(told) | {"opens": "end"}), quote=True)
     return (
         f'<iframe srcdoc="{inner}" sandbox="allow-scripts" title="A run of Augury" width="100%" '
         f'height="{height}" style="border:0"></iframe>'

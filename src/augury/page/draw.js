@@ -11,7 +11,9 @@ const MOST_CHANCES = 9; // arcs of a path that still have room for their probabi
 const DRAWABLE = 64; // nodes on a side
 const MOST_HEIGHT = 514; // pixels of a drawing, unless its nodes need more
 const LEAST_HEIGHT = 230;
-const BUTTONS_HEIGHT = 84; // below the drawing
+const RADIUS = 15; // pixels of a node where there is room
+const LEAST_WIDTH = 420; // pixels of a drawing that is magnified
+const SCALES = [2.6, 2.3, 2, 1.8, 1.6, 1.45, 1.3, 1.2, 1.1];
 const TEXT_WIDTH = 18; // pixels of a drawing for each cost on it
 const MOST_PRICE = 5; // letters of a price inside a node
 const COLUMNS = ["source", "left", "right", "sink"];
@@ -156,13 +158,13 @@ function isPhone() {
 }
 
 /**
- * The height that leaves the buttons below a drawing in sight, if it can be drawn in that.
+ * The height between the top of a drawing and the bar with the sentence.
  * @param {Element} home @returns {number}
  */
 function roomIn(home) {
-  if (isPhone()) return MOST_HEIGHT;
-  const top = home.getBoundingClientRect().top + window.scrollY;
-  return Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, window.innerHeight - top - BUTTONS_HEIGHT));
+  const bar = document.querySelector(".bar")?.clientHeight || 0;
+  const top = isPhone() ? 0 : home.getBoundingClientRect().top + window.scrollY;
+  return Math.max(LEAST_HEIGHT, window.innerHeight - top - bar - 14);
 }
 
 /**
@@ -174,9 +176,9 @@ function layoutOf(graph, width, room = MOST_HEIGHT) {
   const rows = Math.max(1, ...columns.map((column) => column.length));
   const sides = sidesOf(graph);
   const isMatching = sides !== null;
-  const most = isMatching ? (width < 500 ? 46 : 62) : 110;
+  const most = isMatching ? (width < 400 ? 46 : 62) : 110;
   const gap = Math.min(most, Math.max(12.5, (room - 34) / rows));
-  const radius = Math.min(15, Math.max(4, gap * 0.34));
+  const radius = Math.min(RADIUS, Math.max(4, gap * 0.34));
   const height = Math.max(isMatching ? 150 : Math.min(260, room), Math.round(rows * gap) + 34);
   const margin = radius + (width < 500 ? 8 : 14);
   /** @type {Point[]} */
@@ -193,6 +195,18 @@ function layoutOf(graph, width, room = MOST_HEIGHT) {
     });
   });
   return { width, height, radius, place, sides };
+}
+
+/**
+ * How much a drawing is magnified, for those in the last row: as long as its nodes keep their room.
+ * @param {Story["graph"]} graph @param {number} place its width @param {number} room its height
+ * @returns {number}
+ */
+function scaleOf(graph, place, room) {
+  return SCALES.find((scale) => {
+    const { radius, height } = layoutOf(graph, place / scale, room / scale);
+    return place / scale >= LEAST_WIDTH && radius >= RADIUS && height * scale <= room;
+  }) || 1;
 }
 
 /** @param {Point} a @param {Point} b @returns {Point} */
@@ -316,14 +330,14 @@ class Drawing {
     this.labels = "auto";
     /** @type {number|null} */
     this.pointed = null;
+    /** @type {number|null} */
+    this.pointedNode = null;
     /** @type {View|null} */
     this.view = null;
     /** @type {Difference|null} */
     this.difference = null;
     this.proof = proofOf(story);
     this.svg = svgElement("svg", { role: "img", class: "drawing", tabindex: 0 });
-    this.svg.addEventListener("keydown", (event) =>
-      this.onKey(/** @type {KeyboardEvent} */ (event)));
     home.replaceChildren(this.svg);
     this.build();
   }
@@ -331,13 +345,14 @@ class Drawing {
   /** Lay everything out for the width of the place; again when that changes. */
   build() {
     const { graph } = this.story;
-    const width = Math.max(300, this.home.clientWidth || 640);
-    this.layout = layoutOf(graph, width, roomIn(this.home));
+    const place = Math.max(300, this.home.clientWidth || 640), room = roomIn(this.home);
+    const scale = scaleOf(graph, place, room), width = Math.round(place / scale);
+    this.layout = layoutOf(graph, width, Math.min(MOST_HEIGHT, room / scale));
     const { height, radius } = this.layout;
     this.svg.replaceChildren();
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.svg.setAttribute("width", String(width));
-    this.svg.setAttribute("height", String(height));
+    this.svg.setAttribute("width", String(place));
+    this.svg.setAttribute("height", String(Math.round(height * scale)));
     const pairs = graph.arcs.length / 2;
     this.svg.classList.toggle("many", pairs > MANY_PAIRS);
     const layout = this.layout;
@@ -347,7 +362,7 @@ class Drawing {
       ? curveOf(graph, layout, pair) : NOWHERE);
     this.inner = this.drawn.filter((pair) =>
       !this.isOuter(graph.arcs[2 * pair][0], graph.arcs[2 * pair][1]));
-    this.free = hasCosts(graph) && pairs <= MANY_PAIRS
+    this.free = pairs <= MANY_PAIRS
       ? freePlaces(this.curves, this.inner, layout) : null;
     this.lines = this.curves.map((curve) => svgElement("path", { d: pathData(curve) }));
     this.hits = this.curves.map((curve, pair) => {
@@ -440,10 +455,15 @@ class Drawing {
       const room = hasCosts(graph) ? capacity + arcs[2 * pair + 1][2] : capacity;
       if (isProof && isOwnPair(graph, pair) && s !== r && (s ? room : back) > 0) names.push("cut");
       line.setAttribute("class", names.join(" "));
-      if (this.layout?.sides) return; // where all arcs lead from left to right
-      const head = ["cut", "carries"].find((name) => names.includes(name)) || "line";
-      if (room > 0) line.setAttribute("marker-end", `url(#head-${head})`);
-      if (back > 0) line.setAttribute("marker-start", `url(#head-${head})`);
+      if (graph.kind === "matching") return; // where all arcs lead from left to right
+      const head = ["cut", "outer", "carries"].find((name) => names.includes(name)) || "line";
+      // A matching that was half done shows which way the search may go, other flows what was given.
+      const sides = this.layout?.sides;
+      const ways = sides ? [view.residual[2 * pair], view.residual[2 * pair + 1]] : [room, back];
+      ["marker-end", "marker-start"].forEach((end, way) => {
+        if (ways[way] > 0) line.setAttribute(end, `url(#head-${head})`);
+        else line.removeAttribute(end);
+      });
     });
   }
 
@@ -478,7 +498,7 @@ class Drawing {
   /** @param {View} view @param {Difference|null} difference */
   showNodes(view, difference) {
     const fresh = new Set(view.fresh), other = new Set(difference?.nodes || []);
-    const moved = new Set(view.moved);
+    const moved = new Set(view.moved), wrong = new Set(view.wrong);
     const radius = /** @type {Layout} */ (this.layout).radius;
     /** @type {SVGElement[]} */ (this.nodes).forEach((element, node) => {
       if (element.hasAttribute("hidden")) return;
@@ -489,11 +509,13 @@ class Drawing {
       classList.toggle("fresh", fresh.has(node));
       classList.toggle("different", other.has(node));
       classList.toggle("moved", moved.has(node));
+      classList.toggle("wrong", wrong.has(node));
+      classList.toggle("pointed", node === this.pointedNode);
       classList.toggle("in-cover", view.isEnd && this.proof.cover.has(node));
       classList.toggle("in-side", view.isEnd && this.proof.side.has(node));
       const text = /** @type {SVGElement} */ (element.querySelector(".value"));
-      text.textContent = view.isDistance && isReached && radius >= 8 && !view.isEnd
-        ? String(value) : "";
+      const distance = isReached ? String(value) : wrong.has(node) ? "∞" : "";
+      text.textContent = view.isDistance && radius >= 8 && !view.isEnd ? distance : "";
       const price = view.price && priceText(this.story.graph, view.price[node]);
       if (price && radius >= 8 && price.length <= MOST_PRICE) text.textContent = price;
       text.classList.toggle("long", (text.textContent || "").length > 3);
@@ -560,8 +582,8 @@ class Drawing {
       const [sender, receiver] = arcs[2 * pair];
       // Beside the sides of a matching their labels stand.
       const outer = graph.nodes[receiver].role === "sink" ? 0.62 : 0.38;
-      const share = !this.layout?.sides ? 0.5 : this.isOuter(sender, receiver)
-        ? (hasCosts(graph) ? outer : 0.5) : 0.3 + 0.08 * (pair % 3);
+      const share = !this.layout?.sides ? 0.5 : this.isOuter(sender, receiver) ? outer
+        : 0.3 + 0.08 * (pair % 3);
       const { x, y } = this.free?.[pair] || alongCurve(curves[pair], share);
       texts.push(svgElement("text", {
         x: x.toFixed(1), y: y.toFixed(1), dy: "0.35em", class: name,
@@ -622,24 +644,38 @@ class Drawing {
     return isOwnPair(graph, pair) ? `${told} at ${cost}` : told;
   }
 
-  /** @param {KeyboardEvent} event */
-  onKey(event) {
-    const way = { ".": 1, ",": -1 }[event.key];
-    /** @type {number[]} */
-    const drawn = this.drawn || [];
-    if (!way || !drawn.length) return;
-    const place = this.pointed === null ? (way > 0 ? -1 : 0) : drawn.indexOf(this.pointed);
-    this.pointAtPair(drawn[(place + way + drawn.length) % drawn.length]);
+  /**
+   * Go through the arcs or the nodes.
+   * @param {string} key @returns {boolean} whether it means something here
+   */
+  onKey(key) {
+    const way = { ".": 1, ",": -1, n: 1, b: -1 }[key];
+    if (!way) return false;
+    const { graph } = this.story, isArc = key === "." || key === ",";
+    const all = isArc ? this.drawn || []
+      : graph.nodes.flatMap((_, node) => (isShown(graph, node) ? [node] : []));
+    const now = isArc ? this.pointed : this.pointedNode;
+    const place = now === null ? (way > 0 ? -1 : 0) : all.indexOf(now);
+    const next = all[(place + way + all.length) % all.length];
+    if (next === undefined) return true;
+    if (isArc) this.pointAtPair(next);
+    else this.pointAtNode(next);
+    return true;
   }
 
   /** @param {number} node */
   pointAtNode(node) {
     if (!this.view) return;
     const { view, story } = this;
+    if (this.pointed !== null) this.pointAtPair(null);
+    this.pointedNode = node;
+    this.showNodes(view, this.difference);
     const value = view.state[node];
     const lines = [nameOf(story, node)];
+    const told = value === null ? "not reached: infinite distance" : `distance ${value}`;
+    const isWrong = view.wrong.includes(node);
     lines.push(view.isDistance
-      ? (value === null ? "not reached: infinite distance" : `distance ${value}`)
+      ? told + (isWrong ? `, which is wrong: it is ${view.truth[node] ?? "infinite"}` : "")
       : value ? "reached" : "not reached");
     if (view.price) lines.push(`price ${priceText(story.graph, view.price[node])}`);
     const incoming = story.graph.arcs.flatMap(([sender, receiver], arc) =>
@@ -657,6 +693,10 @@ class Drawing {
     if (!this.view) return;
     const { view, story } = this;
     this.pointed = pair;
+    if (pair !== null && this.pointedNode !== null) {
+      this.pointedNode = null;
+      this.showNodes(view, this.difference);
+    }
     this.hits?.forEach((hit, number) => hit.classList.toggle("pointed", number === pair));
     if (hasCosts(story.graph)) this.showTexts(view);
     if (pair === null) return;

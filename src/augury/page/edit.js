@@ -2,7 +2,7 @@
 /*
  * What people give becomes a request, and the server's answer goes to the player: examples,
  * families, a drawing, files and pasted text; the network and its settings; the link that holds it
- * all. Only the served page has this.
+ * all. The page in a file has none of this; a demo answers itself.
  */
 
 /** @typedef {string|number} Label */
@@ -41,6 +41,9 @@ const BOXES = [
   ["neural_augmentation", "neural-augmentation"],
 ];
 
+/** @type {Demo|null} what takes the place of a server, in a page that has none */
+const demo = inside("demo");
+
 /** A request that the server refused; the message is its sentence. */
 class Refusal extends Error {}
 
@@ -49,6 +52,7 @@ class Refusal extends Error {}
  * @returns {Promise<any>}
  */
 async function ask(path, body, signal) {
+  if (demo) return answered(demo, path, body);
   const options = body === undefined ? { signal } : {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
     signal,
@@ -303,7 +307,9 @@ class Desk {
         `${error.message}.`, true);
     } catch (second) {
       if (!(second instanceof Refusal)) throw second;
-      if (!signal.aborted) say(second.message);
+      if (signal.aborted) return;
+      player.clear();
+      say(second.message);
     }
   }
 
@@ -415,8 +421,8 @@ class Desk {
 
 /** @param {(name: string) => void} onShow */
 function connectTabs(onShow) {
-  const tabs = Array.from(document.querySelectorAll("[role=tab]"), (tab) =>
-    /** @type {HTMLElement} */ (tab));
+  const tabs = Array.from(document.querySelectorAll(demo ? "[role=tab]:not(.server)" : "[role=tab]"),
+    (tab) => /** @type {HTMLElement} */ (tab));
   const show = (/** @type {HTMLElement} */ chosen) => {
     for (const tab of tabs) {
       const panel = byId(String(tab.getAttribute("aria-controls")), HTMLElement);
@@ -440,6 +446,7 @@ function connectTabs(onShow) {
   });
 }
 
+document.body.classList.toggle("demo", demo !== null);
 const desk = new Desk();
 desk.start().catch((error) => {
   if (!(error instanceof Refusal)) throw error; // a fault of ours: the console shall have it

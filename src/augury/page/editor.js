@@ -84,6 +84,7 @@ class Editor {
     on("add-left", () => this.addNode(isMatching(this.graph) ? "left" : "node"));
     on("add-right", () => this.addNode("right"));
     on("delete-node", () => this.selected !== null && this.deleteNode(this.selected));
+    input("node-name").addEventListener("change", () => this.rename(input("node-name").value.trim()));
     on("draw-clear", () => this.reset(select("draw-kind").value));
     select("draw-kind").addEventListener("change", () => this.reset(select("draw-kind").value));
     this.svg.addEventListener("pointerdown", (event) => this.onDown(/** @type {PointerEvent} */ (event)));
@@ -149,6 +150,8 @@ class Editor {
     byId("add-left", HTMLElement).textContent = flow ? "Add node" : "Add left node";
     byId("add-right", HTMLElement).hidden = flow;
     byId("delete-node", HTMLButtonElement).disabled = this.selected === null;
+    input("node-name").disabled = this.selected === null;
+    input("node-name").value = this.selected === null ? "" : String(graph.nodes[this.selected].label);
     this.layout = layoutOf(graph, Math.max(300, Math.min(this.home.clientWidth - 2, 760)));
     const { width, height, radius } = this.layout;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -262,6 +265,11 @@ class Editor {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       this.choose(Number(node));
+    } else if (event.key === "F2") {
+      event.preventDefault();
+      this.selected = Number(node);
+      this.build();
+      input("node-name").select();
     } else if (event.key === "Delete" || event.key === "Backspace") {
       event.preventDefault();
       this.deleteNode(Number(node));
@@ -350,6 +358,29 @@ class Editor {
     } else {
       graph.nodes.push(freshLabel(graph.nodes, "n"));
     }
+    this.build();
+  }
+
+  /** @param {string} name for the selected node */
+  rename(name) {
+    if (this.selected === null || !name) return;
+    const { label, role } = this.numbered().nodes[this.selected];
+    const { graph } = this;
+    const own = !isMatching(graph) ? graph.nodes : role === "left" ? graph.left : graph.right;
+    if (own.some((other) => other !== label && String(other) === name)) {
+      say(`There is a node ${name} already.`);
+      this.build();
+      return;
+    }
+    own[own.indexOf(label)] = name;
+    const place = role === "right" ? 1 : 0;
+    if (isMatching(graph)) {
+      for (const edge of graph.edges) if (edge[place] === label) edge[place] = name;
+    } else {
+      for (const arc of graph.arcs) for (const end of [0, 1]) if (arc[end] === label) arc[end] = name;
+      if (role !== "node") graph[/** @type {"source"|"sink"} */ (role)] = name;
+    }
+    say("");
     this.build();
   }
 

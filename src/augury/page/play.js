@@ -4,7 +4,7 @@
  * run. Used by the served page and by the file that works without a server.
  */
 
-/** @typedef {{stories: Story[], first_difference: Difference|null}} Shown */
+/** @typedef {{stories: Story[], first_difference: Difference|null, opens?: "end"}} Shown */
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
 const FRAME_MS = 900;
@@ -75,14 +75,33 @@ class Player {
     });
     byId("labels", HTMLSelectElement).addEventListener("change", () => this.show());
     document.addEventListener("keydown", (event) => this.onKey(event, actions));
+    this.connectFull();
     // On a phone the address bar comes and goes, which changes the height.
     const size = () => [window.innerWidth, isPhone() ? 0 : window.innerHeight].join();
     let before = size();
     window.addEventListener("resize", () => {
       if (size() === before) return;
       before = size();
-      this.drawings.forEach((drawing) => drawing?.build());
-      this.showPlots();
+      this.rebuild();
+    });
+  }
+
+  rebuild() {
+    this.drawings.forEach((drawing) => drawing?.build());
+    this.showPlots();
+  }
+
+  /** The button for the whole screen; a frame in a notebook has none to give. */
+  connectFull() {
+    const button = byId("full", HTMLButtonElement);
+    button.hidden = !document.fullscreenEnabled;
+    button.addEventListener("click", () => void (document.fullscreenElement
+      ? document.exitFullscreen() : document.documentElement.requestFullscreen()));
+    document.addEventListener("fullscreenchange", () => {
+      const isFull = Boolean(document.fullscreenElement);
+      document.body.classList.toggle("full", isFull);
+      button.textContent = isFull ? "Leave full screen" : "Full screen";
+      this.rebuild();
     });
   }
 
@@ -98,6 +117,9 @@ class Player {
       " ": "play", ArrowRight: "step", ArrowLeft: "back", ArrowDown: "round-on",
       ArrowUp: "round-back", Home: "first", End: "last",
     };
+    const focused = this.drawings.findIndex((drawing) => drawing?.svg === target);
+    if (this.drawings[Math.max(focused, 0)]?.onKey(event.key)) return;
+    if (event.key === "f") byId("full", HTMLButtonElement).click();
     const name = keys[event.key];
     if (!name) return;
     event.preventDefault();
@@ -106,7 +128,7 @@ class Player {
   }
 
   /** @param {Shown} shown */
-  load({ stories, first_difference: difference }) {
+  load({ stories, first_difference: difference, opens }) {
     this.pause();
     this.stories = stories.map(toldInFull);
     this.difference = difference;
@@ -119,7 +141,7 @@ class Player {
     document.body.classList.toggle("two", stories.length > 1);
     this.stage.replaceChildren();
     this.drawings = [];
-    this.sentences = [];
+    this.addSentences();
     for (const story of this.stories) this.addFigure(story);
     this.slider.max = String(this.rows.length - 1);
     byId("facts", HTMLElement).replaceChildren();
@@ -135,9 +157,16 @@ class Player {
       ? `Their results part in search ${parting.round + 1}: ${parting.what}.` : "";
     byId("manner", HTMLElement).textContent = [...new Set(this.stories.map(mannerSentence))].join(" ");
     byId("to-parting", HTMLButtonElement).hidden = !parting || this.partingRow === this.differenceRow;
-    showLegend(this.stories[0], this.drawings.some(Boolean));
+    showLegend(this.stories, this.drawings.some(Boolean));
     this.showTimeline();
-    this.go(0);
+    this.go(opens === "end" ? this.rows.length - 1 : 0);
+  }
+
+  /** A sentence for each story, below all drawings: always in sight, so it comes first. */
+  addSentences() {
+    this.sentences = this.stories.map(() => htmlElement("p", "", "sentence"));
+    if (this.stories.length === 1) this.sentences[0].setAttribute("aria-live", "polite");
+    byId("sentences", HTMLElement).replaceChildren(...this.sentences);
   }
 
   /** Show nothing, as before the first story. */
@@ -157,11 +186,8 @@ class Player {
     const head = htmlElement("figcaption");
     head.append(htmlElement("strong", story.model.name), describedRun(story));
     const home = htmlElement("div", undefined, "canvas");
-    const sentence = htmlElement("p", "", "sentence");
-    if (this.stories.length === 1) sentence.setAttribute("aria-live", "polite");
-    figure.append(head, sentence, home);
+    figure.append(head, home);
     this.stage.append(figure);
-    this.sentences.push(sentence);
     if (isDrawable(story)) {
       const detail = byId("detail", HTMLElement);
       this.drawings.push(new Drawing(home, story, (lines) => {
@@ -378,7 +404,7 @@ function describedRun(story) {
   const classical = [
     model.neural_bottleneck ? "" : "bottleneck", model.neural_augmentation ? "" : "augmentation",
   ].filter(Boolean);
-  const end = model.termination === "bfs" ? "" : `, gives up after ${model.termination} failures`;
+  const end = model.termination === "bfs" ? "" : `, ends after ${counted(Number(model.termination), "failure")}`;
   return (classical.length ? `classical ${classical.join(" and ")}` : "all neural") + end;
 }
 
@@ -592,17 +618,24 @@ function summaryElement(story) {
   return box;
 }
 
-/** @param {Story} story @param {boolean} isDrawn */
-function showLegend(story, isDrawn) {
+/** @param {Story[]} stories @param {boolean} isDrawn */
+function showLegend(stories, isDrawn) {
+  const [story] = stories;
   const legend = byId("legend", HTMLElement);
   legend.hidden = !isDrawn;
   const shape = story.graph.kind === "flow" && sidesOf(story.graph) ? "sides" : story.graph.kind;
   const kind = isReach(story) ? "reach" : shape;
   const costs = hasCosts(story.graph) ? "with" : "without";
-  for (const item of legend.querySelectorAll("[data-for], [data-costs]")) {
-    const kinds = item.getAttribute("data-for")?.split(" ") || [kind];
-    /** @type {HTMLElement} */ (item).hidden = !kinds.includes(kind) ||
-      (item.getAttribute("data-costs") || costs) !== costs;
+  /** @type {Record<string, string[]>} what an entry asks for, and what there is */
+  const here = {
+    "data-for": [kind], "data-costs": [costs], "data-stories": [String(stories.length)],
+    "data-kind": stories.map(({ model }) => model.kind),
+    "data-state": stories.flatMap(({ rounds }) => rounds.map(({ state }) => state)),
+  };
+  const asks = Object.keys(here);
+  for (const item of legend.querySelectorAll(asks.map((name) => `[${name}]`).join())) {
+    /** @type {HTMLElement} */ (item).hidden = !asks.every((name) =>
+      item.getAttribute(name)?.split(" ").some((one) => here[name].includes(one)) ?? true);
   }
   const labels = byId("labels", HTMLSelectElement);
   if (labels.selectedOptions[0]?.hidden) labels.value = "auto";
@@ -626,13 +659,14 @@ function connectTheme() {
   say();
 }
 
-/** @returns {Shown|null} the stories inside this file, if it is a file that holds its own */
-function storiesInside() {
-  const element = document.getElementById("stories");
+/** @param {string} id @returns {any} what this file holds under that name, or null */
+function inside(id) {
+  const element = document.getElementById(id);
   return element?.textContent ? JSON.parse(element.textContent) : null;
 }
 
 connectTheme();
 const player = new Player();
-const inside = storiesInside();
-if (inside) player.load(inside);
+/** @type {Shown|null} */
+const told = inside("stories");
+if (told) player.load(told);

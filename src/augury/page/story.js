@@ -63,13 +63,15 @@
 /** @typedef {"start"|"step"|"reach"|"answer"|"price"|"path"|"augment"|"end"} FrameKind */
 /** @typedef {{kind: FrameKind, round: number, step: number, path: number}} Frame */
 /**
- * What a drawing shows of a frame. `parent` is the tree, `path` the arcs of the current path; `price`
+ * What a drawing shows of a frame. `wrong` are the nodes whose distance is not the true one, which
+ * `truth` has. `parent` is the tree, `path` the arcs of the current path; `price`
  * and `reduced` are null without costs. `step` is there while the prices move, and `moved` are the
  * nodes whose prices do.
  * @typedef {{state: (number|null)[], parent: number[], belief: (number|null)[]|null,
  *   residual: number[], weights: number[], path: Path|null, fresh: number[],
  *   price: number[]|null, reduced: number[]|null, before: number[]|null, step: PriceStep|null,
- *   moved: number[], isDistance: boolean, isEnd: boolean}} View
+ *   moved: number[], isDistance: boolean, isEnd: boolean, wrong: number[],
+ *   truth: (number|null)[]}} View
  */
 
 /** @param {number} count @param {string} noun @returns {string} */
@@ -335,6 +337,8 @@ function viewOf(story, frame) {
     moved: [],
     isDistance: round.state === "distance",
     isEnd: frame.kind === "end" && !isReach(story),
+    wrong: [],
+    truth: [],
   };
   if (frame.kind === "reach" && round.reach) {
     view.state = round.reach[frame.step].state;
@@ -362,7 +366,36 @@ function viewOf(story, frame) {
     view.residual = round.after;
     if (!isReach(story)) view.parent = [];
   }
+  if (view.isDistance && !view.isEnd) {
+    view.truth = trueDistances(story, round, round.steps.indexOf(step));
+    // Nobody has learnt the distance of a node that is not reached.
+    view.wrong = changes(view.truth, view.state).filter((node) => view.truth[node] !== null);
+  }
   return view;
+}
+
+/**
+ * What exact code has after so many steps: each node takes the least sum of weights over its arcs
+ * with residual; a sum beyond the network's numbers is the largest of them.
+ * @param {Story} story @param {Round} round @param {number} steps @returns {(number|null)[]}
+ */
+function trueDistances({ graph, model }, { residual, weights, ends }, steps) {
+  const source = ends?.[0] ?? graph.nodes.findIndex(({ role }) => role === "source");
+  const most = (model.infinity ?? 255) - 1;
+  /** @type {(number|null)[]} */
+  let distance = graph.nodes.map((_, node) => (node === source ? 0 : null));
+  for (let step = 0; step < steps; step++) {
+    const before = distance;
+    distance = before.slice();
+    for (const [arc, [sender, receiver]] of graph.arcs.entries()) {
+      const from = before[sender];
+      if (residual[arc] <= 0 || from === null) continue;
+      const sum = Math.min(from + weights[arc], most), known = distance[receiver];
+      if (known === null || sum < known) distance[receiver] = sum;
+    }
+    if (!changes(before, distance).length) break;
+  }
+  return distance;
 }
 
 /** @param {Round} round @param {number} count @returns {number[]} after the first `count` paths */
@@ -554,7 +587,15 @@ function stepSentence(story, frame) {
     const node = step.parent.findIndex((arc, place) => arc !== before.parent[place]);
     told = `no value changes, but ${nameOf(story, node)} now prefers another predecessor.`;
   }
-  return told + goesOnSentence(step.goes_on);
+  return told + wrongSentence(story, view) + goesOnSentence(step.goes_on);
+}
+
+/** @param {Story} story @param {View} view @returns {string} which distances are not the true ones */
+function wrongSentence(story, { wrong, state, truth }) {
+  if (!wrong.length) return "";
+  const [node] = wrong;
+  if (wrong.length > 1) return ` ${wrong.length} distances are wrong.`;
+  return ` That of ${nameOf(story, node)}, ${state[node] ?? "infinite"}, is wrong: it is ${truth[node] ?? "infinite"}.`;
 }
 
 /** @param {number|null} share @returns {string} */
@@ -665,7 +706,9 @@ function endSentence(story) {
   const what = (isMatching ? `a matching of ${counted(size, "pair")}` : `a flow of ${size}`) +
     (cost === undefined ? "" : ` that ${costVerb(story)} ${cost.toLocaleString("en", { maximumSignificantDigits: 15 })}`);
   const verdict = story.rounds.length ? story.rounds[story.rounds.length - 1].verdict : "done";
-  const how = verdict === "done" ? "" : ` (it ended early: ${verdict})`;
+  const failures = Number(story.model.termination);
+  const how = verdict === "done" ? "" : failures && verdict === "gave up"
+    ? ` (ended by ${counted(failures, "failed path")}, as set)` : ` (it ended early: ${verdict})`;
   if (!isMaximum) {
     return `The end: ${what}${how}. This is not the maximum; it is ${certificate.shortfall} short.`;
   }

@@ -42,6 +42,14 @@ def explore(  # noqa: PLR0913  # one parameter for each option
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
+    static: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write the page there, to work without a server, and end.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Watch a network run on a page: draw a graph, step through every decision."""
     import asyncio
@@ -49,6 +57,9 @@ def explore(  # noqa: PLR0913  # one parameter for each option
 
     from augury.extras import needs, require
 
+    if static is not None:
+        _write(static, _example(file, cost, ignore_costs, maximise) if file else None)
+        return
     with needs("the page"):
         from augury.apps.explore.connection import config_of
         from augury.apps.explore.server import make_app
@@ -63,6 +74,18 @@ def explore(  # noqa: PLR0913  # one parameter for each option
             asyncio.run(_serve(app, config_of(app), listener, browser))
         except KeyboardInterrupt:
             forget()  # how a server normally ends
+
+
+def _write(folder: Path, start: dict[str, Any] | None) -> None:
+    """Write the page that needs no server."""
+    from augury.extras import needs
+    from augury.files import named
+
+    with needs("the page"):
+        from augury.apps.explore.static import write_static
+    with named(str(folder)):
+        write_static(folder, start)
+    print(f"The page is at {folder / 'index.html'}")
 
 
 async def _serve(app: FastAPI, config: Config, listener: socket.socket, browser: bool) -> None:

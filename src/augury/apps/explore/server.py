@@ -39,7 +39,7 @@ from augury.apps.explore.requests import (
 )
 from augury.apps.explore.workers import Busy, Workers
 from augury.classical.generate import FAMILIES
-from augury.page import SERVED, asset, served_page
+from augury.page import SERVED, SHEETS, asset, served_page
 
 ABOUT = CLASSICAL | {
     "discrete": "our network: nothing continuous survives a step; proven exact",
@@ -255,7 +255,7 @@ def _describe_bodies(app: FastAPI) -> None:
 def _add_page(app: FastAPI, start: dict[str, Any] | None) -> None:
     """Serve the files of the page, each by its name and no other."""
     examples = json.loads(asset("examples.json"))
-    texts = {name: asset(name) for name in ("page.css", *SERVED)}
+    texts = {name: asset(name) for name in ("page.css", *SERVED, *SHEETS)}
     texts["examples.json"] = json.dumps([start, *examples] if start else examples)
     texts[""] = served_page()
 
