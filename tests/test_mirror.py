@@ -74,6 +74,7 @@ OF_NO_MODULE = {
     "apps/commands/test_interrupts.py",
     # The page: its scripts, the page in a browser, and the server as a whole
     "page/test_javascript.py",
+    "page/test_network.py",
     "apps/explore/test_browser.py",
     "apps/explore/test_load.py",
     "apps/explore/test_schema.py",

@@ -43,7 +43,7 @@ def step(page: Page) -> None:
 
 def compare(page: Page) -> None:
     """Two networks, in the round in which their results part."""
-    page.select_option("#example", label="Where the paper's network fails")
+    page.select_option("#example", label="Where the paper's network fails, 4 + 4")
     expect(page.locator("#stage figure")).to_have_count(2)
     page.click("#to-parting")
 

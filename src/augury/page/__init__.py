@@ -135,7 +135,7 @@ def _whole(text: str, names: Sequence[str], key: str, data: Any) -> str:
 
 
 def frame_of(stories: Story | Sequence[Story], height: int = 900) -> str:
-    """Return the same page as an element of another one: what a notebook shows. It opens at the end.
+    """Return the same page as an element of another one, opened at the end: what a notebook shows.
 
     The frame is a world of its own: no script or style of it meets those of the notebook.
     """

@@ -380,6 +380,7 @@ class Editor {
       for (const arc of graph.arcs) for (const end of [0, 1]) if (arc[end] === label) arc[end] = name;
       if (role !== "node") graph[/** @type {"source"|"sink"} */ (role)] = name;
     }
+    this.selected = null; // so that the next node can be named, and is not joined to this one
     say("");
     this.build();
   }

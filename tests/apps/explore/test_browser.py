@@ -7,6 +7,7 @@ machine.
 from __future__ import annotations
 
 import base64
+import json
 import re
 import shutil
 import zlib
@@ -18,9 +19,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from augury import Solution, solve
+from augury.apps.explore import static
 from augury.classical.formats import read_graph
 from augury.classical.graph import BipartiteGraph
-from augury.page import frame_of, page_of
+from augury.page import asset, frame_of, page_of
 from augury.watch import watch
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -309,6 +311,8 @@ def test_a_flow_ends_with_its_cut(bench: Watched) -> None:
     assert page.locator(directed).count() == 9
     assert page.locator("#stage .line.cut[marker-end='url(#head-cut)']").count() == 3
     assert "a flow of 23" in sentence(page)
+    assert headless_arcs(page) == 0
+    page.keyboard.press("End")
     assert page.locator("#stage .line.cut").count() == 3
     assert page.locator("#stage .arc-texts", has_text="12/12").count() == 1
     # Source at the far left, sink at the far right.
@@ -559,14 +563,16 @@ def test_a_page_in_a_file_counts_the_rounds_that_solve_says(
 
 
 def test_the_page_says_that_it_takes_one_path_a_round_and_offers_solves_way(page: Page) -> None:
-    solution = solve(ROOT / "examples" / "jobs.csv")
+    graph, seed = read_graph(ROOT / "examples" / "jobs.csv"), int(page.input_value("#seed"))
+    solution = watch(graph, many_paths=True, seed=seed)["solution"]
     told = page.locator("#manner")
-    expect(told).to_contain_text(f"{solution.size} rounds: each takes one path, as in the paper")
+    expect(told).to_contain_text(f"{solution['size']} rounds: each takes one path, as in the paper")
     expect(told).to_contain_text("augury solve")
     page.locator("details").first.evaluate("box => { box.open = true; }")
     page.check("#many-paths")
     expect(told).to_contain_text("as augury solve does", timeout=PATIENCE_MS)
-    assert round_names(page) == [*rounds_of(solution), "Last search", "The end"]
+    rounds = [f"Round {number}" for number in range(1, solution["rounds"] + 1)]
+    assert round_names(page) == [*rounds, "Last search", "The end"]
 
 
 def test_two_networks_are_compared_in_step(page: Page) -> None:
@@ -593,9 +599,10 @@ def test_two_networks_are_compared_in_step(page: Page) -> None:
 def test_the_example_of_failure_shows_where_results_part(bench: Watched) -> None:
     page = bench.page
     page.click("#tab-examples")
-    page.select_option("#example", label="Where the paper's network fails")
+    page.select_option("#example", label="Where the paper's network fails, 14 + 14")
     expect(page.locator("#stage figure")).to_have_count(2, timeout=PATIENCE_MS)
     settled(page)
+    assert headless_arcs(page) == 0
     expect(page.locator("#parting-text")).to_contain_text("discrete augments, paper-mpnn finds")
     page.click("#to-difference")
     assert ["the path is" in sentence(page, number) for number in (0, 1)] == [True, True]
@@ -803,7 +810,7 @@ def test_on_a_small_laptop_the_sentence_and_the_play_button_are_in_sight(
     page.set_viewport_size({"width": 1366, "height": 768})
     watched.open(address)
     # One drawing, and two side by side.
-    for example in ("Water for a town", "Where the paper's network fails"):
+    for example in ("Water for a town", "Where the paper's network fails, 14 + 14"):
         page.select_option("#example", label=example)
         expect(page.locator("#stage svg.drawing").first).to_be_visible(timeout=PATIENCE_MS)
         settled(page)
@@ -813,8 +820,135 @@ def test_on_a_small_laptop_the_sentence_and_the_play_button_are_in_sight(
                 box = _box(page.locator(seen).first)
                 assert box["y"] >= 0
                 assert box["y"] + box["height"] <= 768, (example, seen)
-        drawing, play = _box(page.locator("svg.drawing").first), _box(page.locator("#play"))
-        assert drawing["y"] + drawing["height"] <= play["y"], example
+        drawing, told = (
+            _box(page.locator("svg.drawing").first),
+            _box(page.locator(".sentence").first),
+        )
+        assert drawing["y"] + drawing["height"] <= told["y"], example
+
+
+def test_sentence_and_buttons_stay_in_sight_while_the_legend_is_read(
+    watched: Watched, address: str
+) -> None:
+    page = watched.page
+    for width, height in ((1366, 768), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        watched.open(address)
+        page.locator("#legend").scroll_into_view_if_needed()
+        page.keyboard.press("End")
+        for seen in (".sentence", "#play", "#slider"):
+            box = _box(page.locator(seen))
+            assert 0 <= box["y"] <= height - box["height"], (width, seen)
+
+
+def test_the_legend_explains_what_is_there(bench: Watched) -> None:
+    page = bench.page
+    page.click("#tab-examples")
+
+    def explained(example: str, figures: int) -> str:
+        page.select_option("#example", label=example)
+        expect(page.locator("#stage figure")).to_have_count(figures, timeout=PATIENCE_MS)
+        settled(page)
+        return page.locator("#legend").inner_text()
+
+    fails = explained("Where the paper's network fails, 4 + 4", 2)
+    for words in ("its distance", "wrong distance", "its weight", "cannot be used", "differ"):
+        assert words in fails
+    assert "price" not in fails
+    hours = explained("Seven people, five jobs, with hours", 1)
+    for words in ("its price, or potential", "its price moves", "dotted", "too dear", "the cover"):
+        assert words in hours
+    assert "distance" not in hours
+    water = explained("Water for a town", 1)
+    assert "two of three units" in water
+    assert "the cut" in water
+    for told in (fails, hours, water):
+        for words in ("ringed", "wedge", "the judge: exact code"):
+            assert words in told
+
+
+def test_wrong_distances_are_marked_and_told(bench: Watched) -> None:
+    page = bench.page
+    page.click("#tab-examples")
+    page.select_option("#example", label="Where the paper's network fails, 4 + 4")
+    expect(page.locator("#stage figure")).to_have_count(2, timeout=PATIENCE_MS)
+    settled(page)
+    page.click("#to-parting")
+    right, wrong = page.locator("#stage figure").all()
+    assert right.locator(".node.wrong").count() == 0
+    assert wrong.locator(".node.wrong").count() == 7
+    wrong.locator(".node.sink").hover()
+    expect(page.locator("#detail")).to_contain_text("distance 63, which is wrong: it is 61")
+    while "step 8" not in sentence(page, 1):
+        page.keyboard.press("ArrowLeft")
+    assert "7 distances are wrong." in sentence(page, 1)
+    page.keyboard.press("End")
+    assert "(ended by 1 failed path, as set). This is not the maximum" in sentence(page, 1)
+
+
+def test_nodes_are_named_and_their_details_reached_by_keys(page: Page) -> None:
+    page.click("#tab-draw")
+    page.select_option("#draw-kind", "matching")
+    page.click("#draw-clear")
+    page.locator("#editor .node.left").first.focus()
+    page.keyboard.press("F2")
+    page.keyboard.type("Zoe")
+    page.keyboard.press("Enter")
+    nodes = page.locator("#editor .node.right")
+    nodes.first.click()
+    page.fill("#node-name", "<b>paint</b>")
+    page.locator("#node-name").blur()
+    page.locator("#editor [aria-label='left node Zoe']").focus()
+    page.keyboard.press("Enter")
+    nodes.first.focus()
+    page.keyboard.press("Enter")
+    nodes.nth(1).click()
+    page.fill("#node-name", "<b>paint</b>")
+    page.locator("#node-name").blur()
+    expect(page.locator("#message")).to_contain_text("There is a node <b>paint</b> already")
+    page.click("#draw-run")
+    expect(page.locator("#stage svg.drawing")).to_contain_text("Zoe")
+    settled(page)
+    page.keyboard.press("End")
+    assert "a matching of 1 pair" in sentence(page)
+    for key, told in (("n", "source"), ("n", "Zoe"), ("b", "source"), (".", "source → Zoe")):
+        page.keyboard.press(key)
+        expect(page.locator("#detail")).to_contain_text(told)
+    assert page.locator("#stage .node.pointed").count() == 0
+    page.keyboard.press("n")
+    assert page.locator("#stage .node.pointed").count() == 1
+
+
+def test_the_whole_screen_is_for_the_drawing(page: Page) -> None:
+    before = _box(page.locator("svg.drawing"))
+    page.keyboard.press("f")
+    expect(page.locator("body.full")).to_have_count(1)
+    expect(page.locator(".input")).to_be_hidden()
+    expect(page.locator("aside")).to_be_hidden()
+    after = _box(page.locator("svg.drawing"))
+    assert after["width"] > before["width"]
+    assert after["height"] > before["height"]
+    assert page.locator(".sentence").is_visible()
+    page.click("#full")
+    expect(page.locator("body.full")).to_have_count(0)
+    expect(page.locator(".input")).to_be_visible()
+
+
+def headless_arcs(page: Page) -> int:
+    """Count the arcs of a flow without an arrow head, in all frames together."""
+    return page.evaluate(
+        """() => {
+          const slider = document.getElementById("slider");
+          let count = 0;
+          for (let place = 0; place <= Number(slider.max); place++) {
+            slider.value = String(place);
+            slider.dispatchEvent(new Event("input"));
+            count += document.querySelectorAll(
+              "#stage .lines path:not([marker-end]):not([marker-start])").length;
+          }
+          return count;
+        }"""
+    )
 
 
 def test_everything_that_can_be_pressed_has_a_name(run: Page) -> None:
@@ -846,6 +980,7 @@ def test_a_file_works_from_disk_without_a_server(offline: Watched, tmp_path: Pat
     page = offline.page
     expect(page.locator("#stage .node")).to_have_count(14)
     assert page.locator(".input").count() == 0
+    assert sentence(page).startswith("Round 1")
     page.keyboard.press("ArrowRight")
     assert "step 1" in sentence(page)
     page.click("#last")
@@ -877,6 +1012,71 @@ def test_two_frames_of_a_notebook_do_not_meet(offline: Watched, tmp_path: Path) 
     for number, nodes in ((0, 4), (1, 6)):
         frame = offline.page.frame_locator("iframe").nth(number)
         expect(frame.locator("#stage .node")).to_have_count(nodes)
-        frame.locator("#last").click()
-        expect(frame.locator(".sentence")).to_contain_text("It is maximum")
+        expect(frame.locator(".sentence")).to_contain_text("It is maximum")  # it opens at the end
+        frame.locator("#first").click()
+        expect(frame.locator(".sentence")).to_contain_text("the search starts")
+        expect(frame.locator("#full")).to_be_hidden()  # which a frame may not be
     offline.requests = [url for url in offline.requests if url != "about:srcdoc"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A demo with three of the examples: a run of the paper's network on each takes its time."""
+    folder = tmp_path_factory.mktemp("static") / "demo"
+    examples = json.loads(asset("examples.json"))
+    few = [one for one in examples if "five jobs" in one["name"] or "4 + 4" in one["name"]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            static, "asset", lambda name: json.dumps(few) if "examples" in name else asset(name)
+        )
+        static.write_static(folder)
+    return folder
+
+
+def test_the_demo_runs_from_disk_what_is_drawn_and_refuses_what_needs_a_server(
+    offline: Watched, demo: Path
+) -> None:
+    page = offline.page
+    offline.open((demo / "index.html").as_uri())
+    assert "runs in your browser" in page.locator(".demo-only").inner_text()
+    for missing in ("#tab-generate", "#tab-open", "details.server"):
+        expect(page.locator(missing)).to_be_hidden()
+    page.keyboard.press("End")
+    assert "a matching of 5 pairs" in sentence(page)
+    page.select_option("#example", label="Seven people, five jobs, with hours")
+    expect(page.locator("#reduced")).to_be_visible()
+    page.keyboard.press("End")
+    assert "a matching of 5 pairs that costs 15" in sentence(page)
+    page.select_option("#sense", "greatest")
+    page.keyboard.press("End")
+    expect(page.locator(".sentence")).to_contain_text("that brings 28")
+    page.select_option("#example", label="Where the paper's network fails, 4 + 4")
+    expect(page.locator("#stage figure")).to_have_count(2)
+    page.keyboard.press("End")
+    assert "it is 1 short" in sentence(page, 1)
+    page.select_option("#other", "")
+    page.click("#tab-draw")
+    page.select_option("#draw-kind", "flow")
+    page.fill("#capacity", "7")
+    for one, other in (("source node s", "node a"), ("node a", "sink node t")):
+        for name in (one, other):
+            page.locator(f"#editor [aria-label='{name}']").focus()
+            page.keyboard.press("Enter")
+    page.click("#draw-run")
+    page.locator(".sentence").click()
+    page.keyboard.press("End")
+    expect(page.locator(".sentence")).to_contain_text("a flow of 7")
+    page.select_option("#model", "paper-mpnn")
+    expect(page.locator("#message")).to_contain_text("paper-mpnn runs on the examples only")
+    assert len(offline.requests) == 1
+
+
+@pytest.mark.parametrize("name", ["lesson.html", "answers.html"])
+def test_a_sheet_is_one_printed_page(offline: Watched, demo: Path, name: str) -> None:
+    page = offline.page
+    page.goto((demo / name).as_uri())
+    for paper in ("A4", "Letter"):
+        pages = re.findall(
+            rb"/Type\s*/Page\b(?!s)", page.pdf(format=paper, prefer_css_page_size=True)
+        )
+        assert len(pages) == 1, paper
