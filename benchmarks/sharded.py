@@ -1,14 +1,14 @@
 """One graph beyond memory: made, matched in shards under a cap, killed, resumed, and compared.
 
-    nice -n 10 python benchmarks/sharded.py --nodes 10_000_000 --edges 100_000_000 --out sharded.json
+    python benchmarks/sharded.py --nodes 10_000_000 --edges 100_000_000 --out sharded.json
 
 A random graph with that many nodes a side is written as Parquet, a chunk at a time, with a seed.
 `augury solve --engine sharded --ray local` then matches it. Every process may take at most `CAP`
-bytes of writable memory, by RLIMIT_DATA, which the system enforces; and the sum over all of them, Ray's
-own included, each shared page counted once (PSS), is watched and ends the run if it passes `CAP`.
-In the middle the driver is killed (-9), later a shard's process. Then the engine `table` matches the
-same graph in one process without a cap, and `certify_mates`, which knows neither, checks what the
-shards found. `--step` times one step over the arcs instead, as the shards' loops and Ray take it.
+bytes of writable memory: RLIMIT_DATA, which the system enforces. And the sum over all of them,
+Ray's own included, each shared page counted once (PSS), is watched: past `CAP` the run is ended.
+In the middle the driver is killed (-9), later a shard's process. Then the engine `table` matches
+the same graph in one process without a cap, and `certify_mates`, which knows neither, checks what
+the shards found.
 """
 
 from __future__ import annotations
@@ -81,8 +81,10 @@ def _rounds(folder: Path) -> int:
         return 0
 
 
-def watched(source: Path, folder: Path, ray: str | None, kill_at: int, victim: str) -> dict[str, Any]:
-    """Run the command under the cap, and kill the driver or a shard once so many rounds are saved."""
+def watched(
+    source: Path, folder: Path, ray: str | None, kill_at: int, victim: str
+) -> dict[str, Any]:
+    """Run the command under the cap; kill the driver or a shard once so many rounds are saved."""
     command = [sys.executable, "-m", "augury.apps.cli", "solve", str(source), "--engine", "sharded"]
     command += ["--output", str(folder), "--json"] + (["--ray", ray] if ray else [])
     before, began = _rounds(folder), time.time()

@@ -105,7 +105,7 @@ def deal_pairs(chunks: Iterable[Pairs], folder: Path, count: int) -> tuple[int, 
             if pairs.min() < 0 or pairs.max() >= MOST:
                 wrong = int(pairs.min() if pairs.min() < 0 else pairs.max())
                 raise InputError(f"nodes are numbers from 0 to {MOST - 1}, not {wrong}")
-            left, right = (max(a, int(b)) for a, b in zip((left, right), pairs.max(0) + 1))
+            left, right = np.maximum((left, right), pairs.max(0) + 1).tolist()
             start, dealt = np.zeros(count + 1, np.int64), np.empty_like(pairs)
             loops.deal(pairs, count, start, dealt)
             for number, file in enumerate(files):
@@ -208,6 +208,8 @@ def _npz(path: Path) -> Iterator[Pairs]:
             _refuse_columns([name for name in archive.namelist() if "num_" not in name])
             with archive.open("left.npy") as left, archive.open("right.npy") as right:
                 yield from _columns(left, right)
+    except InputError:
+        raise
     except (KeyError, zipfile.BadZipFile, ValueError):
         raise InputError("shards take an archive with the arrays 'left' and 'right'") from None
 

@@ -144,10 +144,10 @@ def write_asked(touched: Any, count: int, names: Any, known: Any, start: Any, as
 
 
 @compiled
-def hear(asked: Any, count: int, ties: Any, step: int, state: Any, fresh: Any, size: int) -> int:
+def hear(asked: Any, count: int, ties: Any, state: Any, fresh: Any, size: int) -> int:
     """Let right nodes that are not reached yet choose who reaches them; list these nodes."""
     parent, root, level = state
-    turn, num_left = ties
+    turn, num_left, step = ties
     for k in range(len(asked)):
         v, u = asked[k, 0], asked[k, 1]
         place = v // count

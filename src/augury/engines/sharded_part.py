@@ -10,14 +10,15 @@ to whoever holds the first of them. A step of a search is
 - `go_on`: it tells its mate, which is reached with it.
 
 If some right node is free, the search ends there: `offer` tells it to the free left node in whose
-tree it is, which takes one (`choose`); `go_back` and `exchange` walk back from there, and match each
-right node on the way to whoever reached it. Trees share no node, so neither do these paths.
+tree it is, which takes one (`choose`); `go_back` and `exchange` walk back from there, and match
+each right node on the way to whoever reached it. Trees share no node, so neither do these paths.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -124,13 +125,13 @@ class Shard:
         return self._sent(asked, start, began)
 
     def hear(self, *inbox: Messages) -> tuple[int, int]:
-        """Take (right node, who asks, its root); return how many are reached, how many of them free."""
+        """Take (right node, who asks, its root); return how many are reached, and free."""
         began = time.process_time()
         most = min(sum(map(len, inbox)), len(self.level))
         fresh, size = np.empty(most, np.int64), 0
-        state = self.parent, self.root_of, self.level
+        state, ties = (self.parent, self.root_of, self.level), (*self.ties, self.step)
         for asked in inbox:
-            size = loops.hear(asked, self.count, self.ties, self.step, state, fresh, size)
+            size = loops.hear(asked, self.count, ties, state, fresh, size)
         self.fresh = fresh[:size]
         self.step += 1
         free = int(np.count_nonzero(self.mate_of[self.fresh] < 0))
@@ -180,7 +181,7 @@ class Shard:
         return self._sent(dealt, start, began)
 
     def _sent(self, dealt: Messages, start: npt.NDArray[Any], began: float) -> list[Messages]:
-        parts = [loops_own(dealt[a:b]) for a, b in zip(start[:-1], start[1:], strict=True)]
+        parts = [loops_own(dealt[a:b]) for a, b in pairwise(start.tolist())]
         self.tally["bytes"] += dealt.nbytes - parts[self.number].nbytes
         self.tally["cpu"] += time.process_time() - began
         return parts

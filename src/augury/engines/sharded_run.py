@@ -291,6 +291,9 @@ def solve_folder(
             lost += 1
             if lost > MAX_RETRIES:
                 raise InputError(f"shards were lost {lost} times in a round: {error}") from None
+    if not verdict.is_maximum:
+        told = "what is saved there does not fit together; delete it, or give another folder"
+        raise InputError(f"{folder}: {told}")
     if progress is not None:
         progress(Progress(1, state.rounds, verdict.size, "certifying"))
     found = Found(layout, state, verdict, folder / "mates.npy")
@@ -429,4 +432,3 @@ def solve_graph(
     sizes = graph.num_left, graph.num_right
     layout = make_shards([pairs], folder, count, "", hire, sizes)
     return solve_folder(folder, layout, hire, progress)
-

