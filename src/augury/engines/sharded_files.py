@@ -191,7 +191,8 @@ def _parquet(path: Path) -> Iterator[Pairs]:
         import pyarrow as pa
         from pyarrow import parquet
     try:
-        with parquet.ParquetFile(path) as file:
+        # By default it would read ahead, all of the file.
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
             _refuse_columns(file.schema_arrow.names)
             for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True):
                 if not pa.types.is_integer(kind):
