@@ -399,10 +399,17 @@ def _hiring(address: str | None) -> Iterator[Hire]:
     if address is None:
         yield InTurn
         return
+    with joined_ray(address):
+        yield OnRay
+
+
+@contextmanager
+def joined_ray(address: str) -> Iterator[None]:
+    """Join a Ray cluster or, with "local", start one; where this process has, that one is used."""
     with needs("--ray"):
         import ray
     if ray.is_initialized():
-        yield OnRay
+        yield
         return
     where: dict[str, Any] = {"address": address}
     if address == "local":
@@ -415,7 +422,7 @@ def _hiring(address: str | None) -> Iterator[Hire]:
         reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
         raise InputError(f"--ray {address}: Ray did not start, or is not there: {reason}") from None
     try:
-        yield OnRay
+        yield
     finally:
         ray.shutdown()
 
