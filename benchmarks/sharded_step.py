@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +90,10 @@ def ray_data(folder: Path) -> Generator[Step]:
 @contextmanager
 def spark(folder: Path) -> Generator[Step]:
     """Spark: a grouped least, which it computes by blocks first of itself."""
-    from pyspark.sql import SparkSession
-    from pyspark.sql import functions as f
-
+    sql: Any = import_module("pyspark.sql")
+    f: Any = import_module("pyspark.sql.functions")
     session = (
-        SparkSession.builder.master(f"local[{CORES}]")
+        sql.SparkSession.builder.master(f"local[{CORES}]")
         .config("spark.driver.memory", "3g")
         .config("spark.sql.shuffle.partitions", str(CORES))
         .config("spark.ui.enabled", "false")
@@ -112,10 +112,8 @@ def spark(folder: Path) -> Generator[Step]:
 @contextmanager
 def dask(folder: Path) -> Generator[Step]:
     """Dask: a grouped least on two processes."""
-    import dask
-    import dask.dataframe as dd
-
-    dask.config.set(scheduler="processes", num_workers=CORES)
+    dd: Any = import_module("dask.dataframe")
+    import_module("dask").config.set(scheduler="processes", num_workers=CORES)
     data = dd.read_parquet(str(folder))
 
     def step() -> int:

@@ -101,6 +101,11 @@ class Seen:
     def searched(self, values: Any, arc: Any, belief: Any, goes_on: float) -> None:
         self.steps.append((values.copy(), arc.copy()))
 
+    def reached(self, values: Any, goes_on: float) -> None:
+        raise AssertionError
+
+    compared: Any = reached
+
 
 class Watched(InTurn):
     """Shards, and who is reached after each of their steps."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,8 @@ MOST = 2**40
 RAW = "arcs.raw"
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True)
+class Layout:
     """What `graph.json` says of a folder."""
 
     num_left: int

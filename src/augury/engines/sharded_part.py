@@ -193,9 +193,9 @@ class Builder:
     def __init__(self, folder: str, number: int) -> None:
         self.folder, self.number = folder, number
 
-    def build(self, layout: dict[str, Any]) -> int:
+    def build(self, layout: Layout) -> int:
         """See `build_shard`."""
-        return build_shard(Path(self.folder), self.number, Layout(**layout))
+        return build_shard(Path(self.folder), self.number, layout)
 
 
 FILES = "start", "ends", "names"

@@ -19,6 +19,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -193,7 +194,7 @@ class Found(NamedTuple):
         """Return what JSON can hold."""
         cover = {"left": self.verdict.cover_left, "right": self.verdict.cover_right}
         return {
-            **self.layout._asdict(),
+            **asdict(self.layout),
             "engine": "sharded",
             "size": self.verdict.size,
             "is_maximum": self.verdict.is_maximum,
@@ -253,13 +254,13 @@ def make_shards(
 
     A side has nodes up to the last that has an edge, and at least as many as `sizes` says.
     """
-    sizes = tuple(map(max, deal_pairs(chunks, folder, count), sizes))
-    layout = Layout(*sizes, 0, count, source)
+    num_left, num_right = map(max, deal_pairs(chunks, folder, count), sizes)
+    layout = Layout(num_left, num_right, 0, count, source)
     with closing(hire(Builder, folder, count)) as team:
-        layout = layout._replace(num_edges=sum(team.tell("build", layout._asdict())))
+        layout = replace(layout, num_edges=sum(team.tell("build", layout)))
     for number in range(count):
         (shard_folder(folder, number) / RAW).unlink()
-    write_json(folder / "graph.json", layout._asdict())
+    write_json(folder / "graph.json", asdict(layout))
     return layout
 
 

@@ -175,7 +175,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
     if engine == "sharded" or ray is not None:
         others = (flow, source, sink, cost, supply, perfect, story, html)
-        runner = model, None, engine, algorithm
+        runner = model, engine, algorithm
         _solve_sharded(files, output, ray, runner, any(others), json)
         return
     names = _files_in(files, supply)
@@ -228,7 +228,7 @@ def _solve_sharded(
     files: list[str],
     output: Path | None,
     ray: str | None,
-    runner: tuple[str | None, None, str, str | None],
+    runner: tuple[str | None, str, str | None],
     has_others: bool,
     json: bool,
 ) -> None:
@@ -238,10 +238,10 @@ def _solve_sharded(
     from augury.errors import InputError
     from augury.solver import DEFAULT_ALGORITHM, runner_of
 
-    *who, engine, algorithm = runner
+    model, engine, algorithm = runner
     if engine != "sharded":
         raise InputError("--ray is for --engine sharded")
-    require_proof(runner_of(*who, engine, algorithm or DEFAULT_ALGORITHM).executor)
+    require_proof(runner_of(model, None, engine, algorithm or DEFAULT_ALGORITHM).executor)
     if output is None or len(files) != 1 or has_others:
         told = "matches the graph in one file, a list of edges, in the folder --output"
         raise InputError(f"the engine 'sharded' {told}")
