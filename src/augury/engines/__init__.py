@@ -16,6 +16,7 @@ from augury.algorithms.executor import CellExecutor
 from augury.classical.arrays import refuse_text, unmasked
 from augury.engines.engine import Engine, Mates
 from augury.engines.gpu import CUDA, CUDA_TABLE
+from augury.engines.sharded import SHARDED
 from augury.engines.stepwise import FAST, LOOKUP, PLAIN
 from augury.engines.table import TABLE, match_sparse
 from augury.errors import Choices, InputError
@@ -30,7 +31,7 @@ __all__ = ["ENGINES", "as_bytes", "match_dense", "match_sparse"]
 AUTO = "auto"
 """The quickest form of a network: hand-written loops if it is proven; see `solver.runner_of`."""
 
-_ALL: tuple[Engine, ...] = (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE)
+_ALL: tuple[Engine, ...] = (PLAIN, LOOKUP, FAST, TABLE, CUDA, CUDA_TABLE, SHARDED)
 ENGINES = Choices({str(engine.name): engine for engine in _ALL})
 ENGINES.noun = "engines"
 

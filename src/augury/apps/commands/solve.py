@@ -102,8 +102,8 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     engine: Annotated[
         str,
         typer.Option(
-            help="In which form a network runs: auto, plain, lookup, fast, table, cuda or "
-            "cuda-table; see docs/performance.md."
+            help="In which form a network runs: auto, plain, lookup, fast, table, cuda, "
+            "cuda-table or sharded, for a graph beyond memory; see docs/performance.md."
         ),
     ] = "auto",
     exact: Annotated[
@@ -149,6 +149,14 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     ] = False,
     supply: Supply = None,
     ignore_costs: IgnoreCosts = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|ADDRESS|local",
+            help="With --engine sharded: shards on a Ray cluster, that of this machine, HOST:PORT, "
+            "or one started here.",
+        ),
+    ] = None,
 ) -> None:
     """Find a maximum matching or flow, of least cost or not, or who is reached, and prove it.
 
@@ -165,6 +173,11 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _refuse_classical(model)
     if json and output is None and format not in (None, AnswerFormat.JSON):
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
+    if engine == "sharded" or ray is not None:
+        others = (flow, source, sink, cost, supply, perfect, story, html)
+        runner = model, engine, algorithm
+        _solve_sharded(files, output, ray, runner, any(others), json)
+        return
     names = _files_in(files, supply)
     several = len(names) > 1 or os.path.isdir(files[0])
     told = {"--story": story, "--html": html}
@@ -209,6 +222,47 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _print_solution(graph, solution, [path for path in (output, story, html) if path])
     if solution.certificate.fault:
         raise typer.Exit(1)
+
+
+def _solve_sharded(
+    files: list[str],
+    output: Path | None,
+    ray: str | None,
+    runner: tuple[str | None, str, str | None],
+    has_others: bool,
+    json: bool,
+) -> None:
+    """Match one graph that need not fit in memory, in a folder where the same command goes on."""
+    from augury.engines.engine import require_proof
+    from augury.engines.sharded_run import solve_file
+    from augury.errors import InputError
+    from augury.solver import DEFAULT_ALGORITHM, runner_of
+
+    model, engine, algorithm = runner
+    if engine != "sharded":
+        raise InputError("--ray is for --engine sharded")
+    require_proof(runner_of(model, None, engine, algorithm or DEFAULT_ALGORITHM).executor)
+    if output is None or len(files) != 1 or has_others:
+        told = "matches the graph in one file, a list of edges, in the folder --output"
+        raise InputError(f"the engine 'sharded' {told}")
+
+    def progress(now: Progress) -> None:
+        if sys.stderr.isatty():
+            print(f"{now.doing}: round {now.rounds}, size {now.size:,}", file=sys.stderr)
+
+    found = solve_file(Path(files[0]), output, address=ray, progress=progress)
+    if json:
+        import json as to_json
+
+        print(to_json.dumps(found.to_dict()))
+        return
+    layout, state, verdict = found.layout, found.state, found.verdict
+    nodes = f"{layout.num_left:,} + {layout.num_right:,} nodes, {layout.num_edges:,} edges"
+    say((f"matching of {verdict.size:,}", "bold"), f" in {nodes}, in {layout.count} shards")
+    say((f"{terminal.counted(state.rounds, 'round')}, {state.steps:,} steps", "dim"))
+    cover = verdict.cover_left + verdict.cover_right
+    say(("certified maximum", "green"), f": {cover:,} nodes cover every edge")
+    say(f"written to {output}")
 
 
 def _solve_several(

@@ -1,0 +1,442 @@
+"""Shards that work in step become a maximum matching and its proof: see `sharded`.
+
+A file of edges becomes a folder of shards (`sharded_files`), and these a maximum matching with its
+proof. A round is that of `words`, at any size: a search from all free left nodes, step by step, and
+from each tree that reaches a free right node one path, all of them shortest. Column v prefers row
+`(v + turn) mod rows` and those after it, as `ties` says, so the mates do not depend on the number
+of shards or on where these run, and a proven network that is given these weights finds the same.
+
+In a step every shard looks at the arcs of the nodes that were just reached, and tells the others
+which nodes these lead to: frontiers travel, arcs never do. After each round the matching is saved;
+a run that was killed goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from augury.classical.answer import Progress
+from augury.classical.graph import BipartiteGraph
+from augury.engines import ties
+from augury.engines.sharded_check import Checker, Verdict
+from augury.engines.sharded_files import (
+    RAW,
+    Layout,
+    Pairs,
+    deal_pairs,
+    read_array,
+    read_pairs,
+    shard_folder,
+    source_of,
+    write_json,
+)
+from augury.engines.sharded_part import Builder, Shard
+from augury.errors import InputError
+from augury.extras import needs
+from augury.files import atomic_file, locked, named
+from augury.processes import MAX_RETRIES, use_one_thread
+
+BYTES_A_SHARD = 2**30
+"""A file is cut into a shard for each so many of its bytes, and at least one for each core."""
+GATHERED = 2**18
+"""Nodes of a shard that are written at a time."""
+STORE_BYTES = 2**29
+"""What Ray may keep of messages in memory, on a machine where we start it; the rest is on disk."""
+
+Post = list[list[Any]]
+"""For each shard the messages from each, or where Ray keeps them."""
+
+
+class Team(Protocol):
+    """Whoever holds the shards."""
+
+    def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
+        """Call a method of each shard with what is for it; return what they send."""
+        ...
+
+    def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
+        """Call a method of each; return what each answers."""
+        ...
+
+    def close(self) -> None:
+        """Let the shards go."""
+        ...
+
+
+Hire = Callable[[type, Path, int], Team]
+"""Makes a team: the class of its members, the folder, how many."""
+
+
+class InTurn:
+    """All shards in this process, one after the other."""
+
+    def __init__(self, kind: type, folder: Path, count: int) -> None:
+        self.members = [kind(str(folder), number) for number in range(count)]
+
+    def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
+        """See `Team`."""
+        return _transposed(self.tell(method, *given, post=post))
+
+    def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
+        """See `Team`."""
+        inboxes: Post = post or [[] for _ in self.members]
+        return [
+            getattr(member, method)(*given, *inbox)
+            for member, inbox in zip(self.members, inboxes, strict=True)
+        ]
+
+    def close(self) -> None:
+        """See `Team`."""
+        self.members = []
+
+
+class OnRay:
+    """Each shard an actor of a Ray cluster; messages go from one to the other by Ray's store."""
+
+    def __init__(self, kind: type, folder: Path, count: int) -> None:
+        import ray
+
+        self.ray: Any = ray
+        cores = ray.cluster_resources().get("CPU", 1)
+        actor: Any = ray.remote(num_cpus=min(1.0, cores / count))(_Member)
+        self.members = [actor.remote(kind, str(folder), number) for number in range(count)]
+
+    def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
+        """See `Team`; nothing is waited for."""
+        count = len(self.members)
+        sent = self._call(method, given, post, count)
+        return _transposed([[one] for one in sent] if count == 1 else sent)
+
+    def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
+        """See `Team`; raises `Lost` if a process or a machine is gone."""
+        try:
+            return self.ray.get(self._call(method, given, post, 1))
+        except self.ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, self.ray.exceptions.RayError):
+                raise Lost(str(error.cause)) from None
+            raise
+        except self.ray.exceptions.RayError as error:
+            raise Lost(str(error)) from None
+
+    def _call(self, method: str, given: Any, post: Post | None, returns: int) -> list[Any]:
+        inboxes: Post = post or [[] for _ in self.members]
+        return [
+            member.do.options(num_returns=returns).remote(method, returns, given, *inbox)
+            for member, inbox in zip(self.members, inboxes, strict=True)
+        ]
+
+    def close(self) -> None:
+        """See `Team`."""
+        for member in self.members:
+            self.ray.kill(member)
+
+
+class Lost(RuntimeError):
+    """A shard's process is gone."""
+
+
+class _Member:
+    """A shard in a process of its own."""
+
+    def __init__(self, kind: type, folder: str, number: int) -> None:
+        use_one_thread()
+        self.shard = kind(folder, number)
+
+    def do(self, method: str, returns: int, given: Sequence[Any], *inbox: Any) -> Any:
+        found = getattr(self.shard, method)(*given, *inbox)
+        return found[0] if returns == 1 and isinstance(found, list) else found
+
+
+def _transposed(sent: Sequence[Sequence[Any]]) -> Post:
+    return [list(post) for post in zip(*sent, strict=True)]
+
+
+class State(NamedTuple):
+    """How far a run is: `state.json`."""
+
+    rounds: int = 0
+    """Searches that led to a path; the number of what the shards have saved."""
+    phases: int = 0
+    """Different lengths of paths."""
+    length: int = -1
+    """Of the last paths: their left nodes."""
+    size: int = 0
+    steps: int = 0
+    is_done: bool = False
+    """Whether the last search found nothing, and its cover is saved."""
+    arcs: int = 0
+    """Arcs looked at."""
+    bytes: int = 0
+    """Bytes that shards sent to others."""
+    cpu: float = 0.0
+    """Seconds that shards computed."""
+
+
+class Found(NamedTuple):
+    """What a run in shards found; the mates themselves are in a file."""
+
+    layout: Layout
+    state: State
+    verdict: Verdict
+    mates: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        cover = {"left": self.verdict.cover_left, "right": self.verdict.cover_right}
+        return {
+            **asdict(self.layout),
+            "engine": "sharded",
+            "size": self.verdict.size,
+            "is_maximum": self.verdict.is_maximum,
+            "cover": cover,
+            "checked": self.verdict._asdict(),
+            **{key: value for key, value in self.state._asdict().items() if key != "size"},
+        }
+
+
+def solve_file(
+    source: Path,
+    folder: Path,
+    *,
+    address: str | None = None,
+    shards: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Found:
+    """Match the graph in a file of edges, in `folder`, where the same call goes on after a crash.
+
+    `mates.npy` there gets the right node of each left one, −1 for none; `cover_left.npy` and
+    `cover_right.npy` say which nodes are in the cover that proves it maximum.
+
+    Args:
+        source: .csv, .tsv, .parquet or .npz: two columns of node numbers, each from 0 on.
+        folder: made if need be; on a cluster, one that all machines see.
+        address: of a Ray cluster, "auto" for that of this machine, "local" to start one; None:
+            the shards take turns in this process.
+        shards: how many; by default by the size of the file, and at least one for each core.
+        progress: called after each search.
+
+    Raises:
+        InputError: the file or the cluster is not what it should be, or the folder is in use or
+            was made from another file.
+    """
+    with named(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / ".lock", folder), _hiring(address) as hire:
+        layout = Layout.read(folder)
+        origin = source_of(source)
+        if layout is None:
+            count = shards or max(os.cpu_count() or 1, -(-source.stat().st_size // BYTES_A_SHARD))
+            layout = make_shards(read_pairs(source), folder, count, origin, hire)
+        elif layout.source != origin or shards not in (None, layout.count):
+            raise InputError(f"{folder}: made from another file, or for other shards")
+        return solve_folder(folder, layout, hire, progress)
+
+
+def make_shards(
+    chunks: Iterable[Pairs],
+    folder: Path,
+    count: int,
+    source: str = "",
+    hire: Hire = InTurn,
+    sizes: tuple[int, int] = (0, 0),
+) -> Layout:
+    """Deal edges to shards, and let each put its own in rows; `graph.json` is written last.
+
+    A side has nodes up to the last that has an edge, and at least as many as `sizes` says.
+    """
+    num_left, num_right = map(max, deal_pairs(chunks, folder, count), sizes)
+    layout = Layout(num_left, num_right, 0, count, source)
+    with closing(hire(Builder, folder, count)) as team:
+        layout = replace(layout, num_edges=sum(team.tell("build", layout)))
+    for number in range(count):
+        (shard_folder(folder, number) / RAW).unlink()
+    write_json(folder / "graph.json", asdict(layout))
+    return layout
+
+
+def solve_folder(
+    folder: Path,
+    layout: Layout,
+    hire: Hire = InTurn,
+    progress: Callable[[Progress], None] | None = None,
+) -> Found:
+    """Match a folder of shards, from where the last run got to, and prove the matching maximum.
+
+    Raises:
+        InputError: shards were lost too often.
+    """
+    lost, before = 0, -1
+    while True:
+        state = _read_state(folder)
+        lost = lost if state.rounds == before else 0
+        before = state.rounds
+        try:
+            if not state.is_done:
+                with closing(hire(Shard, folder, layout.count)) as team:
+                    state = _match(team, folder, layout, state, progress)
+            with closing(hire(Checker, folder, layout.count)) as team:
+                post = team.send("claim", state.rounds)
+                verdict = sum(team.tell("confirm", state.rounds, post=post), Verdict())
+            break
+        except Lost as error:
+            lost += 1
+            if lost > MAX_RETRIES:
+                raise InputError(f"shards were lost {lost} times in a round: {error}") from None
+    if not verdict.is_maximum:
+        told = "what is saved there does not fit together; delete it, or give another folder"
+        raise InputError(f"{folder}: {told}")
+    if progress is not None:
+        progress(Progress(1, state.rounds, verdict.size, "certifying"))
+    found = Found(layout, state, verdict, folder / "mates.npy")
+    gather(folder, layout, f"mates-{state.rounds}", "mates", layout.num_left)
+    gather(folder, layout, "cover_left", "cover_left", layout.num_left)
+    gather(folder, layout, "cover_right", "cover_right", layout.num_right)
+    write_json(folder / "answer.json", found.to_dict())
+    return found
+
+
+def _read_state(folder: Path) -> State:
+    try:
+        return State(**json.loads((folder / "state.json").read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return State()
+
+
+def _match(
+    team: Team,
+    folder: Path,
+    layout: Layout,
+    state: State,
+    progress: Callable[[Progress], None] | None,
+) -> State:
+    """Make rounds until a search finds no path; each is saved before the next begins."""
+    team.tell("load", state.rounds)
+    spent = {name: getattr(state, name) for name in ("arcs", "bytes", "cpu")}
+    for found in rounds(team, layout, state):
+        if found.is_done:
+            team.tell("save_cover")
+            if not found.rounds:
+                team.tell("save", 0)
+        else:
+            team.tell("save", found.rounds)
+        tallies = team.tell("told")
+        now = {name: spent[name] + sum(tally[name] for tally in tallies) for name in spent}
+        state = found._replace(**now)
+        write_json(folder / "state.json", state._asdict())
+        if progress is not None:
+            progress(Progress(0, state.rounds, state.size))
+    return state
+
+
+def rounds(team: Team, layout: Layout, state: State) -> Iterator[State]:
+    """Yield how far the run is after each round, the last of which finds no path."""
+    while not state.is_done:
+        team.tell("begin", ties.turn(state.rounds, layout.num_left))
+        steps, is_found = search(team)
+        state = state._replace(steps=state.steps + steps, is_done=not is_found)
+        if is_found:
+            augment(team, steps)
+            state = state._replace(
+                rounds=state.rounds + 1, phases=state.phases + (steps != state.length), length=steps
+            )
+        yield (state := state._replace(size=sum(team.tell("size"))))
+
+
+def search(team: Team) -> tuple[int, bool]:
+    """Search from all free left nodes; return the steps, and whether there is a path.
+
+    A path then has as many left nodes as there were steps.
+    """
+    post, steps = team.send("start"), 0
+    while True:
+        found = team.tell("hear", post=post)
+        steps += 1
+        if any(free for _, free in found):
+            return steps, True
+        if not any(fresh for fresh, _ in found):
+            return steps, False
+        post = team.send("ask", post=team.send("go_on"))
+
+
+def augment(team: Team, length: int) -> None:
+    """Take a path from each tree that has one, all of this length."""
+    post = team.send("choose", post=team.send("offer"))
+    for _ in range(length):
+        post = team.send("exchange", post=team.send("go_back", post=post))
+
+
+def gather(folder: Path, layout: Layout, part: str, name: str, total: int) -> None:
+    """Put what the shards know of their nodes in order, in one file."""
+    parts = [
+        read_array(shard_folder(folder, number) / f"{part}.npy") for number in range(layout.count)
+    ]
+    path = folder / f"{name}.npy"
+    with named(path), atomic_file(path) as file:
+        np.lib.format.write_array_header_1_0(
+            file,
+            {"descr": parts[0].dtype.str, "fortran_order": False, "shape": (total,)},
+        )
+        for first in range(0, total, GATHERED * layout.count):
+            some = np.empty(min(GATHERED * layout.count, total - first), parts[0].dtype)
+            for number, own in enumerate(parts):
+                places = slice(first // layout.count, first // layout.count + GATHERED)
+                some[number :: layout.count] = own[places]
+            file.write(some.data)
+
+
+@contextmanager
+def _hiring(address: str | None) -> Iterator[Hire]:
+    """Yield who makes teams: this process, or the Ray cluster at an address."""
+    if address is None:
+        yield InTurn
+        return
+    with joined_ray(address):
+        yield OnRay
+
+
+@contextmanager
+def joined_ray(address: str) -> Iterator[None]:
+    """Join a Ray cluster or, with "local", start one; where this process has, that one is used."""
+    with needs("--ray"):
+        import ray
+    if ray.is_initialized():
+        yield
+        return
+    where: dict[str, Any] = {"address": address}
+    if address == "local":
+        where |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Ray announces changes in later versions
+            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # on a busy machine Ray raises a bare Exception
+        reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
+        raise InputError(f"--ray {address}: Ray did not start, or is not there: {reason}") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def solve_graph(
+    graph: BipartiteGraph,
+    folder: Path,
+    count: int,
+    progress: Callable[[Progress], None] | None = None,
+    hire: Hire = InTurn,
+) -> Found:
+    """Match a graph that is in memory."""
+    pairs = np.stack([graph.left, graph.right], axis=1).astype(np.int64)
+    sizes = graph.num_left, graph.num_right
+    layout = make_shards([pairs], folder, count, "", hire, sizes)
+    return solve_folder(folder, layout, hire, progress)
