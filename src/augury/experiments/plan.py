@@ -19,7 +19,7 @@ Rule = Literal["execution", "paper", "every"]
 """Which epochs of a training: the one that executions choose, the one that the paper's rule
 chooses, or every one."""
 
-EXAM_SEED = 1
+PLAYOFF_SEED = 1
 """Of the graphs that choose among seeds: drawn like those of the tables, but other ones."""
 
 Who = Literal["all", "best"]
@@ -138,7 +138,7 @@ class Plan:
     seeds: tuple[int, ...] = tuple(range(10))
     settings: tuple[str, ...] = ()
     """Settings on top of every network's own; for tests and trials."""
-    exam: tuple[Column, ...] = ()
+    playoff: tuple[Column, ...] = ()
     """What chooses among the seeds of a network, before its score in training does."""
     is_quick: bool = False
     """Shipped checkpoints instead of trainings."""
@@ -158,15 +158,15 @@ class Plan:
         needed = {row.network for section in self.sections for row in section.rows}
         return [name for name in NETWORKS if name in needed]
 
-    def exams(self, network: str) -> list[Want]:
+    def playoffs(self, network: str) -> list[Want]:
         """Return what chooses among the seeds of a network."""
-        return [want_of(Row(network), column) for column in self.exam if len(self.seeds) > 1]
+        return [want_of(Row(network), column) for column in self.playoff if len(self.seeds) > 1]
 
     def wants(self) -> list[Want]:
-        """Return the exams and what all sections want, each once."""
-        exams = (want for network in self.networks for want in self.exams(network))
+        """Return the play-offs and what all sections want, each once."""
+        playoffs = (want for network in self.networks for want in self.playoffs(network))
         wanted = (want for section in self.sections for want in section.wants())
-        return list(dict.fromkeys([*exams, *wanted]))
+        return list(dict.fromkeys([*playoffs, *wanted]))
 
     def config(self, network: str) -> Config:
         """Return the configuration that a network is trained with."""
@@ -209,10 +209,10 @@ class Size:
         return tuple(found)
 
 
-def exam(size: Size) -> tuple[Column, ...]:
-    """Return the columns of an exam: the sizes of the tables, each graph run once."""
+def playoff(size: Size) -> tuple[Column, ...]:
+    """Return the columns of a play-off: the sizes of the tables, each graph run once."""
     return tuple(
-        replace(column, extent=Extent(column.extent.graphs, 1, EXAM_SEED))
+        replace(column, extent=Extent(column.extent.graphs, 1, PLAYOFF_SEED))
         for column in size.columns(TABLE_SCALES)
     )
 
@@ -283,4 +283,4 @@ def quick(plan: Plan, shipped: Iterable[str]) -> Plan:
         return replace(section, rows=tuple(rows))
 
     kept = tuple(section for section in map(left, plan.sections) if section.rows)
-    return replace(plan, sections=kept, exam=(), is_quick=True)
+    return replace(plan, sections=kept, playoff=(), is_quick=True)

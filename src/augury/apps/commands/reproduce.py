@@ -144,7 +144,7 @@ def _asked(
 
 def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quick: bool) -> Plan:
     from augury.errors import InputError
-    from augury.experiments.plan import FULL, QUICK, Plan, exam, quick, sections
+    from augury.experiments.plan import FULL, QUICK, Plan, playoff, quick, sections
 
     chosen = tuple(
         section
@@ -161,7 +161,7 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
         chosen,
         tuple(range(seeds)),
         tuple(settings),
-        exam=exam(size),
+        playoff=playoff(size),
         asked=" ".join(asked or ["--all"]),
         options=" ".join(options),
     )
