@@ -59,7 +59,7 @@ class Exam:
     quick: bool = False
     seed: int = 0
     """Of the samples of what is too much for a slow solver."""
-    seconds: float = 10.0
+    seconds: float = 5.0
     """CPU seconds that a question may take, or a block of small ones."""
     judges: tuple[str, ...] = (*JUDGES, *SUITES)
     solvers: tuple[str, ...] = tuple(SOLVERS)

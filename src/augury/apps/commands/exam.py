@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from augury.apps.commands.terminal import Interrupted, Seed, print_table, progress_shown, say
+from augury.apps.commands.terminal import (
+    Interrupted,
+    Seed,
+    print_table,
+    progress_shown,
+    raise_lost,
+    say,
+)
+
+if TYPE_CHECKING:
+    from augury.experiments.exam import Result
+    from augury.experiments.reproduce import Status
 
 EXAMPLES = (
     "Examples:  augury exam --quick  ·  augury exam --out runs/exam --workers 4  ·  "
@@ -18,7 +29,7 @@ EXAMPLES = (
 FOLDER = Path("runs/exam")
 WRONG_ANSWER = 3
 """Exit code if an engine of the verified network got something wrong."""
-QUICK_SECONDS, SECONDS = 2.0, 10.0
+QUICK_SECONDS, SECONDS = 2.0, 5.0
 
 
 def exam(  # noqa: PLR0913  # one parameter for each option
@@ -81,8 +92,14 @@ def exam(  # noqa: PLR0913  # one parameter for each option
         tuple(solver or SOLVERS),
     )
     try:
-        with progress_shown() as progress:
+        with progress_shown() as show:
+
+            def progress(status: Status) -> None:
+                show(status)
+                raise_lost()
+
             results = examine(whole, folder, workers or default_workers(), progress)
+            raise_lost()
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; the same command goes on with {folder}") from None
     _print(results, whole.present)
@@ -109,7 +126,7 @@ def _make(question: str, out: Path | None) -> None:
         write_graph(graph, out)
 
 
-def _print(results: dict, present: list[str]) -> None:
+def _print(results: dict[tuple[Any, ...], Result], present: list[str]) -> None:
     """Print the sums of each solver."""
     from collections import Counter
 
