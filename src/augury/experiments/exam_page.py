@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from hashlib import sha256
 from itertools import groupby
@@ -12,7 +13,7 @@ from augury.experiments.exam_questions import JUDGES
 from augury.experiments.exam_solvers import REFERENCE, SOLVERS
 from augury.experiments.report import markdown
 
-SHOWN = 8
+SHOWN = 3
 """Losses of one kind that the page shows; the record has them all."""
 PARTS = (("Engines", True), ("Peers", False))
 
@@ -99,22 +100,27 @@ def _losses(results: Results) -> list[str]:
         (key[0], key[1], loss) for key, result in results.items() for loss in result.losses
     ]
     order = [*JUDGES, *SUITES]
-    found.sort(key=lambda one: (order.index(one[0]), list(SOLVERS).index(one[1]), one[2].verdict))
+    solvers = list(SOLVERS)
+    found.sort(key=lambda one: (order.index(one[0]), solvers.index(one[1]), *_alike(one)[2:]))
     rows: list[list[str]] = []
-    for (judge, solver, verdict), group in groupby(
-        found, key=lambda one: (one[0], one[1], one[2].verdict)
-    ):
+    for (judge, solver, verdict, _), group in groupby(found, key=_alike):
         losses = [loss for *_, loss in group]
         rows += [
             [_question(judge, loss), solver, verdict, _escaped(loss.why), _code(loss.input)]
             for loss in losses[:SHOWN]
         ]
         if len(losses) > SHOWN:
-            more = f"{len(losses) - SHOWN:,} more in the record"
+            more = f"{len(losses) - SHOWN:,} more of this kind"
             rows.append([judge, solver, verdict, more, ""])
     if not rows:
         return ["Nothing."]
     return [markdown(["question", "solver", "verdict", "why", "input"], rows)]
+
+
+def _alike(one: tuple[str, str, Loss]) -> tuple[str, str, str, str]:
+    """Return what losses have in common that are shown together: the reason but for its numbers."""
+    judge, solver, loss = one
+    return judge, solver, loss.verdict, re.sub(r"[\d,.]+", "#", loss.why)
 
 
 def _question(judge: str, loss: Loss) -> str:

@@ -331,14 +331,14 @@ JUDGES: Choices[Judge] = Choices(
             "cost",
             lambda: [
                 *(row for size in (8, 64, 200) for row in _dense(size)),
-                *(row for size in (400, 4000) for row in _one_of(_sparse, size, size < 500)),
+                *(row for size in (100, 1000) for row in _one_of(_sparse, size, size < 500)),
             ],
         ),
         "cost-flows": _drawn(
             "the flows of least cost of `augury bench costs`",
             "cost",
             lambda: [
-                row for arcs in (1600, 20_000) for row in _one_of(flow_families, arcs, arcs < 2000)
+                row for arcs in (400, 4000) for row in _one_of(flow_families, arcs, arcs < 500)
             ],
         ),
     }

@@ -151,7 +151,7 @@ SOLVERS: Choices[Solver] = Choices(
         "cuda": _engine("cuda", "the network, evaluated on a GPU", "matching", needs_device=True),
         "paper-mpnn": Solver(
             "the paper's network, which nothing proves",
-            dict.fromkeys(("matching", "flow"), partial(_ours, "paper-mpnn", "fast")),
+            {"matching": partial(_ours, "paper-mpnn", "fast")},
             "torch", 5000, engine="fast",
         ),
         "SciPy": _peer("csgraph and linear_sum_assignment", "scipy", cost=peers.scipy_costs),
