@@ -101,7 +101,11 @@ def _losses(results: Results) -> list[str]:
     ]
     order = [*JUDGES, *SUITES]
     solvers = list(SOLVERS)
-    found.sort(key=lambda one: (order.index(one[0]), solvers.index(one[1]), *_alike(one)[2:]))
+
+    def place(one: tuple[str, str, Loss]) -> tuple[Any, ...]:
+        return order.index(one[0]), solvers.index(one[1]), *_alike(one)[2:], one[2].number
+
+    found.sort(key=place)
     rows: list[list[str]] = []
     for (judge, solver, verdict, _), group in groupby(found, key=_alike):
         losses = [loss for *_, loss in group]
