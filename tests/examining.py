@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from augury.experiments.exam import Result, Task, cpu_limit
+from augury.experiments.exam import Result, Task
+from augury.experiments.exam_driver import cpu_limit
 
 
 def examine_deadly(task: Task) -> Result:

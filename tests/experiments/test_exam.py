@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from augury.errors import InputError
-from augury.experiments import exam as exams
-from augury.experiments.exam import KIND, Driver, Exam, Loss, Result, Task, judged, perform
+from augury.experiments.exam import Exam, Loss, Result, Task, judged, read_results
+from augury.experiments.exam_driver import KIND, Driver, failures, machine, perform
 from augury.experiments.exam_page import page
 from augury.experiments.exam_questions import fingerprint, question
 from augury.experiments.exam_solvers import SOLVERS, Answer, Solver
@@ -81,7 +81,7 @@ def test_our_engines_prove_what_they_answer() -> None:
 
 
 def record(folder: Path, exam: Exam) -> Lines:
-    return Lines(folder / "exam.jsonl", KIND, **exam.told, machine=exams.machine())
+    return Lines(folder / "exam.jsonl", KIND, **exam.told, machine=machine())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no timer that ends a process")
@@ -96,7 +96,7 @@ def test_a_question_that_never_ends_is_too_slow_and_one_that_kills_has_crashed(
     slow, crashed = result.losses
     assert slow == Loss(7, "too slow", "over 0.3 s", fingerprint([question("flows-all", 7)]))
     assert crashed[:2] == (9, "crashed") and "exit code 5" in crashed.why
-    assert exams.read_results(record(tmp_path, Exam()).rows) == driver.results
+    assert read_results(record(tmp_path, Exam()).rows) == driver.results
 
 
 def test_every_task_is_asked_once_and_who_judges_others_comes_first() -> None:
@@ -171,9 +171,9 @@ def test_an_exam_goes_on_where_it_was_stopped(augury: Augury) -> None:
 
 def test_a_wrong_answer_of_ours_fails_the_exam() -> None:
     lost = Result(Counter(wrong=1), [Loss(3, "wrong", "finds 1, not 2")])
-    assert exams.failures({("flows", "lookup", (3,), 1): lost})
-    assert not exams.failures({("flows", "SciPy", (3,), 1): lost})
-    assert not exams.failures({("matchings", "paper-mpnn", (3,), 1): lost})  # which claims nothing
+    assert failures({("flows", "lookup", (3,), 1): lost})
+    assert not failures({("flows", "SciPy", (3,), 1): lost})
+    assert not failures({("matchings", "paper-mpnn", (3,), 1): lost})  # which claims nothing
 
 
 def test_a_question_is_made_again(augury: Augury) -> None:

@@ -204,7 +204,7 @@ COMMANDS = {
     ),
     "exam": (
         ["exam", "--quick", "--judge", "cost-flows", "--solver", "table", "--out", "run"],
-        "augury.experiments.exam.Driver._keep",
+        "augury.experiments.exam_driver.Driver._keep",
         "interrupted; the same command goes on with run",
         {"run": ["exam.jsonl"], "run/exam.jsonl": 2},
     ),

@@ -78,7 +78,8 @@ def exam(  # noqa: PLR0913  # one parameter for each option
     if question is not None:
         _make(question, out)
         return
-    from augury.experiments.exam import SUITES, Exam, default_workers, examine, failures
+    from augury.experiments.exam import SUITES, Exam
+    from augury.experiments.exam_driver import default_workers, examine, failures
     from augury.experiments.exam_questions import JUDGES
     from augury.experiments.exam_solvers import SOLVERS
 
@@ -117,8 +118,8 @@ def _make(question: str, out: Path | None) -> None:
     from augury.experiments.exam_questions import fingerprint
     from augury.experiments.exam_questions import question as make
 
-    judge, _, number = question.rpartition("/")
-    if not number.isdecimal():
+    judge, slash, number = question.rpartition("/")
+    if not slash or not number.isdecimal():
         raise InputError(f"--question is {question!r}, not JUDGE/NUMBER such as flows-all/17")
     graph = make(judge, int(number))
     say(f"{question}: {graph.words}, input {fingerprint([graph])}")
