@@ -179,12 +179,12 @@ def judged(answer: Answer, proven: Answer | None) -> tuple[str, str]:
     """Return the verdict on an answer, given a proven one if there is, and the reason."""
     if answer.refusal:
         return REFUSED, answer.refusal
-    is_known = proven is not None and proven.is_certified
-    if is_known and answer.value != proven.value:
-        return WRONG, f"finds {_words(answer)}, not {_words(proven)}"
+    truth = proven if proven is not None and proven.is_certified else None
+    if truth is not None and answer.value != truth.value:
+        return WRONG, f"finds {_words(answer)}, not {_words(truth)}"
     if answer.is_certified:
         return CERTIFIED, ""
-    return (RIGHT, "") if is_known else (UNJUDGED, f"finds {_words(answer)}, without a proof")
+    return (RIGHT, "") if truth else (UNJUDGED, f"finds {_words(answer)}, without a proof")
 
 
 def _words(answer: Answer) -> str:

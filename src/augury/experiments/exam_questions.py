@@ -117,7 +117,8 @@ def bipartite(number: int) -> BipartiteGraph:
     """
     n, m, first = next(shape for shape in reversed(_SHAPES) if shape[2] <= number)
     matrix = np.reshape(digits(number - first, 2, n * m), (n, m))
-    return BipartiteGraph(n, m, *np.nonzero(matrix))
+    left, right = np.nonzero(matrix)
+    return BipartiteGraph(n, m, left, right)
 
 
 def priced(number: int) -> BipartiteGraph:
@@ -194,7 +195,7 @@ def flow_classes() -> WideArray:
         power = {arc: CAPACITIES**place for place, arc in enumerate(arcs)}
         useful = [arc for arc in arcs if arc[1] != 0 and arc[0] != nodes - 1]
         amounts = np.indices([CAPACITIES] * len(useful)).reshape(len(useful), -1)
-        codes = sum(amounts[k] * power[arc] for k, arc in enumerate(useful))
+        codes: Any = sum(amounts[k] * power[arc] for k, arc in enumerate(useful))
         least = codes
         for order in permutations(range(1, nodes - 1)):
             moved = dict(zip(range(nodes), (0, *order, nodes - 1), strict=True))
