@@ -16,24 +16,21 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from augury import BipartiteGraph, CostNetwork, __version__
 from augury.algorithms import ALGORITHMS
 from augury.classical.answer import How
+from augury.errors import InputError
+from augury.experiments import peers
+from augury.experiments.peers import Best, Priced
 from augury.provenance import commit
 from augury.solver import Runner, in_full, runner_of
-
-Problem = BipartiteGraph | CostNetwork
-Best = tuple[int, int] | None
-"""Size and cost, or None where there is no answer."""
 
 CHUNK = 250
 
@@ -73,112 +70,16 @@ def supplies(rng: np.random.Generator) -> CostNetwork:
     return CostNetwork.from_arcs(nodes, *columns, supply=supply, lower=lower.astype(np.int64))
 
 
-def by_scipy(graph: Problem) -> Best | str:
-    """A missing edge costs more than all others together, so as few as possible are taken."""
-    if isinstance(graph, CostNetwork):
-        return "no form of it"
-    assert graph.costs is not None
-    amount = graph.costs.to_minimise
-    large = 1 + 2 * min(graph.num_left, graph.num_right) * int(np.abs(amount).max(initial=0))
-    matrix = np.full((graph.num_left, graph.num_right), large)
-    matrix[graph.left, graph.right] = amount
-    rows, columns = linear_sum_assignment(matrix)
-    taken = matrix[rows, columns] != large
-    cost = int(matrix[rows[taken], columns[taken]].sum())
-    return int(taken.sum()), -cost if graph.costs.maximise else cost
-
-
-def by_networkx(graph: Problem) -> Best | str:
-    """Network simplex, on the flow network of a bipartite graph."""
-    network = CostNetwork.from_bipartite(graph) if isinstance(graph, BipartiteGraph) else graph
-    made: Any = nx.MultiDiGraph()
-    made.add_nodes_from(range(network.num_nodes), demand=0)
-    fixed, value = 0, 0
-    for tail, head, room, cost, lower in _rows(network):
-        made.add_edge(tail, head, capacity=room, weight=cost)
-        made.nodes[tail]["demand"] += lower
-        made.nodes[head]["demand"] -= lower
-        fixed += lower * cost
-    if network.supply is None:
-        value = _value(network)
-        made.nodes[network.source]["demand"] -= value
-        made.nodes[network.sink]["demand"] += value
-    else:
-        for node, amount in enumerate(network.supply.tolist()):
-            made.nodes[node]["demand"] -= amount
-            value += max(amount, 0)
-    try:
-        cost = int(nx.network_simplex(made)[0]) + fixed
-    except nx.NetworkXUnfeasible:
-        return None
-    return value, -cost if network.costs.maximise else cost
-
-
-def by_ortools(graph: Problem) -> Best | str:
-    """`SimpleMinCostFlow`; it takes neither loops nor circles that save something for sure."""
-    from ortools.graph.python import min_cost_flow
-
-    network = CostNetwork.from_bipartite(graph) if isinstance(graph, BipartiteGraph) else graph
-    solver = min_cost_flow.SimpleMinCostFlow()
-    supply = [0] * network.num_nodes if network.supply is None else network.supply.tolist()
-    fixed = 0
-    for tail, head, room, cost, lower in _rows(network):
-        fixed += lower * cost
-        supply[tail] -= lower
-        supply[head] += lower
-        if tail == head:
-            fixed += min(cost, 0) * room
-        elif cost < 0:  # full from the start; what it gives back costs the opposite
-            solver.add_arc_with_capacity_and_unit_cost(head, tail, room, -cost)
-            fixed += cost * room
-            supply[tail] -= room
-            supply[head] += room
-        else:
-            solver.add_arc_with_capacity_and_unit_cost(tail, head, room, cost)
-    value = 0
-    if network.supply is None:
-        assert network.source is not None and network.sink is not None
-        value = _value(network)
-        supply[network.source] += value
-        supply[network.sink] -= value
-    else:
-        value = sum(max(amount, 0) for amount in network.supply.tolist())
-    for node, amount in enumerate(supply):
-        solver.set_node_supply(node, amount)
-    status = solver.solve()
-    if status == solver.INFEASIBLE:
-        return None
-    if status != solver.OPTIMAL:
-        return f"status {status}"
-    cost = solver.optimal_cost() + fixed
-    return value, -cost if network.costs.maximise else cost
-
-
-def _rows(network: CostNetwork) -> Iterator[tuple[int, ...]]:
-    room = network.capacity - network.least
-    columns = network.tail, network.head, room, network.costs.to_minimise, network.least
-    return zip(*(column.tolist() for column in columns), strict=True)
-
-
-def _value(network: CostNetwork) -> int:
-    simple: Any = nx.DiGraph()
-    simple.add_nodes_from(range(network.num_nodes))
-    for tail, head, room, *_ in _rows(network):
-        known = simple.get_edge_data(tail, head, {"capacity": 0})["capacity"]
-        simple.add_edge(tail, head, capacity=known + room)
-    return int(nx.maximum_flow_value(simple, network.source, network.sink))
-
-
-PROBLEMS: dict[str, Callable[[np.random.Generator], Problem]] = {
+PROBLEMS: dict[str, Callable[[np.random.Generator], Priced]] = {
     "assignment": assignment,
     "perfect matching": assignment,
     "flow": flow,
     "supplies": supplies,
 }
-PEERS: dict[str, Callable[[Problem], Best | str]] = {
-    "SciPy": by_scipy,
-    "NetworkX": by_networkx,
-    "OR-Tools": by_ortools,
+PEERS: dict[str, Callable[[Priced], Best]] = {
+    "SciPy": peers.scipy_costs,
+    "NetworkX": peers.networkx_costs,
+    "OR-Tools": peers.ortools_costs,
 }
 
 
@@ -199,7 +100,7 @@ def campaign(name: str, count: int, seed: int) -> Counter[str]:
     return seen
 
 
-def _judge(runner: Runner, graphs: list[Problem], seed: int, seen: Counter[str]) -> None:
+def _judge(runner: Runner, graphs: list[Priced], seed: int, seen: Counter[str]) -> None:
     """Count decisions; a run on supplies that cannot be met still has them all right."""
     rngs = [np.random.default_rng([seed, k]) for k in range(len(graphs))]
     parts = runner.executor.subroutines()
@@ -208,17 +109,18 @@ def _judge(runner: Runner, graphs: list[Problem], seed: int, seen: Counter[str])
         seen["wrong decisions"] += sum(run.wrong.values())
 
 
-def _compare(graph: Problem, solutions: list[Any], seen: Counter[str], is_perfect: bool) -> None:
-    answers: dict[str, Best | str] = {}
+def _compare(graph: Priced, solutions: list[Any], seen: Counter[str], is_perfect: bool) -> None:
+    answers: dict[str, Best] = {}
     for solution, engine in zip(solutions, ("network", "table"), strict=True):
         own = None if solution.is_infeasible else (solution.size, solution.cost)
         seen["certified"] += solution.is_optimal or solution.is_infeasible
         seen["not certified"] += not (solution.is_optimal or solution.is_infeasible)
         answers[engine] = own
     for peer, solve in PEERS.items():
-        told = solve(graph)
-        if isinstance(told, str):
-            seen[f"{peer}: {told}"] += 1
+        try:
+            told = solve(graph)
+        except InputError as error:
+            seen[f"{peer}: {error}"] += 1
             continue
         if is_perfect and isinstance(graph, BipartiteGraph) and told is not None:
             told = told if told[0] == min(graph.num_left, graph.num_right) else None

@@ -1,21 +1,24 @@
 """Train and execute the paper's network in the fast form and in the plain one; print the ratios.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--models PATHS] [--batches N]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--models PATHS] [--batches N] [--out FILE]
 
 Fast is what the package runs; plain is the same network as it is usually written: one message per
 link, no compiled loop. Both are measured in this run, in turns, on one thread, in seconds of CPU
 time (the least of the turns), and must make the same decisions; BLAS reads its number of threads
 when it is loaded, and waiting ones count. The last column was reported of the authors' published
 code, ported to current libraries, on one thread of a similar machine; it was not measured here.
+`--out` writes what docs/performance.md is made from, see tables.py: one file for each run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -23,6 +26,7 @@ import torch
 
 from augury.classical.simulate import Run, maximum_values, simulate
 from augury.config import preset
+from augury.experiments.bench import machine
 from augury.experiments.evaluate import Condition, load_models
 from augury.models.checkpoint import MODELS
 from augury.neural.batch import training_data
@@ -31,11 +35,13 @@ from augury.paper.processors import Processor
 from augury.training.ensemble import Ensemble, Epoch
 from augury.training.trainer import memory_kept
 
-AUTHORS = {"epoch": 34.0, "validation": 5.4, 2: 13.0, 4: 42.0, 8: 430.0}
-"""CPU seconds of the authors' published code, as reported."""
+AUTHORS = {"epoch": 34.0, "validation": 5.4, "2x": 13.0, "4x": 42.0, "8x": 430.0}
+"""CPU seconds of the authors' published code, as reported; a pass over the test graphs by scale."""
 
 NETWORKS = ("paper-mpnn", "paper-pna", "paper-pna-nostd")
 GRAPHS, TURNS = 50, 2
+ROWS: list[dict[str, Any]] = []
+"""What was measured."""
 
 
 @contextmanager
@@ -68,10 +74,13 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def row(what: str, fast: float, slow: float, authors: float | None) -> None:
-    """Print one line of the table."""
+def row(network: str, what: str, fast: float, slow: float, remark: str) -> None:
+    """Keep what was measured, and print one line of the table."""
+    ROWS.append({"network": network, "what": what, "fast": fast, "plain": slow, "remark": remark})
+    authors = AUTHORS.get(what) if network == "paper-mpnn" else None
     told = "" if authors is None else f"{authors:.1f}"
-    print(f"{what:56} {fast:9.2f} {slow:9.2f} {slow / fast:8.1f} {told:>10}", flush=True)
+    words = f"{network}, {what} ({remark})"
+    print(f"{words:64} {fast:9.2f} {slow:9.2f} {slow / fast:8.1f} {told:>10}", flush=True)
 
 
 def measure_training(name: str, num_batches: int) -> None:
@@ -96,11 +105,10 @@ def measure_training(name: str, num_batches: int) -> None:
             fast = np.minimum(fast, [cpu_seconds(train), cpu_seconds(module.validated)])
         with plain():
             slow = np.minimum(slow, [cpu_seconds(train), cpu_seconds(module.validated)])
-    authors = AUTHORS if name == "paper-mpnn" else {}
-    what = f"{name}, epoch, {len(epoch)} batches (from {num_batches})"
-    row(what, fast[0] * share, slow[0] * share, authors.get("epoch"))
-    what = f"{name}, validation, {len(data.validation)} rounds"
-    row(what, fast[1], slow[1], authors.get("validation"))
+    remark = f"{len(epoch)} batches, from {num_batches}"
+    row(name, "epoch", float(fast[0] * share), float(slow[0] * share), remark)
+    remark = f"{len(data.validation)} rounds"
+    row(name, "validation", float(fast[1]), float(slow[1]), remark)
 
 
 def measure_simulation(model: str, scale: int, plain_graphs: int) -> None:
@@ -124,12 +132,9 @@ def measure_simulation(model: str, scale: int, plain_graphs: int) -> None:
     pairs = zip(found["fast"], found["plain"], strict=False)
     differing = sum(ours != theirs for ours, theirs in pairs)
     assert not differing, f"{differing} of {plain_graphs} runs at {scale}x differ between the forms"
-    scaled = "" if plain_graphs == GRAPHS else f" (plain from {plain_graphs})"
     right = sum(run.is_right for run in found["fast"])
-    name = Path(model).stem
-    what = f"{name}, {GRAPHS} graphs at {scale}x{scaled}, {right} right"
-    authors = AUTHORS[scale] if name == "paper-mpnn" else None
-    row(what, fast, slow * GRAPHS / plain_graphs, authors)
+    remark = f"{GRAPHS} graphs, plain from {plain_graphs}, {right} right"
+    row(Path(model).stem, f"{scale}x", fast, slow * GRAPHS / plain_graphs, remark)
 
 
 def main() -> None:
@@ -139,16 +144,21 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=shipped, help="trained paper networks")
     parser.add_argument("--batches", type=int, default=15, help="training batches that are timed")
     parser.add_argument("--plain-graphs", type=int, default=4, help="graphs of the plain form, 8x")
+    parser.add_argument("--scales", default="2,4,8", help="sizes of the test graphs")
+    parser.add_argument("--out", type=Path, help="write the record here, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"{'CPU seconds, one thread':56} {'fast':>9} {'plain':>9} {'ratio':>8} {'authors':>10}")
+    print(f"{'CPU seconds, one thread':64} {'fast':>9} {'plain':>9} {'ratio':>8} {'authors':>10}")
     for name in NETWORKS:
         measure_training(name, options.batches)
     for model in options.models:
-        for scale in (2, 4, 8):
+        for scale in map(int, options.scales.split(",")):
             few = options.plain_graphs if scale == 8 else GRAPHS
             measure_simulation(model, scale, few)
     print("authors: their published code on one thread of a similar machine, as reported")
+    if options.out is not None:
+        told = {"machine": machine(), "batches": options.batches, "rows": ROWS}
+        options.out.write_text(json.dumps(told, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,11 @@ ELSEWHERE = {
     # Commands and experiments are tested as a whole run.
     "apps/commands/evaluate.py": "experiments/test_evaluate.py",
     "apps/commands/reproduce.py": "experiments/test_reproduce.py",
+    "apps/commands/exam.py": "experiments/test_exam.py",
+    "experiments/exam_driver.py": "experiments/test_exam.py",
+    "experiments/exam_page.py": "experiments/test_exam.py",
+    "experiments/exam_solvers.py": "experiments/test_exam.py",
+    "experiments/exam_suites.py": "peers/test_peers.py",
     "experiments/growth.py": "experiments/test_bench.py",
     "experiments/plots.py": "experiments/test_report.py",
     "experiments/run_folder.py": "experiments/test_reproduce.py",
@@ -72,10 +77,10 @@ OF_NO_MODULE = {
     "test_proof.py",
     "test_readme.py",
     "test_supply_chain.py",
+    "test_tables.py",
     "test_surroundings.py",
     "test_tracked_files.py",
     "test_wheel.py",
-    "peers/test_peers.py",
     "apps/commands/test_interrupts.py",
     # The page: its scripts, the page in a browser, and the server as a whole
     "page/test_javascript.py",

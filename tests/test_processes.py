@@ -176,3 +176,20 @@ def test_one_thread_is_kept_to_before_and_after_pytorch_is_imported() -> None:
     command = [sys.executable, "-c", LIMITED]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout == "1\n1\n"
+
+
+def test_a_task_that_is_not_to_be_tried_again_says_how_its_process_ended(tmp_path: Path) -> None:
+    with closing(Pool(evaluate, 1, retries=0)) as pool:
+        mark = tmp_path / "tries"
+        code = f"open({str(mark)!r}, 'a').write('x') and os._exit(7)"
+        with pytest.raises(Died, match="1 times") as raised:
+            pool.submit(code).result()
+        assert (raised.value.code, mark.read_text()) == (7, "x")
+        assert pool.submit("6 * 7").result() == 42
+
+
+def test_a_renewed_process_does_one_task() -> None:
+    with closing(Pool(evaluate, 1, renewed=True)) as pool:
+        asked = [pool.submit("os.environ.setdefault('seen', '1') and os.getpid()") for _ in "ab"]
+        first, second = (future.result() for future in asked)
+        assert first != second

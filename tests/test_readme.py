@@ -30,7 +30,7 @@ class Command(NamedTuple):
         name = self.words[1] if self.words[0] == "augury" else ""
         if name == "evaluate":
             return self.words[2] != "classical"
-        return name in ("train", "reproduce", "bench", "explore")
+        return name in ("train", "reproduce", "bench", "exam", "explore")
 
 
 def commands() -> list[Command]:

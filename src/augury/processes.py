@@ -40,6 +40,9 @@ class WorkerError(RuntimeError):
 class Died(WorkerError):
     """A task whose process died or ran out of memory, on every attempt."""
 
+    code: int | None = None
+    """The exit code of the process in the end; None where it is not known."""
+
 
 class Pool:
     """Child processes that perform tasks; close it in the end, as by `contextlib.closing`.
@@ -55,6 +58,8 @@ class Pool:
         *,
         prepare: Callable[[], object] | None = None,
         devices: tuple[str, ...] = (),
+        retries: int = MAX_RETRIES,
+        renewed: bool = False,
     ) -> None:
         """Start the processes.
 
@@ -63,11 +68,13 @@ class Pool:
             size: the number of processes.
             prepare: called in each process before its first task.
             devices: numbers of GPUs, assigned to the processes in turn; none: each sees all.
+            retries: of a task whose process died or ran out of memory.
+            renewed: whether each task gets a process of its own.
 
         Raises:
             OSError: a process cannot be started.
         """
-        self.slots = size
+        self.slots, self.retries, self.renewed = size, retries, renewed
         self.children = [
             Child((perform, prepare, devices[k % len(devices)] if devices else None))
             for k in range(size)
@@ -110,10 +117,13 @@ class Pool:
                 except Died as death:
                     num_deaths += 1
                     code = child.end()
-                    if num_deaths > MAX_RETRIES:
-                        told = f"a task {death} {num_deaths} times (exit code {code})"
-                        raise Died(told) from None
+                    if num_deaths > self.retries:
+                        last = Died(f"a task {death} {num_deaths} times (exit code {code})")
+                        last.code = code
+                        raise last from None
         finally:
+            if self.renewed:
+                child.end()
             self._free.put(child)
 
     def _start(self, child: Child) -> None:

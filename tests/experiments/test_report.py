@@ -11,7 +11,7 @@ import pytest
 from augury.classical.simulate import DECISIONS
 from augury.experiments import plots
 from augury.experiments.conditions import Extent
-from augury.experiments.plan import EXAM_SEED, Plan, Size, Want, exam, sections
+from augury.experiments.plan import PLAYOFF_SEED, Plan, Size, Want, playoff, sections
 from augury.experiments.records import Part, Runs
 from augury.experiments.report import Report, _share, times_text, write_report
 from augury.experiments.run_folder import PAPERS_SCORE, Results, Seed
@@ -40,7 +40,7 @@ def made_up(plan: Plan, folder: Path) -> Results:
         ]
         for network in plan.networks
     }
-    results = Results(seeds, {}, {network: plan.exams(network) for network in plan.networks})
+    results = Results(seeds, {}, {network: plan.playoffs(network) for network in plan.networks})
     for want in plan.wants():
         for part in results.parts_of(want):
             results.parts[part] = made_up_runs(part, want)
@@ -143,34 +143,34 @@ def test_the_best_validated_seed_is_that_of_the_rule(tmp_path: Path) -> None:
     assert results.best("paper-mpnn", "paper").seed == 0  # all are equal by it: the first
 
 
-def test_an_exam_chooses_among_seeds_before_their_score_does(tmp_path: Path) -> None:
+def test_a_playoff_chooses_among_seeds_before_their_score_does(tmp_path: Path) -> None:
     size = Size(50, 4, max_scale=32)
-    plan = replace(plan_of("table-1", "large", "rule", size=size), exam=exam(size))
-    wants = plan.exams("paper-mpnn")
+    plan = replace(plan_of("table-1", "large", "rule", size=size), playoff=playoff(size))
+    wants = plan.playoffs("paper-mpnn")
     assert [(want.condition.scale, want.extent) for want in wants] == [
-        (scale, Extent(50, 1, EXAM_SEED)) for scale in (1, 2, 4, 8)
+        (scale, Extent(50, 1, PLAYOFF_SEED)) for scale in (1, 2, 4, 8)
     ]
     results = made_up(plan, tmp_path)
     assert results.best("paper-mpnn").seed == 3  # who misses least, though 2 has the best score
     assert results.best("paper-mpnn", "paper").seed == 0
-    accuracies = {seed.seed: results.examined(seed) for seed in results.seeds["paper-mpnn"]}
+    accuracies = {seed.seed: results.playoff_accuracy(seed) for seed in results.seeds["paper-mpnn"]}
     assert accuracies[3] == max(accuracies.values()) > accuracies[0]
-    # What is run with the best seed alone waits for the whole exam.
+    # What is run with the best seed alone waits for the whole play-off.
     large = next(want for want in plan.wants() if want.network == "paper-mpnn" and
                  want.who == "best")  # fmt: skip
     assert [part.seed for part in results.parts_of(large)] == [3]
     del results.parts[
-        next(part for part in results.parts if part.extent.seed == EXAM_SEED and part.seed == 1)
+        next(part for part in results.parts if part.extent.seed == PLAYOFF_SEED and part.seed == 1)
     ]
     assert results.parts_of(large) == []
     text = Report(tmp_path, plan, made_up(plan, tmp_path)).text()
     assert "paper-mpnn/seed-3/" in text and "`--seed 1`" in text
 
 
-def test_one_seed_needs_no_exam(tmp_path: Path) -> None:
-    plan = replace(plan_of("table-1"), seeds=(0,), exam=exam(Size()))
-    assert plan.exams("paper-mpnn") == []
-    assert not any(part.extent.seed == EXAM_SEED for want in plan.wants()
+def test_one_seed_needs_no_playoff(tmp_path: Path) -> None:
+    plan = replace(plan_of("table-1"), seeds=(0,), playoff=playoff(Size()))
+    assert plan.playoffs("paper-mpnn") == []
+    assert not any(part.extent.seed == PLAYOFF_SEED for want in plan.wants()
                    for part in made_up(plan, tmp_path).parts_of(want))  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from safetensors.torch import load
 from augury.apps import cli
 from augury.experiments import reproduce, run_folder, tasks
 from augury.experiments.conditions import Condition, Extent
-from augury.experiments.plan import EXAM_SEED, Plan
+from augury.experiments.plan import PLAYOFF_SEED, Plan
 from augury.experiments.records import Part, read_records
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
@@ -98,17 +98,17 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
     assert {json.loads(line)["what"] for line in times} == {"training", "part", "sitting"}
 
 
-def test_what_the_best_seed_alone_runs_follows_the_exam(augury: Augury, tmp_path: Path) -> None:
-    """The exam is not over when the run starts, and what follows it is done in the same run."""
+def test_what_the_best_seed_alone_runs_follows_the_playoff(augury: Augury, tmp_path: Path) -> None:
+    """The play-off is not over when the run starts, and what follows it is done in the same run."""
     large = ["--max-scale", "16", "--max-epochs", "1", "--graphs", "1", "--runs", "1"]
     folder = tmp_path / "run"
     assert augury("--beyond", "large", *TINY, *large, "--out", str(folder)).code == 0
     lines = (folder / "records.jsonl").read_text().splitlines()[1:]
     parts = [json.loads(line) for line in lines]
-    exams = [part for part in parts if part["extent"]["seed"] == EXAM_SEED]
-    assert len(exams) == 3 * 2 * 4  # networks, seeds and sizes
-    assert [part["cell"]["scale"] for part in parts if part not in exams] == [16] * 3
-    assert "exam of each seed" in (folder / "report.md").read_text()
+    playoffs = [part for part in parts if part["extent"]["seed"] == PLAYOFF_SEED]
+    assert len(playoffs) == 3 * 2 * 4  # networks, seeds and sizes
+    assert [part["cell"]["scale"] for part in parts if part not in playoffs] == [16] * 3
+    assert "play-off of each seed" in (folder / "report.md").read_text()
 
 
 def interrupted_in_evaluations(augury: Augury, folder: Path) -> Done:

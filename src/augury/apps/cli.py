@@ -25,6 +25,7 @@ from augury.apps.commands import (
     bench,
     certify,
     evaluate,
+    exam,
     explore,
     generate,
     reproduce,
@@ -44,7 +45,7 @@ INTERRUPTED = 130
 COMMANDS: dict[str, ModuleType] = {
     module.__name__.rpartition(".")[2]: module
     for module in (
-        solve, certify, generate, train, evaluate, reproduce, verify, bench, explore,
+        solve, certify, generate, train, evaluate, reproduce, verify, bench, exam, explore,
     )
 }  # fmt: skip
 """Each command is a function of its module, and both have its name."""

@@ -6,14 +6,21 @@ Whoever measures decides whether handing over counts: `problem.solve` is the sol
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from augury.classical.cost_network import CostNetwork
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.errors import InputError
+
+Priced = BipartiteGraph | CostNetwork
+"""A graph with costs."""
+Best = tuple[int, int] | None
+"""Size and cost of an answer, or None where there is none."""
 
 
 class Problem(NamedTuple):
@@ -74,6 +81,8 @@ def scipy_flow(arcs: Arcs) -> Problem:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
+    if arcs.capacity.max(initial=0) > np.iinfo(np.int32).max:
+        raise InputError("takes capacities up to 2^31 - 1")
     entries = arcs.capacity.astype(np.int32), (arcs.tail, arcs.head)
     matrix = csr_array(entries, shape=(arcs.num_nodes, arcs.num_nodes))
     return Problem(
@@ -87,7 +96,13 @@ def ortools_flow(arcs: Arcs) -> Problem:
 
     solver: Any = max_flow.SimpleMaxFlow()
     solver.add_arcs_with_capacity(arcs.tail, arcs.head, arcs.capacity.astype(np.int64))
-    return Problem(lambda: solver.solve(arcs.source, arcs.sink), lambda _: solver.optimal_flow())
+
+    def size(status: Any) -> int:
+        if status != solver.OPTIMAL:
+            raise InputError(f"status {status}")
+        return solver.optimal_flow()
+
+    return Problem(lambda: solver.solve(arcs.source, arcs.sink), size)
 
 
 def igraph_flow(arcs: Arcs) -> Problem:
@@ -154,3 +169,109 @@ def networkx_matching(edges: Edges) -> Problem:
     return Problem(
         lambda: nx.bipartite.hopcroft_karp_matching(graph, lefts), lambda mates: len(mates) // 2
     )
+
+
+def scipy_costs(graph: Priced) -> Best:
+    """SciPy's `linear_sum_assignment`, dense; a missing edge costs more than all others together.
+
+    So as few as possible of them are taken.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if isinstance(graph, CostNetwork):
+        raise InputError("no form of it")
+    assert graph.costs is not None
+    amount = graph.costs.to_minimise
+    large = 1 + 2 * min(graph.num_left, graph.num_right) * int(np.abs(amount).max(initial=0))
+    matrix = np.full((graph.num_left, graph.num_right), large)
+    matrix[graph.left, graph.right] = amount
+    rows, columns = linear_sum_assignment(matrix)
+    taken = matrix[rows, columns] != large
+    cost = int(matrix[rows[taken], columns[taken]].sum())
+    return int(taken.sum()), -cost if graph.costs.maximise else cost
+
+
+def networkx_costs(graph: Priced) -> Best:
+    """NetworkX's `network_simplex`, on the flow network of a bipartite graph."""
+    import networkx as nx
+
+    network = _as_network(graph)
+    made: Any = nx.MultiDiGraph()
+    made.add_nodes_from(range(network.num_nodes), demand=0)
+    fixed = 0
+    for tail, head, room, cost, lower in _rows(network):
+        made.add_edge(tail, head, capacity=room, weight=cost)
+        made.nodes[tail]["demand"] += lower
+        made.nodes[head]["demand"] -= lower
+        fixed += lower * cost
+    value, supply = _supplies(network, networkx_flow)
+    for node, amount in enumerate(supply):
+        made.nodes[node]["demand"] -= amount
+    try:
+        cost = int(nx.network_simplex(made)[0]) + fixed
+    except nx.NetworkXUnfeasible:
+        return None
+    return value, -cost if network.costs.maximise else cost
+
+
+def ortools_costs(graph: Priced) -> Best:
+    """OR-Tools' `SimpleMinCostFlow`; it takes neither loops nor circles that save for sure."""
+    from ortools.graph.python import min_cost_flow
+
+    network = _as_network(graph)
+    solver: Any = min_cost_flow.SimpleMinCostFlow()
+    value, supply = _supplies(network, ortools_flow)
+    fixed = 0
+    for tail, head, room, cost, lower in _rows(network):
+        fixed += lower * cost
+        supply[tail] -= lower
+        supply[head] += lower
+        if tail == head:
+            fixed += min(cost, 0) * room
+        elif cost < 0:  # full from the start; what it gives back costs the opposite
+            solver.add_arc_with_capacity_and_unit_cost(head, tail, room, -cost)
+            fixed += cost * room
+            supply[tail] -= room
+            supply[head] += room
+        else:
+            solver.add_arc_with_capacity_and_unit_cost(tail, head, room, cost)
+    for node, amount in enumerate(supply):
+        solver.set_node_supply(node, amount)
+    status = solver.solve()
+    if status == solver.INFEASIBLE:
+        return None
+    if status != solver.OPTIMAL:
+        raise InputError(f"status {status}")
+    cost = solver.optimal_cost() + fixed
+    return value, -cost if network.costs.maximise else cost
+
+
+def _as_network(graph: Priced) -> CostNetwork:
+    return CostNetwork.from_bipartite(graph) if isinstance(graph, BipartiteGraph) else graph
+
+
+def _rows(network: CostNetwork) -> Iterator[tuple[int, ...]]:
+    room = network.capacity - network.least
+    columns = network.tail, network.head, room, network.costs.to_minimise, network.least
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _supplies(network: CostNetwork, flow: Callable[[Arcs], Problem]) -> tuple[int, list[int]]:
+    """Return how much is to flow, and what each node supplies; between two ends, the most."""
+    if network.supply is not None:
+        supply = network.supply.tolist()
+        return sum(max(amount, 0) for amount in supply), supply
+    assert network.source is not None and network.sink is not None
+    # Whoever takes no parallel arcs gets their sum.
+    ends = network.tail.astype(np.int64) * network.num_nodes + network.head
+    keys, place = np.unique(ends, return_inverse=True)
+    capacity = np.zeros(len(keys), np.int64)
+    np.add.at(capacity, place, network.capacity - network.least)
+    tail, head = np.divmod(keys, network.num_nodes)
+    is_arc = tail != head
+    columns = tail[is_arc].astype(np.int32), head[is_arc].astype(np.int32), capacity[is_arc]
+    value = flow(Arcs(network.num_nodes, *columns, network.source, network.sink)).solved()
+    supply = [0] * network.num_nodes
+    supply[network.source] += value
+    supply[network.sink] -= value
+    return value, supply

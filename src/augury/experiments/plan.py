@@ -19,7 +19,7 @@ Rule = Literal["execution", "paper", "last", "every"]
 """Which epochs of a training: the one that its own rule chooses, which is executions for most; the
 one that the paper's rule chooses; the last one, which the authors' code keeps; or every one."""
 
-EXAM_SEED = 1
+PLAYOFF_SEED = 1
 """Of the graphs that choose among seeds: drawn like those of the tables, but other ones."""
 
 Who = Literal["all", "best"]
@@ -34,8 +34,8 @@ class Network:
     """What the paper calls it; of a variant, what was changed."""
     preset: str
     settings: tuple[str, ...] = ()
-    has_exam: bool = True
-    """Whether an exam chooses among its seeds; a variant is only looked at over all of them."""
+    has_playoff: bool = True
+    """Whether a play-off chooses among its seeds; a variant is only looked at over all of them."""
 
     def config(self, settings: Sequence[str] = ()) -> Config:
         """Return the configuration, with further settings on top."""
@@ -76,13 +76,13 @@ NETWORKS: dict[str, Network] = {
     "discrete": Network("discrete", "discrete"),
     **{
         f"paper-pna-{name}": Network(
-            f"PNA, {label}", "paper-pna", ("training.select=paper", *settings), has_exam=False
+            f"PNA, {label}", "paper-pna", ("training.select=paper", *settings), has_playoff=False
         )
         for name, (label, settings) in SUSPECTS.items()
     },
     **{
         f"paper-mpnn-{name}": Network(
-            f"MPNN, {label}", "paper-mpnn", ("training.select=both", *settings), has_exam=False
+            f"MPNN, {label}", "paper-mpnn", ("training.select=both", *settings), has_playoff=False
         )
         for name, (label, settings) in SCHEDULES.items()
     },
@@ -172,7 +172,7 @@ class Plan:
     seeds: tuple[int, ...] = tuple(range(10))
     settings: tuple[str, ...] = ()
     """Settings on top of every network's own; for tests and trials."""
-    exam: tuple[Column, ...] = ()
+    playoff: tuple[Column, ...] = ()
     """What chooses among the seeds of a network, before its score in training does."""
     is_quick: bool = False
     """Shipped checkpoints instead of trainings."""
@@ -192,16 +192,16 @@ class Plan:
         needed = {row.network for section in self.sections for row in section.rows}
         return [name for name in NETWORKS if name in needed]
 
-    def exams(self, network: str) -> list[Want]:
+    def playoffs(self, network: str) -> list[Want]:
         """Return what chooses among the seeds of a network."""
-        is_needed = len(self.seeds) > 1 and NETWORKS[network].has_exam
-        return [want_of(Row(network), column) for column in self.exam if is_needed]
+        is_needed = len(self.seeds) > 1 and NETWORKS[network].has_playoff
+        return [want_of(Row(network), column) for column in self.playoff if is_needed]
 
     def wants(self) -> list[Want]:
-        """Return the exams and what all sections want, each once."""
-        exams = (want for network in self.networks for want in self.exams(network))
+        """Return the play-offs and what all sections want, each once."""
+        playoffs = (want for network in self.networks for want in self.playoffs(network))
         wanted = (want for section in self.sections for want in section.wants())
-        return list(dict.fromkeys([*exams, *wanted]))
+        return list(dict.fromkeys([*playoffs, *wanted]))
 
     def config(self, network: str) -> Config:
         """Return the configuration that a network is trained with."""
@@ -244,10 +244,10 @@ class Size:
         return tuple(found)
 
 
-def exam(size: Size) -> tuple[Column, ...]:
-    """Return the columns of an exam: the sizes of the tables, each graph run once."""
+def playoff(size: Size) -> tuple[Column, ...]:
+    """Return the columns of a play-off: the sizes of the tables, each graph run once."""
     return tuple(
-        replace(column, extent=Extent(column.extent.graphs, 1, EXAM_SEED))
+        replace(column, extent=Extent(column.extent.graphs, 1, PLAYOFF_SEED))
         for column in size.columns(TABLE_SCALES)
     )
 
@@ -267,7 +267,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "figure-3": (Row("paper-pna", rule="every"),),
     "rule": (
         Row("paper-mpnn", "1", rule="paper"),
-        *(Row(n, rule="paper") for n in NETWORKS if NETWORKS[n].has_exam and n != "discrete"),
+        *(Row(n, rule="paper") for n in NETWORKS if NETWORKS[n].has_playoff and n != "discrete"),
     ),
     "std": tuple(
         Row(f"paper-pna-{n}", rule=rule) for n in SUSPECTS for rule in ("last", "execution")
@@ -325,4 +325,4 @@ def quick(plan: Plan, shipped: Iterable[str]) -> Plan:
         return replace(section, rows=tuple(rows))
 
     kept = tuple(section for section in map(left, plan.sections) if section.rows)
-    return replace(plan, sections=kept, exam=(), is_quick=True)
+    return replace(plan, sections=kept, playoff=(), is_quick=True)

@@ -117,20 +117,31 @@ class Records(NamedTuple):
 
 def read_records(path: Path) -> Records:
     """Read the complete parts of a file, compressed or not; refuse any other kind of file."""
+    with named(path):
+        head, *rows = read_rows(path, KIND)
+        return Records(head, _parts_of(rows))
+
+
+def read_rows(path: Path, kind: str) -> list[dict[str, Any]]:
+    """Read the header and the complete lines of a file, compressed or not, that is of this kind."""
     with named(path), open_input(path) as file:
         text = file.read().decode(errors="replace")
         *lines, _ = text.split("\n")
         rows = [_row(line, number) for number, line in enumerate(lines, 1)]
         head = rows[0] if rows else {}
-        if (head.get("kind"), head.get("format")) != (KIND, FORMAT):
+        if (head.get("kind"), head.get("format")) != (kind, FORMAT):
             raise InputError("this is not a file of Augury's records")
-        parts: dict[Part, Runs] = {}
-        for number, row in enumerate(rows[1:], 2):
-            try:
-                parts.setdefault(*_read_part(row))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise _no_record(number) from None
-    return Records(head, parts)
+    return rows
+
+
+def _parts_of(rows: list[dict[str, Any]]) -> dict[Part, Runs]:
+    parts: dict[Part, Runs] = {}
+    for number, row in enumerate(rows, 2):
+        try:
+            parts.setdefault(*_read_part(row))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise _no_record(number) from None
+    return parts
 
 
 def _no_record(number: int) -> InputError:
@@ -213,30 +224,44 @@ def line_of(part: Part, runs: Runs) -> str:
     return json.dumps(told, separators=(",", ":")) + "\n"
 
 
-class RecordsFile:
-    """A file of records: read once, then appended to by one process."""
+class Lines:
+    """A header and lines of JSON: read once, then appended to by one process."""
 
-    def __init__(self, path: Path) -> None:
-        """Open a file, or make one; refuse one of another kind, or compressed."""
+    def __init__(self, path: Path, kind: str, **told: Any) -> None:
+        """Open a file, or make one whose header says `told`; refuse another kind, or compressed."""
         self.path = path
         if not path.exists():
-            head = {"kind": KIND, "format": FORMAT, "version": __version__, "commit": commit()}
-            write_text(path, json.dumps(head) + "\n")
-        self.header, self.parts = read_records(path)
+            head = {"kind": kind, "format": FORMAT, "version": __version__, "commit": commit()}
+            write_text(path, json.dumps(head | told) + "\n")
+        self.header, *self.rows = read_rows(path, kind)
         with named(path):
             data = path.read_bytes()
             if data.startswith(GZIP_START):
                 raise InputError("a compressed file cannot be continued; decompress it first")
         self._end = data.rfind(b"\n") + 1
 
+    def append(self, line: str) -> None:
+        """Write one more line, over what a killed process left of one."""
+        with named(self.path), self.path.open("r+b") as file:
+            file.truncate(self._end)
+            file.seek(self._end)
+            self._end += file.write(line.encode())
+
+
+class RecordsFile(Lines):
+    """A file of records."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file, or make one; refuse one of another kind, or compressed."""
+        super().__init__(path, KIND)
+        with named(path):
+            self.parts = _parts_of(self.rows)
+
     def add(self, part: Part, runs: Runs) -> None:
         """Append a part, unless it is there."""
         if part in self.parts:
             return
-        with named(self.path), self.path.open("r+b") as file:
-            file.truncate(self._end)
-            file.seek(self._end)
-            self._end += file.write(line_of(part, runs).encode())
+        self.append(line_of(part, runs))
         self.parts[part] = runs
 
     def put_in_order(self) -> None:

@@ -27,7 +27,7 @@ from augury.experiments.paper import (
     TRUE_NEGATIVE_RATE,
     papers_figure,
 )
-from augury.experiments.plan import EXAM_SEED, NETWORKS, Column, Plan, Row, Section, want_of
+from augury.experiments.plan import NETWORKS, PLAYOFF_SEED, Column, Plan, Row, Section, want_of
 from augury.experiments.records import Runs, write_whole
 from augury.experiments.run_folder import Results
 from augury.experiments.summary import over_seeds
@@ -388,15 +388,16 @@ class Report:
                     ", ".join(str(seed.epoch("execution")) for seed in seeds),
                     str(best.seed),
                     f"{best.score('execution'):.4f}",
-                    ", ".join(f"{100 * self.results.examined(seed):.1f}" for seed in seeds)
-                    if self.results.exams.get(network)
+                    ", ".join(f"{100 * self.results.playoff_accuracy(seed):.1f}" for seed in seeds)
+                    if self.results.playoffs.get(network)
                     else "–",
                     ", ".join(str(seed.epoch("paper")) for seed in seeds),
                 ]
             )
         head = [
             "network", "folder", "epochs trained", "chosen epoch of each seed",
-            "best-validated seed", "its score", "exam of each seed, %", "epoch by the paper's rule",
+            "best-validated seed", "its score", "play-off of each seed, %",
+            "epoch by the paper's rule",
         ]  # fmt: skip
         commands = []
         for network in self.plan.networks:
@@ -408,10 +409,10 @@ class Report:
                 f"--out {DEFAULT_FOLDER}/train/{network}"
             )
         blocks = [_told("trainings")]
-        if self.plan.exam:
-            sizes = ", ".join(column.label for column in self.plan.exam)
-            graphs = self.plan.exam[0].extent.graphs
-            blocks.append(_told("exam", graphs=graphs, sizes=sizes, seed=EXAM_SEED))
+        if self.plan.playoff:
+            sizes = ", ".join(column.label for column in self.plan.playoff)
+            graphs = self.plan.playoff[0].extent.graphs
+            blocks.append(_told("play-off", graphs=graphs, sizes=sizes, seed=PLAYOFF_SEED))
         return [*blocks, markdown(head, body), "Each by itself:", _shell(*commands)]
 
 

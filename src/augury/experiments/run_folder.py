@@ -110,7 +110,7 @@ class Results:
 
     seeds: dict[str, list[Seed]]
     parts: dict[Part, Runs]
-    exams: dict[str, list[Want]] = field(default_factory=dict)
+    playoffs: dict[str, list[Want]] = field(default_factory=dict)
     """By network: what chooses among its seeds."""
 
     def config(self, network: str) -> Config:
@@ -118,24 +118,24 @@ class Results:
         return self.seeds[network][0].config
 
     def best(self, network: str, rule: Rule = "execution") -> Seed:
-        """Return the best-validated seed of a network: by its exam, then by its score in training.
+        """Return the best-validated seed of a network: by play-off, then by its score in training.
 
-        The paper's rule has no exam. Among equals the first wins.
+        The paper's rule has no play-off. Among equals the first wins.
         """
 
         def rank(seed: Seed) -> tuple[float, float, int]:
-            examined = self.examined(seed) if rule == "execution" else 0.0
-            return examined, seed.score(rule), -seed.seed
+            accuracy = self.playoff_accuracy(seed) if rule == "execution" else 0.0
+            return accuracy, seed.score(rule), -seed.seed
 
         return max(self.seeds[network], key=rank)
 
-    def examined(self, seed: Seed) -> float:
-        """Return the mean accuracy of a seed in its network's exam."""
-        found = [self.parts[part].accuracy for part in self._exam_parts(seed.network, [seed])]
+    def playoff_accuracy(self, seed: Seed) -> float:
+        """Return the mean accuracy of a seed in its network's play-off."""
+        found = [self.parts[part].accuracy for part in self._playoff_parts(seed.network, [seed])]
         return sum(found) / max(len(found), 1)
 
-    def _exam_parts(self, network: str, seeds: Sequence[Seed]) -> list[Part]:
-        wants = self.exams.get(network, [])
+    def _playoff_parts(self, network: str, seeds: Sequence[Seed]) -> list[Part]:
+        wants = self.playoffs.get(network, [])
         return [part for want in wants for part in _parts(want, seeds)]
 
     def parts_of(self, want: Want) -> list[Part]:
@@ -144,7 +144,9 @@ class Results:
         if want.who == "best":
             is_known = all(seed.is_finished for seed in seeds)
             if want.rule == "execution" and is_known:
-                is_known = all(part in self.parts for part in self._exam_parts(want.network, seeds))
+                is_known = all(
+                    part in self.parts for part in self._playoff_parts(want.network, seeds)
+                )
             seeds = [self.best(want.network, want.rule)] if is_known else []
         is_every = want.rule == "every"
         return _parts(want, [seed for seed in seeds if is_every or seed.is_finished])
@@ -181,7 +183,7 @@ class RunFolder:
         self.results = Results(
             {name: read(name) for name in plan.networks},
             self.records.parts,
-            {name: plan.exams(name) for name in plan.networks},
+            {name: plan.playoffs(name) for name in plan.networks},
         )
 
     def _trained(self, network: str) -> list[Seed]:

@@ -202,6 +202,12 @@ COMMANDS = {
         "interrupted; the same command with --resume goes on with run",
         {"run/seed-0": ["best.safetensors", "epoch-000.safetensors", "history.csv"]},
     ),
+    "exam": (
+        ["exam", "--quick", "--judge", "cost-flows", "--solver", "table", "--out", "run"],
+        "augury.experiments.exam_driver.Driver._keep",
+        "interrupted; the same command goes on with run",
+        {"run": ["exam.jsonl"], "run/exam.jsonl": 2},
+    ),
     "reproduce": (
         ["reproduce", "--quick", "--table", "1", "--graphs", "1", "--runs", "1", "--out", "run"],
         "augury.experiments.tasks._evaluate",

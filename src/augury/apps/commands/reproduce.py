@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from augury.apps.commands.terminal import Interrupted, chosen_device, raise_lost, say
+from augury.apps.commands.terminal import (
+    Interrupted,
+    chosen_device,
+    progress_shown,
+    raise_lost,
+    say,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from augury.experiments.plan import Plan, Size
     from augury.experiments.reproduce import Options, Status
     from augury.experiments.tasks import Workers
@@ -27,9 +28,6 @@ EXAMPLES = (
     "augury reproduce --table 1 --table 3 --seeds 5 --out runs/five  ·  "
     "augury reproduce --all --ray auto"
 )
-
-LINE_SECONDS = 5.0
-"""Seconds between lines of progress where there is no terminal."""
 
 
 def reproduce(  # noqa: PLR0913  # one parameter for each option
@@ -144,7 +142,7 @@ def _asked(
 
 def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quick: bool) -> Plan:
     from augury.errors import InputError
-    from augury.experiments.plan import FULL, QUICK, Plan, exam, quick, sections
+    from augury.experiments.plan import FULL, QUICK, Plan, playoff, quick, sections
 
     chosen = tuple(
         section
@@ -161,7 +159,7 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
         chosen,
         tuple(range(seeds)),
         tuple(settings),
-        exam=exam(size),
+        playoff=playoff(size),
         asked=" ".join(asked or ["--all"]),
         options=" ".join(options),
     )
@@ -204,7 +202,7 @@ def _run(plan: Plan, out: Path, options: Options, workers: Callable[[Path], Work
     from augury.experiments.run_folder import opened
 
     try:
-        with opened(out, plan) as folder, _progress() as progress:
+        with opened(out, plan) as folder, progress_shown() as progress:
 
             def done(status: Status) -> None:
                 progress(status)
@@ -220,44 +218,3 @@ def _run(plan: Plan, out: Path, options: Options, workers: Callable[[Path], Work
         say(f"{out}: every network is trained; without --train-only they are evaluated")
     else:
         say(f"{out}: report.md, records.jsonl, plots in reproduction/")
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[Status], None]]:
-    """Yield a function that shows progress: a bar on a terminal, lines into a pipe."""
-    if not sys.stderr.isatty():
-        yield _lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("starting", total=None, left="")
-        yield lambda status: shown.update(
-            task,
-            description=status.text,
-            completed=status.done,
-            total=status.done + status.left,
-            left=f"{status.done} done, {_left(status)}",
-        )
-
-
-def _lines() -> Callable[[Status], None]:
-    last = -LINE_SECONDS
-
-    def show(status: Status) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= LINE_SECONDS or not status.left:
-            last = now
-            print(f"{status.done} done, {_left(status)}: {status.text}", flush=True)
-
-    return show
-
-
-def _left(status: Status) -> str:
-    """Say how much is left, and about how long it will take."""
-    seconds = status.seconds_left
-    unit, size = ("h", 3600) if seconds >= 5400 else ("min", 60) if seconds >= 90 else ("s", 1)
-    return f"{status.left} left, about {seconds / size:.0f} {unit}"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from augury.classical.certificate import Certificate
     from augury.classical.formats import ReadOptions
     from augury.classical.network import Graph
+    from augury.experiments.reproduce import Status
 
 Flow = Annotated[
     bool,
@@ -85,6 +86,9 @@ IgnoreCosts = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+
+LINE_SECONDS = 5.0
+"""Seconds between lines of progress where there is no terminal."""
 
 COMPILING = "augury: compiling loops once; later runs reuse them"
 
@@ -397,3 +401,45 @@ def _press_soon() -> None:
     time.sleep(SOON)
     if _pressed:
         signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def progress_shown() -> Generator[Callable[[Status], None]]:
+    """Yield a function that shows progress: a bar on a terminal, lines into a pipe."""
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None, left="")
+        yield lambda status: shown.update(
+            task,
+            description=status.text,
+            completed=status.done,
+            total=status.done + status.left,
+            left=f"{status.done} done, {_left(status)}",
+        )
+
+
+def _lines() -> Callable[[Status], None]:
+    last = -LINE_SECONDS
+
+    def show(status: Status) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LINE_SECONDS or not status.left:
+            last = now
+            print(f"{status.done} done, {_left(status)}: {status.text}", flush=True)
+
+    return show
+
+
+def _left(status: Status) -> str:
+    """Say how much is left, and about how long it will take."""
+    seconds = status.seconds_left
+    unit, size = ("h", 3600) if seconds >= 5400 else ("min", 60) if seconds >= 90 else ("s", 1)
+    return f"{status.left} left, about {seconds / size:.0f} {unit}"
