@@ -99,6 +99,21 @@ def over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
     return {"seed_mean": float(mean), "seed_std": float(std), "seed_interval": interval}
 
 
+def wilson(right: int, trials: int) -> tuple[float, float]:
+    """Return Wilson's interval at 95 % of a share, in which 0 and 1 are no exceptions.
+
+    >>> [round(end, 3) for end in wilson(50, 50)]
+    [0.929, 1.0]
+    """
+    z, share = 1.96, right / trials
+    middle, half = (
+        share + z * z / (2 * trials),
+        z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)),
+    )
+    whole = 1 + z * z / trials
+    return max(0.0, float(middle - half) / whole), min(1.0, float(middle + half) / whole)
+
+
 HEAD = (
     "model", "scale", "p", "end", "accuracy %", "paper", "over seeds, 95 %",
     "flow error",
