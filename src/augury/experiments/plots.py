@@ -125,8 +125,8 @@ def every_form(folder: Path, name: str) -> list[Path]:
 
 
 def _quartiles(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Return the quarter and three-quarter values in each epoch, of the seeds that reached it."""
-    longest = max(map(len, rows))
+    """Return the quarter and three-quarter values in each epoch that enough seeds reached."""
+    longest = sorted(map(len, rows))[-min(ENOUGH, len(rows))]
     return np.array(
         [
             np.quantile([row[epoch] for row in rows if epoch < len(row)], [0.25, 0.75])
@@ -137,9 +137,11 @@ def _quartiles(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
 
 def _lowest(values: Sequence[float]) -> float:
     """Return where an axis of per cents begins, so that its lower part is not empty."""
-    return float(max(0.0, 10 * np.floor(min(values) / 10)))
+    return float(max(0.0, 5 * np.floor(min(values) / 5 - 0.01)))
 
 
+ENOUGH = 5
+"""The fewest seeds that a band is drawn of."""
 SETTLED = 3
 """The first epochs, whose accuracies may lie below the plot."""
 
@@ -192,22 +194,28 @@ def plot_curves(curves: Sequence[Curve], scale: int, files: Sequence[Path]) -> N
         plot.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=10)
 
 
+FAR = 90.0
+"""Per cents below which a seed or the paper is an arrow: to scale it would press others aside."""
+
+
 def plot_seeds(spreads: Mapping[int, Sequence[Spread]], files: Sequence[Path]) -> None:
     """Draw the accuracy of every seed: a panel for each size, a column for each network."""
     from matplotlib.lines import Line2D
 
-    size = 1.2 + 2.1 * len(spreads), 4.2
-    shape: dict[str, Any] = {"figsize": size, "sharey": True, "squeeze": False}
-    with _drawn(files, 1, len(spreads), **shape) as (plot, panels):
+    size = 1.2 + 2.4 * len(spreads), 4.2
+    with _drawn(files, 1, len(spreads), figsize=size, squeeze=False) as (plot, panels):
         shown: dict[str, Any] = {}
-        # One seed far below the others would press them together: it gets an arrow as well.
-        seen = np.concatenate([100 * spread.accuracy for row in spreads.values() for spread in row])
-        bottom = min(90.0, _lowest(np.quantile(seen, [0.03]).tolist()))
-        low, high = bottom - 0.02 * (100 - bottom), 100 + 0.04 * (100 - bottom)
         for panel, (scale, row) in zip(panels[0], spreads.items(), strict=True):
+            seen = [value for spread in row for value in (*100 * spread.accuracy, spread.paper)]
+            bottom = min(
+                [99.0, *(np.floor(value) for value in seen if value is not None and value >= FAR)]
+            )
+            has_arrow = any(value is not None and value < FAR for value in seen)
+            room = 0.3 if has_arrow else 0.02
+            ends = bottom - room * (100 - bottom), 100 + 0.04 * (100 - bottom)
             for place, spread in enumerate(row):
-                shown[spread.label] = _draw_spread(panel, place, spread, (low, high))
-            panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=(low, high))
+                shown[spread.label] = _draw_spread(panel, place, spread, ends)
+            panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=ends)
         panels[0][0].set_ylabel("maximum flow found (%)")
         handles = [*shown.values()]
         if any(spread.paper is not None for row in spreads.values() for spread in row):
@@ -215,7 +223,7 @@ def plot_seeds(spreads: Mapping[int, Sequence[Spread]], files: Sequence[Path]) -
         handles += [
             Line2D([], [], color="none", marker="o", markeredgecolor="black", markersize=8,
                    label="the seed that ships"),
-            Line2D([], [], color="#666666", marker="|", markersize=9, label="mean, 95 %"),
+            Line2D([], [], color="#666666", marker="o", markersize=3, label="mean, 95 %"),
         ]  # fmt: skip
         plot.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=10)
 
@@ -240,22 +248,22 @@ def _draw_spread(panel: Any, place: int, spread: Spread, ends: tuple[float, floa
         )  # fmt: skip
     if count > 1:
         told = over_seeds(spread.accuracy)
-        mean, (least, most) = 100 * told["seed_mean"], told["seed_interval"]
-        panel.errorbar(
-            place + 0.38, max(mean, low), [[mean - 100 * least], [100 * most - mean]],
-            color="#666666", capsize=2.5, marker="_", markersize=7, linewidth=1.2,
-        )  # fmt: skip
+        mean, interval = 100 * told["seed_mean"], 100 * np.array(told["seed_interval"])
+        ends = np.clip(interval, low, high)
+        panel.plot([place + 0.38] * 2, ends, color="#666666", marker="_", linewidth=1.2)
+        if mean >= low:
+            panel.plot(place + 0.38, mean, "o", color="#666666", markersize=3)
     step = 0.12 * (high - low)
     if spread.paper is not None and spread.paper >= low:
         panel.hlines(spread.paper, place - 0.4, place + 0.3, color="black", linewidth=2)
     elif spread.paper is not None:
         panel.annotate(
-            f"{spread.paper:g}", (place, low), (place, low + step),
+            f"{spread.paper:g}", (place - 0.2, low), (place - 0.2, low + step),
             ha="center", fontsize=9, arrowprops={"arrowstyle": "->"},
         )  # fmt: skip
     if below:
         panel.annotate(
-            ", ".join(below), (place, low), (place, low + 2 * step), color=colour,
+            ", ".join(below), (place + 0.2, low), (place + 0.2, low + 2 * step), color=colour,
             ha="center", fontsize=9, arrowprops={"arrowstyle": "->", "color": colour},
         )  # fmt: skip
     return dots

@@ -261,6 +261,7 @@ class Report:
         papers = [
             ["the paper's", "–", Row(network, end).end, *DENSE[network, end]]
             for network, end in VARIANTS[section.name]
+            if not any(self.changed[row.network] for row in section.rows)
         ]
         told = "Over seeds: mean [95 % interval]; lowest."
         blocks = [f"## {section.title}", _extents(section) + " " + told]

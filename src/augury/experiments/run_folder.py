@@ -260,7 +260,7 @@ def published(folder: Path, plan: Plan) -> tuple[Plan, Results]:
         raise InputError(f"{folder}: there is no records.jsonl, or no {TRAININGS}, in this folder")
     with named(path):
         try:
-            told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            told: dict[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
             seeds = {
                 network: [
                     Seed(network, int(seed), plan.config(network), folder, known=dict(chosen))
