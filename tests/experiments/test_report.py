@@ -176,10 +176,10 @@ def test_variants_are_named_after_their_settings_under_the_papers_row(tmp_path: 
     plan = plan_of("std", size=Size(50, 4, max_scale=2))
     lines = Report(tmp_path, plan, made_up(plan, tmp_path)).text().splitlines()
     rows = [line for line in lines if line.startswith("| ") and " | BFS | " in line]
-    assert rows[0].startswith("| the paper's | – | BFS | 99.4 ± 0.92 | 50.0 ± 5.51 |")
+    assert rows[0].startswith("| the paper's | – | BFS | 1 | 99.4 ± 0.92 | 50.0 ± 5.51 |")
     name = "paper-pna (stop_early=1, processor=pna-two-ends, select=paper)"
-    assert rows[1].startswith(f"| {name} | last | BFS | ")
-    assert rows[2].startswith(f"| {name} | chosen | BFS | ")
+    assert rows[1].startswith(f"| {name} | last | BFS | 4 | ")
+    assert rows[2].startswith(f"| {name} | chosen | BFS | 4 | ")
     assert len(rows) == 9 and not any("PNA " in row for row in rows)
 
 

@@ -59,7 +59,9 @@ class Entry:
     column: Column
     paper: str
     by_seed: dict[int, Runs]
-    """The first is the network that ships."""
+    """The first is the network that ships, if it was run."""
+    shipped: int
+    """Its seed."""
 
     @property
     def first(self) -> Runs:
@@ -75,7 +77,9 @@ class Entry:
     def ours(self) -> str:
         """Accuracy of the network that ships, ± over runs as in the paper."""
         runs, mean = self.first.by_run, f"{100 * self.first.accuracy:.2f}"
-        return mean if len(runs) < 2 else f"{mean} ± {100 * runs.std():.2f}"
+        seed = next(iter(self.by_seed))
+        other = f" (seed {seed})" if seed != self.shipped else ""
+        return (mean if len(runs) < 2 else f"{mean} ± {100 * runs.std():.2f}") + other
 
     @property
     def over_seeds(self) -> str:
@@ -120,7 +124,7 @@ def entry(results: Results, row: Row, column: Column) -> Entry:
     want = want_of(row, column)
     figure = papers_figure(results.config(row.network).name, want.condition)
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
-    return Entry(row, column, figure, by_seed)
+    return Entry(row, column, figure, by_seed, results.first(row.network).seed)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -252,14 +256,14 @@ class Report:
 
     def _variants(self, section: Section) -> list[str]:
         """Return a table of means over seeds, under the paper's own row."""
-        head = ["network", "epoch", "end", *(column.label for column in section.columns)]
+        head = ["network", "epoch", "end", "seeds", *(column.label for column in section.columns)]
         body = [
             [self._label(row[0].row.network), RULE_WORDS[row[0].row.rule], row[0].row.end]
-            + [entry.over_seeds for entry in row]
+            + [str(len(row[0].by_seed)), *(entry.over_seeds for entry in row)]
             for row in self.entries[section.name]
         ]
         papers = [
-            ["the paper's", "–", Row(network, end).end, *DENSE[network, end]]
+            ["the paper's", "–", Row(network, end).end, "1", *DENSE[network, end]]
             for network, end in VARIANTS[section.name]
             if not any(self.changed[row.network] for row in section.rows)
         ]
@@ -405,15 +409,16 @@ class Report:
         beyond = [row for name in ("large", "sparse") for row in self.entries.get(name, [])]
         if not beyond:
             return []
-        networks = {row[0].row.network for row in beyond}
+        # The seed of the largest sizes at all of them: a line is one network.
+        seeds = {row[-1].row.network: next(iter(row[-1].by_seed)) for row in beyond}
         lines: dict[str, dict[str, tuple[str, plots.Points]]] = {}
         for entry in itertools.chain(*self._at_table_sizes(), *beyond):
             network, label = entry.row.network, self._label(entry.row.network)
-            if network in networks:
+            if network in seeds:
                 _, points = lines.setdefault(entry.column.p, {}).setdefault(network, (label, {}))
-                right = entry.first.is_right.all(axis=0)  # a graph is one trial, however often run
-                interval = wilson(int(right.sum()), len(right))
-                points[entry.column.scale] = entry.first.accuracy, *interval
+                share = entry.by_seed[seeds[network]].accuracy
+                interval = wilson(share, entry.column.extent.graphs)
+                points[entry.column.scale] = share, *interval
         plots.plot_scales(lines, self._files("sizes"))
         return [_told("sizes"), self._image("sizes", "Accuracy over size")]
 
@@ -479,7 +484,9 @@ def _extents(section: Section) -> str:
         names = [column.label for column in section.columns if column.extent == extent]
         graphs, runs = _count(extent.graphs, "graph"), _count(extent.runs, "run")
         told.append(f"{', '.join(names)}: {graphs}, {runs} each")
-    first = " From 16x on only the network that ships is run."
+    first = (
+        " From 16x on only one network is run: the one that ships, or of the seed that is named."
+    )
     has_first = any(column.who == "first" for column in section.columns)
     return "; ".join(told) + "." + (first if has_first else "")
 

@@ -134,7 +134,11 @@ class Results:
         """Return the parts that a want comes to, as far as they are known yet."""
         seeds = self.seeds[want.network]
         if want.who == "first":
-            seeds = seeds[:1]
+            # Records that are older than this rule may be those of another seed.
+            run = [
+                seed for seed in seeds if all(part in self.parts for part in _parts(want, [seed]))
+            ]
+            seeds = run[-1:] if run and run[0] is not seeds[0] else seeds[:1]
         is_every = want.rule == "every"
         return _parts(want, [seed for seed in seeds if is_every or seed.is_finished])
 

@@ -99,13 +99,13 @@ def over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
     return {"seed_mean": float(mean), "seed_std": float(std), "seed_interval": interval}
 
 
-def wilson(right: int, trials: int) -> tuple[float, float]:
+def wilson(share: float, trials: int) -> tuple[float, float]:
     """Return Wilson's interval at 95 % of a share, in which 0 and 1 are no exceptions.
 
-    >>> [round(end, 3) for end in wilson(50, 50)]
+    >>> [round(end, 3) for end in wilson(1.0, 50)]
     [0.929, 1.0]
     """
-    z, share = 1.96, right / trials
+    z = 1.96
     middle, half = (
         share + z * z / (2 * trials),
         z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)),
