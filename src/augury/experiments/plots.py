@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.errors import InputError
-from augury.experiments.summary import over_seeds
+from augury.experiments.summary import Points, over_seeds
 from augury.extras import needs
 from augury.files import atomic_file
 
@@ -59,9 +59,6 @@ METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None},
 }
 """By form: what would differ from one drawing to the next."""
-
-Points = dict[int, tuple[float, float, float]]
-"""By size: a share, and the ends of its interval."""
 
 
 def look(name: str) -> tuple[str, str]:

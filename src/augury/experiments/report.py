@@ -32,7 +32,7 @@ from augury.experiments.paper import (
 from augury.experiments.plan import NETWORKS, Column, Plan, Row, Rule, Section, want_of
 from augury.experiments.records import Runs, write_whole
 from augury.experiments.run_folder import TRAININGS, Results, trainings_text
-from augury.experiments.summary import over_seeds, wilson
+from augury.experiments.summary import Points, over_seeds, wilson
 
 WIDTH = 120
 """Columns of the report's text."""
@@ -258,8 +258,10 @@ class Report:
         """Return a table of means over seeds, under the paper's own row."""
         head = ["network", "epoch", "end", "seeds", *(column.label for column in section.columns)]
         body = [
-            [self._label(row[0].row.network), RULE_WORDS[row[0].row.rule], row[0].row.end]
-            + [str(len(row[0].by_seed)), *(entry.over_seeds for entry in row)]
+            [
+                *(self._label(row[0].row.network), RULE_WORDS[row[0].row.rule], row[0].row.end),
+                *(str(len(row[0].by_seed)), *(entry.over_seeds for entry in row)),
+            ]
             for row in self.entries[section.name]
         ]
         papers = [
@@ -411,7 +413,7 @@ class Report:
             return []
         # The seed of the largest sizes at all of them: a line is one network.
         seeds = {row[-1].row.network: next(iter(row[-1].by_seed)) for row in beyond}
-        lines: dict[str, dict[str, tuple[str, plots.Points]]] = {}
+        lines: dict[str, dict[str, tuple[str, Points]]] = {}
         for entry in itertools.chain(*self._at_table_sizes(), *beyond):
             network, label = entry.row.network, self._label(entry.row.network)
             if network in seeds:

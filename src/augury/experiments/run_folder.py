@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from augury.config import Config, to_dict, values_of
+from augury.config import Config, difference
 from augury.errors import InputError
 from augury.experiments.plan import Plan, Rule, Want
 from augury.experiments.records import Part, RecordsFile, Runs, read_records
@@ -327,10 +327,10 @@ def _read_seed(seed: Seed) -> Seed:
     with named(history):
         seed.history = _rows(history.read_text(encoding="utf-8"))
     there = load(seed.folder / "best.safetensors").config
-    if to_dict(there) != to_dict(seed.config):
+    if difference(there, seed.config):
         raise InputError(
             f"{seed.folder}: this network was trained with other settings: "
-            f"{_difference(there, seed.config)}"
+            f"{difference(there, seed.config)}"
         )
     ensemble = seed.folder.parent / "resume.safetensors"
     if not seed.is_finished and ensemble.exists():
@@ -352,12 +352,3 @@ def _rows(text: str) -> list[dict[str, float]]:
     except (ValueError, TypeError):
         raise InputError("this is not the history of a training") from None
     return rows
-
-
-def _difference(there: Config, wanted: Config) -> str:
-    """Name the first setting in which two configurations differ."""
-    theirs = values_of(there)
-    for key, value in values_of(wanted).items():
-        if theirs[key] != value:
-            return f"{key} is {theirs[key]}, not {value}"
-    return f"the preset is {there.preset}, not {wanted.preset}"
