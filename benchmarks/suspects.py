@@ -2,9 +2,10 @@
 
     python benchmarks/suspects.py --out DIR --jobs 16 --minutes 9
 
-The sections `std` and `first` of `augury reproduce`, in this order, without plots and report: for a
-machine that has PyTorch, Lightning and numba alone. It can be cut off at any time; the same command
-goes on with DIR, or with a copy of another folder given by --resume.
+Sections of `augury reproduce`, `std` and `first` unless others are named, without plots and report:
+for a machine that has PyTorch, Lightning and numba alone. With --shipped the networks that ship are
+run, and none is trained. It can be cut off at any time; the same command goes on with DIR, or with
+a copy of another folder given by --resume.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from augury.experiments import tasks
-from augury.experiments.plan import Plan, Section, Size, sections
+from augury.experiments.plan import Plan, Section, Size, quick, sections
 from augury.experiments.reproduce import Driver, Options, Status
 from augury.experiments.run_folder import opened
+from augury.models.checkpoint import shipped
 from augury.processes import Pool
 
 
@@ -39,7 +41,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--graphs", type=int, default=50)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--max-scale", type=int, default=8)
+    parser.add_argument("--max-scale", type=int, default=128)
+    parser.add_argument("--shipped", action="store_true")
     parser.add_argument("--set", action="append", default=[], help="a setting of every network")
     parser.add_argument("sections", nargs="*", default=["std", "first"])
     given = parser.parse_args()
@@ -47,7 +50,9 @@ def main() -> None:
         shutil.copytree(given.resume, given.out, dirs_exist_ok=True)
     size = Size(given.graphs, given.runs, given.max_scale)
     plan = Plan(chosen(size, given.sections), tuple(range(given.seeds)), tuple(given.set))
-    options = Options(tidy=True, stop_after=60 * given.minutes)
+    if given.shipped:
+        plan = quick(plan, shipped())
+    options = Options(tidy=not given.shipped, stop_after=60 * given.minutes)
 
     def show(status: Status) -> None:
         left = f"{status.left} left, about {status.seconds_left / 60:.1f} min"

@@ -19,6 +19,7 @@ LAYERS = {
     "errors": 0,
     "extras": 0,
     "files": 0,
+    "plugins": 0,
     "provenance": 0,
     "processes": 0,
     "config": 0,

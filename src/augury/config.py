@@ -157,6 +157,22 @@ def changes(config: Config, base: Config) -> list[str]:
     ]
 
 
+def difference(there: Config, wanted: Config) -> str:
+    """Name the settings in which two configurations differ, such as "network.hidden is 32, not 64".
+
+    The answer is empty if they are equal.
+    """
+    theirs = values_of(there)
+    told = [
+        f"{key} is {theirs[key]}, not {value}"
+        for key, value in values_of(wanted).items()
+        if theirs[key] != value
+    ]
+    if not told and there.preset != wanted.preset:
+        told = [f"the preset is {there.preset}, not {wanted.preset}"]
+    return "; ".join(told)
+
+
 def values_of(config: Config) -> dict[str, object]:
     """Return the value of every setting, by its key, such as "network.hidden"."""
     parts = {"data": config.data, "network": config.network, "training": config.training}

@@ -26,6 +26,7 @@ EXTRAS = {
     "torch": ("PyTorch", "augury[neural]"),
     "torch_geometric": ("PyTorch Geometric", "augury[neural]"),
     "uvicorn": ("Uvicorn", "augury[web]"),
+    "wandb": ("Weights & Biases", "augury[wandb]"),
 }
 """Each module that may be missing: its name in prose, and what pip installs."""
 

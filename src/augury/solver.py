@@ -41,6 +41,7 @@ from augury.inputs import Graph, Graphs, as_batch, as_graph, as_graphs, as_parts
 from augury.inputs.arrays import as_array, is_array
 from augury.inputs.many import Part
 from augury.models import DEFAULT_MODEL, shipped_table
+from augury.plugins import own_model
 from augury.solution import Solution, Solutions, solutions_of
 
 if TYPE_CHECKING:
@@ -327,6 +328,8 @@ OWN = "own"
 
 def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None) -> tuple[str, Any]:
     """Return the name of an executor, and the executor in the form that the engine asks for."""
+    if isinstance(model, str) and (own := own_model(model)) is not None:
+        return model, own
     if isinstance(model, Subroutines):
         return OWN, model
     name = DEFAULT_MODEL if model is None else str(model)

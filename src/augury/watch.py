@@ -13,6 +13,7 @@ from augury.classical.arrays import as_seed
 from augury.engines import ENGINES
 from augury.inputs import Graph
 from augury.models import DEFAULT_MODEL
+from augury.plugins import own_model
 from augury.solution import solutions_of
 
 FORMAT = "augury-story"
@@ -100,6 +101,9 @@ def _actor(row: Algorithm, model: str | Path | None, device: str) -> Actor:
     name = DEFAULT_MODEL if model is None else str(model)
     if name in row.classical:
         return Actor(name, "classical", None, lambda listener, owns: row.classical[name])
+    if (own := own_model(name)) is not None:
+        # What happens inside is its own affair: rounds are told as those of classical code.
+        return Actor(name, "classical", None, lambda listener, owns: own)
     from augury.models.checkpoint import executor_of, find, load
 
     checkpoint = load(find(name))

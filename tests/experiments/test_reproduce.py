@@ -23,7 +23,7 @@ from safetensors.torch import load
 from augury.apps import cli
 from augury.experiments import reproduce, run_folder, tasks
 from augury.experiments.conditions import Condition, Extent
-from augury.experiments.plan import PLAYOFF_SEED, Plan
+from augury.experiments.plan import Plan
 from augury.experiments.records import Part, read_records
 from augury.experiments.reproduce import Clock
 from augury.experiments.run_folder import chosen_epoch
@@ -80,7 +80,7 @@ def state(folder: Path) -> tuple[int, int]:
 def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) -> None:
     text = (whole / "report.md").read_text()
     assert "## Table 3: other probabilities of an edge" in text
-    assert "| MPNN (BFS), train_graphs=4, " in text and "98 ± 1.55" not in text
+    assert "| paper-mpnn (train_graphs=4, " in text and "98 ± 1.55" not in text
     lines = (whole / "records.jsonl").read_text().splitlines()[1:]
     assert all("hidden=4, " in json.loads(line)["name"] for line in lines)
     assert "paper-mpnn (train_graphs=4, " in (whole / "reproduction" / "times.md").read_text()
@@ -96,19 +96,6 @@ def test_the_run_folder_holds_trainings_records_report_and_plots(whole: Path) ->
     assert not list(whole.rglob("*.tmp"))
     times = (whole / "times.jsonl").read_text().splitlines()
     assert {json.loads(line)["what"] for line in times} == {"training", "part", "sitting"}
-
-
-def test_what_the_best_seed_alone_runs_follows_the_playoff(augury: Augury, tmp_path: Path) -> None:
-    """The play-off is not over when the run starts, and what follows it is done in the same run."""
-    large = ["--max-scale", "16", "--max-epochs", "1", "--graphs", "1", "--runs", "1"]
-    folder = tmp_path / "run"
-    assert augury("--beyond", "large", *TINY, *large, "--out", str(folder)).code == 0
-    lines = (folder / "records.jsonl").read_text().splitlines()[1:]
-    parts = [json.loads(line) for line in lines]
-    playoffs = [part for part in parts if part["extent"]["seed"] == PLAYOFF_SEED]
-    assert len(playoffs) == 3 * 2 * 4  # networks, seeds and sizes
-    assert [part["cell"]["scale"] for part in parts if part not in playoffs] == [16] * 3
-    assert "play-off of each seed" in (folder / "report.md").read_text()
 
 
 def interrupted_in_evaluations(augury: Augury, folder: Path) -> Done:

@@ -7,14 +7,15 @@ that is called is put together, so that `augury --help` answers at once.
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache, partial
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 import typer.main
@@ -49,6 +50,10 @@ COMMANDS: dict[str, ModuleType] = {
     )
 }  # fmt: skip
 """Each command is a function of its module, and both have its name."""
+
+
+WITH_NETWORKS = frozenset({"solve", "train", "evaluate", "reproduce", "verify", "explore"})
+"""The commands that may meet a network of one's own."""
 
 
 def _without_pydantic(params: Any) -> Any:
@@ -156,13 +161,48 @@ def _augury(
     """  # noqa: D301  # \b keeps the lines below it as they are
 
 
+IMPORT = typer.Option(
+    "--import", metavar="FILE", help="A Python file with processors of your own; repeatable."
+)
+
+
+def _importing(run: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option --import."""
+
+    def with_import(*, files: list[str] | None, **given: Any) -> None:
+        from augury.plugins import VARIABLE
+
+        if files:  # child processes look there too
+            known = filter(None, [os.environ.get(VARIABLE)])
+            os.environ[VARIABLE] = os.pathsep.join([*known, *map(os.path.abspath, files)])
+        run(**given)
+
+    hints = get_type_hints(run, include_extras=True) | {
+        "files": Annotated[list[str] | None, IMPORT]
+    }
+    own = [
+        part.replace(annotation=hints[name])
+        for name, part in inspect.signature(run).parameters.items()
+    ]
+    own.append(
+        inspect.Parameter(
+            "files", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints["files"]
+        )
+    )
+    with_import.__doc__, with_import.__annotations__ = run.__doc__, hints
+    with_import.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    return with_import
+
+
 @cache
 def command(name: str) -> Any:
     """Put together a command, with all its options."""
     module = COMMANDS[name]
     epilog = getattr(module, "EXAMPLES", None) or module.epilog()
     alone = typer.Typer(**SETTINGS)
-    alone.command(name, cls=Command, epilog=epilog)(getattr(module, name))
+    run = getattr(module, name)
+    run = _importing(run) if name in WITH_NETWORKS else run
+    alone.command(name, cls=Command, epilog=epilog)(run)
     return typer.main.get_command(alone)
 
 

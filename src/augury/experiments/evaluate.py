@@ -22,6 +22,10 @@ from augury.errors import InputError
 from augury.experiments.conditions import TEST_STREAM, Condition, Extent
 from augury.experiments.records import NO_EPOCH, Part, RecordsFile, Runs
 from augury.files import locked
+from augury.plugins import own_model
+
+CLASSICAL = "classical"
+"""The name of exact subroutines."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,12 @@ class Model:
     def subroutines(self, condition: Condition) -> Subroutines:
         """Return the subroutines as this condition wants them."""
         algorithm = ALGORITHMS[condition.algorithm]
+        if self.name == CLASSICAL and algorithm is not FORD_FULKERSON:
+            return algorithm.classical[CLASSICAL]
         if isinstance(self.executor, Subroutines):
-            is_paper = algorithm is FORD_FULKERSON
-            return self.executor if is_paper else algorithm.classical["classical"]
+            if algorithm is not FORD_FULKERSON:
+                raise InputError(f"{self.name}: subroutines of one's own are of Ford-Fulkerson")
+            return self.executor
         if algorithm.name not in self.executor.executes:
             raise algorithm.unable(self.name, self.executor)
         return replace(
@@ -56,14 +63,20 @@ class Model:
 def load_models(names: Sequence[str], device: str) -> list[Model]:
     """Load checkpoints: files, run folders (the best of every seed), shipped names, or "classical".
 
+    An executor of one's own is named by file and name, such as "my.py:executor".
+
     A network is named after its preset and what was changed in it; if that gives two of them the
     same name and seed, all networks of that name are named after their files too.
     """
-    models = {
-        path: Model("classical", 0, BELLMAN_FORD) if path is None else _model(path, device)
-        for name in names
-        for path in (_paths(name) if name != "classical" else [None])
-    }
+    from augury.models.checkpoint import find_all
+
+    models: dict[Any, Model] = {}
+    for name in names:
+        executor = BELLMAN_FORD if name == CLASSICAL else own_model(name)
+        if executor is not None:
+            models[name] = Model(name, 0, executor)
+        else:
+            models |= {path: _model(path, device) for path in find_all(name)}
     called = [(model.name, model.seed) for model in models.values()]
     unclear = {name for name, seed in called if called.count((name, seed)) > 1}
     return [
@@ -72,25 +85,6 @@ def load_models(names: Sequence[str], device: str) -> list[Model]:
         else model
         for model in models.values()
     ]
-
-
-def _paths(name: str) -> list[Path]:
-    """Return the checkpoints that a name on the command line refers to."""
-    from augury.models.checkpoint import find, shipped
-
-    path = Path(name)
-    if path.is_dir() and name not in shipped():
-        found = sorted(path.glob("seed-*/best.safetensors"), key=_seed_of)
-        found = found or list(path.glob("best.safetensors"))
-        if not found:
-            raise InputError(f"{name}: there is no seed-*/best.safetensors in this folder")
-        return found
-    return [find(name)]
-
-
-def _seed_of(path: Path) -> tuple[int, str]:
-    number = path.parent.name.removeprefix("seed-")
-    return (int(number) if number.isdigit() else 0, str(path))
 
 
 def _file_name(path: Path) -> str:

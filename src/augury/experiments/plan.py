@@ -19,11 +19,8 @@ Rule = Literal["execution", "paper", "last", "every"]
 """Which epochs of a training: the one that its own rule chooses, which is executions for most; the
 one that the paper's rule chooses; the last one, which the authors' code keeps; or every one."""
 
-PLAYOFF_SEED = 1
-"""Of the graphs that choose among seeds: drawn like those of the tables, but other ones."""
-
-Who = Literal["all", "best"]
-"""Every seed, or only the best-validated one."""
+Who = Literal["all", "first"]
+"""Every seed, or only the first, which is the one that ships."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +31,8 @@ class Network:
     """What the paper calls it; of a variant, what was changed."""
     preset: str
     settings: tuple[str, ...] = ()
-    has_playoff: bool = True
-    """Whether a play-off chooses among its seeds; a variant is only looked at over all of them."""
+    is_variant: bool = False
+    """Whether only its mean over seeds is of interest: no such network ships."""
 
     def config(self, settings: Sequence[str] = ()) -> Config:
         """Return the configuration, with further settings on top."""
@@ -76,13 +73,13 @@ NETWORKS: dict[str, Network] = {
     "discrete": Network("discrete", "discrete"),
     **{
         f"paper-pna-{name}": Network(
-            f"PNA, {label}", "paper-pna", ("training.select=paper", *settings), has_playoff=False
+            f"PNA, {label}", "paper-pna", ("training.select=paper", *settings), is_variant=True
         )
         for name, (label, settings) in SUSPECTS.items()
     },
     **{
         f"paper-mpnn-{name}": Network(
-            f"MPNN, {label}", "paper-mpnn", ("training.select=both", *settings), has_playoff=False
+            f"MPNN, {label}", "paper-mpnn", ("training.select=both", *settings), is_variant=True
         )
         for name, (label, settings) in SCHEDULES.items()
     },
@@ -100,15 +97,19 @@ class Row:
     neural_augmentation: bool = True
     rule: Rule = "execution"
 
-    def label(self, changed: Sequence[str] = ()) -> str:
-        """Return the row's name, in the paper's words, with what was changed in the network."""
-        name, comma, rest = NETWORKS[self.network].label.partition(", ")
-        end = "BFS" if self.termination == "bfs" else f"t = {self.termination}"
+    @property
+    def end(self) -> str:
+        """What ends a run."""
+        return "BFS" if self.termination == "bfs" else f"t = {self.termination}"
+
+    def label(self, name: str) -> str:
+        """Return the row's name, in the paper's words, given that of its network."""
+        name, comma, rest = (name, "", "") if "(" in name else name.partition(", ")
         less = [rest] if comma else []
         if self.termination == "bfs":
             less += [] if self.neural_bottleneck else ["−bottle"]
             less += [] if self.neural_augmentation else ["−augment"]
-        return ", ".join([f"{name} ({end})", *less, *changed])
+        return ", ".join([f"{name} ({self.end})", *less])
 
 
 @dataclass(frozen=True)
@@ -172,8 +173,6 @@ class Plan:
     seeds: tuple[int, ...] = tuple(range(10))
     settings: tuple[str, ...] = ()
     """Settings on top of every network's own; for tests and trials."""
-    playoff: tuple[Column, ...] = ()
-    """What chooses among the seeds of a network, before its score in training does."""
     is_quick: bool = False
     """Shipped checkpoints instead of trainings."""
     asked: str = "--all"
@@ -192,16 +191,9 @@ class Plan:
         needed = {row.network for section in self.sections for row in section.rows}
         return [name for name in NETWORKS if name in needed]
 
-    def playoffs(self, network: str) -> list[Want]:
-        """Return what chooses among the seeds of a network."""
-        is_needed = len(self.seeds) > 1 and NETWORKS[network].has_playoff
-        return [want_of(Row(network), column) for column in self.playoff if is_needed]
-
     def wants(self) -> list[Want]:
-        """Return the play-offs and what all sections want, each once."""
-        playoffs = (want for network in self.networks for want in self.playoffs(network))
-        wanted = (want for section in self.sections for want in section.wants())
-        return list(dict.fromkeys([*playoffs, *wanted]))
+        """Return what all sections want, each once."""
+        return list(dict.fromkeys(want for section in self.sections for want in section.wants()))
 
     def config(self, network: str) -> Config:
         """Return the configuration that a network is trained with."""
@@ -240,16 +232,8 @@ class Size:
                 found.append(Column(scale, p, Extent(self.graphs, self.runs)))
             else:
                 graphs = min(self.graphs, LARGE[p][scale])
-                found.append(Column(scale, p, Extent(graphs, 1), "best"))
+                found.append(Column(scale, p, Extent(graphs, 1), "first"))
         return tuple(found)
-
-
-def playoff(size: Size) -> tuple[Column, ...]:
-    """Return the columns of a play-off: the sizes of the tables, each graph run once."""
-    return tuple(
-        replace(column, extent=Extent(column.extent.graphs, 1, PLAYOFF_SEED))
-        for column in size.columns(TABLE_SCALES)
-    )
 
 
 def _ablated(network: str) -> list[Row]:
@@ -267,7 +251,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "figure-3": (Row("paper-pna", rule="every"),),
     "rule": (
         Row("paper-mpnn", "1", rule="paper"),
-        *(Row(n, rule="paper") for n in NETWORKS if NETWORKS[n].has_playoff and n != "discrete"),
+        *(Row(n, rule="paper") for n in NETWORKS if not NETWORKS[n].is_variant and n != "discrete"),
     ),
     "std": tuple(
         Row(f"paper-pna-{n}", rule=rule) for n in SUSPECTS for rule in ("last", "execution")
@@ -325,4 +309,4 @@ def quick(plan: Plan, shipped: Iterable[str]) -> Plan:
         return replace(section, rows=tuple(rows))
 
     kept = tuple(section for section in map(left, plan.sections) if section.rows)
-    return replace(plan, sections=kept, playoff=(), is_quick=True)
+    return replace(plan, sections=kept, is_quick=True)

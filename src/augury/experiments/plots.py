@@ -1,7 +1,7 @@
-"""Numbers become plots, each as PNG and as SVG; the same numbers give the same bytes.
+"""Numbers become plots, as PNG, SVG and PDF; the same numbers give the same bytes.
 
 Colours are those of Okabe and Ito, distinguishable with any kind of colour vision; lines differ in
-marker or dash too.
+marker or dash too. A solver has one colour in every plot. Every mean is drawn with an interval.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from augury.errors import InputError
+from augury.experiments.summary import Points, over_seeds
 from augury.extras import needs
 from augury.files import atomic_file
 
@@ -24,8 +26,20 @@ LOOKS = {
     "paper-pna-nostd": ("#D55E00", "s"),
     "paper-pna-nostd-no-extra": ("#E69F00", "v"),
     "discrete": ("#009E73", "^"),
+    "classical": ("#000000", "x"),
+    "table": ("#009E73", "^"),
+    "certified": ("#0B5D45", "v"),
+    "lookup": ("#56B4E9", "o"),
+    "plain": ("#0072B2", "s"),
+    "fast": ("#004B75", "D"),
+    "SciPy": ("#D55E00", "P"),
+    "igraph": ("#E69F00", "X"),
+    "OR-Tools": ("#CC79A7", "*"),
+    "NetworkX": ("#7F7F7F", "d"),
 }
-"""Colour and marker of each network."""
+"""Colour and marker of each network and contestant; `look` gives others theirs."""
+OTHER_COLOURS = ("#56B4E9", "#F0E442", "#882255", "#44AA99", "#999933", "#AA4499")
+OTHER_MARKERS = "<>hpHd"
 STYLE: dict[str, Any] = {
     "font.size": 11,
     "axes.spines.top": False,
@@ -37,7 +51,22 @@ STYLE: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "svg.hashsalt": "augury",
     "svg.fonttype": "none",
+    "pdf.fonttype": 42,
 }
+METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+"""By form: what would differ from one drawing to the next."""
+
+
+def look(name: str) -> tuple[str, str]:
+    """Return a solver's colour and marker, the same wherever it is drawn."""
+    if name in LOOKS:
+        return LOOKS[name]
+    place = sum(name.encode())
+    return OTHER_COLOURS[place % len(OTHER_COLOURS)], OTHER_MARKERS[place % len(OTHER_MARKERS)]
 
 
 @dataclass(frozen=True)
@@ -47,27 +76,28 @@ class Curve:
     network: str
     label: str
     accuracy: Sequence[npt.NDArray[np.float64]]
+    """The first is the network that ships."""
     flow_error: Sequence[npt.NDArray[np.float64]]
-    best: int
-    """Which row is the best-validated network."""
-    best_epoch: int
+    chosen: int
     """Its chosen epoch."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The accuracies of a network's seeds at one size."""
+    """The accuracies of a network's seeds at one size, first that of the network that ships."""
 
     network: str
     label: str
     accuracy: npt.NDArray[np.float64]
-    best: int
     paper: float | None
 
 
 @contextmanager
-def _drawn(folder: Path, name: str, *shape: int, **more: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield a plot and its panels; then write it in both forms, without dates and versions."""
+def _drawn(files: Sequence[Path], *shape: int, **more: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield a plot and its panels; then write it to files, in the form that each is named after."""
+    for path in files:
+        if path.suffix[1:] not in METADATA:
+            raise InputError(f"{path}: a plot is a file in {', '.join(METADATA)}")
     with needs("drawing"):
         import matplotlib
 
@@ -75,20 +105,25 @@ def _drawn(folder: Path, name: str, *shape: int, **more: Any) -> Iterator[tuple[
     from matplotlib import pyplot
 
     style: Any = STYLE  # its keys are checked by matplotlib, not by type
-    without: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None}}
     with matplotlib.rc_context(style):
         plot, panels = pyplot.subplots(*shape, **more)
         yield plot, panels
-        folder.mkdir(parents=True, exist_ok=True)
-        for kind, metadata in without.items():
-            with atomic_file(folder / f"{name}.{kind}") as file:
-                plot.savefig(file, format=kind, dpi=160, metadata=metadata)
+        for path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            kind = path.suffix[1:]
+            with atomic_file(path) as file:
+                plot.savefig(file, format=kind, dpi=160, metadata=METADATA[kind])
         pyplot.close(plot)
 
 
+def every_form(folder: Path, name: str) -> list[Path]:
+    """Return the files of a plot in each form."""
+    return [folder / f"{name}.{kind}" for kind in METADATA]
+
+
 def _quartiles(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Return the quarter and three-quarter values in each epoch, of the seeds that reached it."""
-    longest = max(map(len, rows))
+    """Return the quarter and three-quarter values in each epoch that enough seeds reached."""
+    longest = sorted(map(len, rows))[-min(ENOUGH, len(rows))]
     return np.array(
         [
             np.quantile([row[epoch] for row in rows if epoch < len(row)], [0.25, 0.75])
@@ -97,119 +132,174 @@ def _quartiles(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
     ).T
 
 
-def plot_curves(curves: Sequence[Curve], scale: int, folder: Path, name: str) -> None:
-    """Draw accuracy (solid) and flow error (dashed) over epochs, as the paper's Figures 2 and 3."""
+def _lowest(values: Sequence[float]) -> float:
+    """Return where an axis of per cents begins, so that its lower part is not empty."""
+    return float(max(0.0, 5 * np.floor(min(values) / 5 - 0.01)))
+
+
+ENOUGH = 5
+"""The fewest seeds that a band is drawn of."""
+SETTLED = 3
+"""The first epochs, whose accuracies may lie below the plot."""
+
+
+def plot_curves(curves: Sequence[Curve], scale: int, files: Sequence[Path]) -> None:
+    """Draw accuracy and flow error over epochs, as the paper's Figures 2 and 3."""
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
     from matplotlib.ticker import MaxNLocator
 
-    with _drawn(folder, name, figsize=(6.4, 4.0)) as (plot, left):
-        left.xaxis.set_major_locator(MaxNLocator(integer=True))
-        right = left.twinx()
-        right.grid(visible=False)
-        right.spines["right"].set_visible(True)
-        top = 0.0
+    shape: dict[str, Any] = {"figsize": (6.4, 5.2), "sharex": True, "height_ratios": (3, 2)}
+    with _drawn(files, 2, 1, **shape) as (plot, (above, below)):
+        above.xaxis.set_major_locator(MaxNLocator(integer=True))
+        shown: list[float] = []
+        highest = 0.0
         for curve in curves:
-            colour, marker = LOOKS[curve.network]
-            accuracy, error = 100 * curve.accuracy[curve.best], curve.flow_error[curve.best]
-            epochs = np.arange(len(accuracy))
-            if len(curve.accuracy) > 1:
-                low, high = 100 * _quartiles(curve.accuracy)
+            colour, marker = look(curve.network)
+            for panel, rows in (
+                (above, [100 * row for row in curve.accuracy]),
+                (below, curve.flow_error),
+            ):
+                low, high = _quartiles(rows)
                 reached = np.arange(len(low))
-                left.fill_between(reached, low, high, color=colour, alpha=0.16, linewidth=0)
-            left.plot(epochs, accuracy, color=colour, linewidth=1.8, label=curve.label)
-            right.plot(epochs, error, color=colour, linewidth=1.4, linestyle=(0, (4, 2)))
-            left.plot(
-                curve.best_epoch, accuracy[curve.best_epoch], marker, color=colour,
-                markersize=8, markeredgecolor="black",
-            )  # fmt: skip
-            top = max(top, float(error.max()))
-        left.set(
-            xlabel="epoch",
-            ylabel=f"maximum flow found, {scale}x (%)",
-            ylim=(-2, 104),
+                panel.fill_between(reached, low, high, color=colour, alpha=0.18, linewidth=0)
+                panel.plot(np.arange(len(rows[0])), rows[0], color=colour, linewidth=1.8)
+                panel.plot(
+                    curve.chosen, rows[0][curve.chosen], marker, color=colour,
+                    markersize=8, markeredgecolor="black",
+                )  # fmt: skip
+                settled = min(SETTLED, len(rows[0]) - 1)
+                if panel is above:
+                    shown += [*low[settled:], *rows[0][settled:]]
+                else:
+                    highest = max(highest, *high[settled:], *rows[0][settled:])
+        low = _lowest(shown)
+        above.set(
+            ylabel=f"maximum flow found, {scale}x (%)", ylim=(low, 100 + 0.04 * (100 - low)),
             xlim=(0, None),
-        )
-        right.set(ylabel="mean absolute flow error (pairs)", ylim=(-0.02 * top, 1.04 * top or 1.0))
-        handles = [*left.get_legend_handles_labels()[0]]
+        )  # fmt: skip
+        below.set(xlabel="epoch", ylabel="flow error (pairs)", ylim=(0, 1.06 * highest or 1.0))
+        handles: list[Any] = [
+            Line2D([], [], color=look(curve.network)[0], linewidth=1.8, label=curve.label)
+            for curve in curves
+        ]
         handles += [
-            Line2D([], [], color="#444444", linewidth=1.8, label="accuracy"),
-            Line2D([], [], color="#444444", linestyle=(0, (4, 2)), label="flow error"),
+            Patch(color="#bbbbbb", label="middle half of the seeds"),
             Line2D([], [], color="#bbbbbb", marker="o", markeredgecolor="black", linestyle="",
                    label="chosen epoch"),
         ]  # fmt: skip
-        plot.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=10)
+        plot.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=10)
 
 
-def plot_seeds(spreads: Mapping[int, Sequence[Spread]], folder: Path, name: str) -> None:
+FAR = 90.0
+"""Per cents below which a seed or the paper is an arrow: to scale it would press others aside."""
+
+
+def plot_seeds(spreads: Mapping[int, Sequence[Spread]], files: Sequence[Path]) -> None:
     """Draw the accuracy of every seed: a panel for each size, a column for each network."""
     from matplotlib.lines import Line2D
 
-    size = 1.2 + 2.1 * len(spreads), 4.2
-    shape: dict[str, Any] = {"figsize": size, "sharey": True, "squeeze": False}
-    with _drawn(folder, name, 1, len(spreads), **shape) as (plot, panels):
+    size = 1.2 + 2.4 * len(spreads), 4.2
+    with _drawn(files, 1, len(spreads), figsize=size, squeeze=False) as (plot, panels):
         shown: dict[str, Any] = {}
-        seen = [100 * spread.accuracy.min() for row in spreads.values() for spread in row]
-        low = min(90.0, 10 * np.floor(min(seen) / 10))
-        low, high = low - 0.02 * (100 - low), 100 + 0.04 * (100 - low)
         for panel, (scale, row) in zip(panels[0], spreads.items(), strict=True):
+            seen = [value for spread in row for value in (*100 * spread.accuracy, spread.paper)]
+            bottom = min(
+                [99.0, *(np.floor(value) for value in seen if value is not None and value >= FAR)]
+            )
+            has_arrow = any(value is not None and value < FAR for value in seen)
+            room = 0.3 if has_arrow else 0.02
+            ends = bottom - room * (100 - bottom), 100 + 0.04 * (100 - bottom)
             for place, spread in enumerate(row):
-                count = len(spread.accuracy)
-                # Side by side in the order of seeds, so that equal accuracies stay visible.
-                aside = np.linspace(-0.28, 0.28, count) if count > 1 else np.zeros(1)
-                colour, marker = LOOKS[spread.network]
-                (dots,) = panel.plot(
-                    place + aside, 100 * spread.accuracy, marker, color=colour, markersize=5,
-                    alpha=0.75, clip_on=False, label=spread.label,
-                )  # fmt: skip
-                panel.plot(
-                    place + aside[spread.best], 100 * spread.accuracy[spread.best], marker,
-                    color="none", markeredgecolor="black", markersize=8, clip_on=False,
-                )  # fmt: skip
-                if spread.paper is not None and spread.paper >= low:
-                    panel.hlines(spread.paper, place - 0.4, place + 0.4, color="black", linewidth=2)
-                elif spread.paper is not None:
-                    # Far below all of ours: drawn to scale it would press them together.
-                    panel.annotate(
-                        f"{spread.paper:g}", (place, low), (place, low + 0.12 * (high - low)),
-                        ha="center", fontsize=9, arrowprops={"arrowstyle": "->"},
-                    )  # fmt: skip
-                shown[spread.label] = dots
-            panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=(low, high))
+                shown[spread.label] = _draw_spread(panel, place, spread, ends)
+            panel.set(title=f"{scale}x", xticks=[], xlim=(-0.6, len(row) - 0.4), ylim=ends)
         panels[0][0].set_ylabel("maximum flow found (%)")
         handles = [*shown.values()]
         if any(spread.paper is not None for row in spreads.values() for spread in row):
             handles.append(Line2D([], [], color="black", linewidth=2, label="the paper's network"))
         handles += [
             Line2D([], [], color="none", marker="o", markeredgecolor="black", markersize=8,
-                   label="best-validated seed"),
+                   label="the seed that ships"),
+            Line2D([], [], color="#666666", marker="o", markersize=3, label="mean, 95 %"),
         ]  # fmt: skip
-        plot.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=10)
+        plot.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=10)
+
+
+def _draw_spread(panel: Any, place: int, spread: Spread, ends: tuple[float, float]) -> Any:
+    """Draw the seeds of one network, their mean with its interval, and the paper's figure."""
+    low, high = ends
+    percent, count = 100 * spread.accuracy, len(spread.accuracy)
+    colour, marker = look(spread.network)
+    # Side by side in the order of seeds, so that equal accuracies stay visible.
+    aside = np.linspace(-0.28, 0.28, count) if count > 1 else np.zeros(1)
+    inside = percent >= low
+    (dots,) = panel.plot(
+        place + aside[inside], percent[inside], marker, color=colour, markersize=5,
+        alpha=0.6, clip_on=False, label=spread.label,
+    )  # fmt: skip
+    below = [f"{value:.0f}" for value in percent[~inside]]
+    if inside[0]:
+        panel.plot(
+            place + aside[0], percent[0], marker, color="none", markeredgecolor="black",
+            markersize=8, clip_on=False,
+        )  # fmt: skip
+    if count > 1:
+        told = over_seeds(spread.accuracy)
+        mean, interval = 100 * told["seed_mean"], 100 * np.array(told["seed_interval"])
+        ends = np.clip(interval, low, high)
+        panel.plot([place + 0.38] * 2, ends, color="#666666", marker="_", linewidth=1.2)
+        if mean >= low:
+            panel.plot(place + 0.38, mean, "o", color="#666666", markersize=3)
+    step = 0.12 * (high - low)
+    if spread.paper is not None and spread.paper >= low:
+        panel.hlines(spread.paper, place - 0.4, place + 0.3, color="black", linewidth=2)
+    elif spread.paper is not None:
+        panel.annotate(
+            f"{spread.paper:g}", (place - 0.2, low), (place - 0.2, low + step),
+            ha="center", fontsize=9, arrowprops={"arrowstyle": "->"},
+        )  # fmt: skip
+    if below:
+        panel.annotate(
+            ", ".join(below), (place + 0.2, low), (place + 0.2, low + 2 * step), color=colour,
+            ha="center", fontsize=9, arrowprops={"arrowstyle": "->", "color": colour},
+        )  # fmt: skip
+    return dots
 
 
 def plot_scales(
-    lines: Mapping[str, Mapping[str, tuple[str, dict[int, float]]]], folder: Path, name: str
+    lines: Mapping[str, Mapping[str, tuple[str, Points]]], files: Sequence[Path]
 ) -> None:
     """Draw accuracy over size: a panel for each density, a line for each network.
 
     `lines` holds by density and by network its label and its accuracy at each scale.
     """
-    size = 1.0 + 3.6 * len(lines), 3.9
+    size = 1.4 + 3.6 * len(lines), 3.9
     shape: dict[str, Any] = {"figsize": size, "sharey": True, "squeeze": False}
-    with _drawn(folder, name, 1, len(lines), **shape) as (plot, panels):
+    with _drawn(files, 1, len(lines), **shape) as (plot, panels):
         handles: dict[str, Any] = {}
+        ends = [
+            low
+            for row in lines.values()
+            for _, points in row.values()
+            for _, low, _ in points.values()
+        ]
+        bottom = _lowest([100 * end for end in ends])
         for panel, (p, row) in zip(panels[0], lines.items(), strict=True):
             scales = sorted({scale for _, points in row.values() for scale in points})
-            for network, (label, points) in row.items():
+            for number, (network, (label, points)) in enumerate(row.items()):
                 at = sorted(points)
-                colour, marker = LOOKS[network]
-                (handles[label],) = panel.plot(
-                    [scales.index(scale) for scale in at],
-                    [100 * points[scale] for scale in at],
-                    marker=marker, color=colour, linewidth=1.8, label=label,
-                    clip_on=False,
+                share, low, high = 100 * np.array([points[scale] for scale in at]).T
+                colour, marker = look(network)
+                # Slightly apart, so that equal intervals stay visible.
+                aside = 0.12 * (number - (len(row) - 1) / 2)
+                handles[label] = panel.errorbar(
+                    [scales.index(scale) + aside for scale in at], share,
+                    np.maximum([share - low, high - share], 0), marker=marker, color=colour,
+                    linewidth=1.8, elinewidth=1.0, capsize=2.5, label=label, clip_on=False,
                 )  # fmt: skip
             panel.set(
-                title=f"p = {p}", xlabel="scale (1 is 8 + 8 nodes)", ylim=(-2, 104),
+                title=f"p = {p}", xlabel="scale (1 is 8 + 8 nodes)",
+                ylim=(bottom, 100 + 0.04 * (100 - bottom)),
                 xticks=range(len(scales)), xticklabels=scales,
             )  # fmt: skip
         panels[0][0].set_ylabel("maximum flow found (%)")
@@ -225,27 +315,23 @@ LEAST = {"seconds": 1e-9, "bytes": 4096}
 
 def plot_bench(batches: list[dict[str, Any]], growth: list[dict[str, Any]], path: Path) -> None:
     """Draw one panel for each density, and two for the growth with the edges."""
-    with needs("drawing"):
-        import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     densities = list(dict.fromkeys(record["density"] for record in batches))
-    drawing, panels = plt.subplots(
-        1,
-        len(densities) + 2 * bool(growth),
-        figsize=(4.6 * (len(densities) + 2 * bool(growth)), 4.8),
-        squeeze=False,
-        layout="constrained",
-    )
-    colours = plt.get_cmap("tab20").colors  # type: ignore[reportAttributeAccessIssue]
+    count = len(densities) + 2 * bool(growth)
+    shape: dict[str, Any] = {"figsize": (4.6 * count, 4.8), "squeeze": False}
+    with _drawn([path], 1, count, **shape) as (drawing, panels):
+        _draw_bench(drawing, panels, batches, growth)
+
+
+def _draw_bench(
+    drawing: Any, panels: Any, batches: list[dict[str, Any]], growth: list[dict[str, Any]]
+) -> None:
+    densities = list(dict.fromkeys(record["density"] for record in batches))
     for panel, density in zip(panels[0], densities, strict=False):
-        for colour, name in enumerate(dict.fromkeys(record["name"] for record in batches)):
+        for name in dict.fromkeys(record["name"] for record in batches):
             rows = [r for r in batches if r["name"] == name and r["density"] == density]
             sizes, speeds = [r["n"] for r in rows], [r["per_second"] for r in rows]
             style = BENCH_STYLES[rows[0]["kind"]]
-            panel.loglog(sizes, speeds, style, marker=".", label=name, color=colours[colour])
+            panel.loglog(sizes, speeds, style, marker=".", label=name, color=look(name)[0])
             panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
             panel.set_xticks([], minor=True)
         panel.set(title=f"p = {density}", xlabel="nodes a side", ylabel="graphs a second")
@@ -258,9 +344,7 @@ def plot_bench(batches: list[dict[str, Any]], growth: list[dict[str, Any]], path
             rows = [record for record in growth if record["name"] == name]
             values = [max(record[field], LEAST[field]) for record in rows]
             style = ":" if name == "SciPy" else "--" if name == "lookup" else "-"
-            panel.loglog([r["edges"] for r in rows], values, style, marker=".", label=name)
+            edges, colour = [r["edges"] for r in rows], look(name)[0]
+            panel.loglog(edges, values, style, marker=".", label=name, color=colour)
         panel.set(title="one sparse graph", xlabel="edges", ylabel=title)
         panel.legend(fontsize="x-small")
-    with atomic_file(path) as file:
-        drawing.savefig(file, format=path.suffix.removeprefix("."), dpi=120)
-    plt.close(drawing)

@@ -19,18 +19,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.experiments import plots
 from augury.experiments.paper import (
     AUGMENTATION_ACCURACY,
+    DENSE,
     GRAPHS,
     TRUE_NEGATIVE_RATE,
     papers_figure,
 )
-from augury.experiments.plan import NETWORKS, PLAYOFF_SEED, Column, Plan, Row, Section, want_of
+from augury.experiments.plan import NETWORKS, Column, Plan, Row, Rule, Section, want_of
 from augury.experiments.records import Runs, write_whole
-from augury.experiments.run_folder import Results
-from augury.experiments.summary import over_seeds
+from augury.experiments.run_folder import TRAININGS, Results, trainings_text
+from augury.experiments.summary import Points, over_seeds, wilson
 
 WIDTH = 120
 """Columns of the report's text."""
@@ -42,6 +44,13 @@ DEFAULT_FOLDER = "runs/reproduction"
 """The default folder of `augury reproduce`, as the commands in the report name it."""
 
 
+VARIANTS = {"std": [("paper-pna", "bfs")], "first": [("paper-mpnn", "1"), ("paper-mpnn", "bfs")]}
+"""Sections of variants, with the networks and terminations that they are compared with."""
+
+RULE_WORDS: dict[Rule, str] = {"execution": "chosen", "last": "last"}
+"""What tables of variants call the epochs that a rule chooses."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One entry of a table: the paper's figure, and what our seeds did."""
@@ -50,23 +59,32 @@ class Entry:
     column: Column
     paper: str
     by_seed: dict[int, Runs]
-    best_seed: int
+    """The first is the network that ships, if it was run."""
+    shipped: int
+    """Its seed."""
 
     @property
-    def best(self) -> Runs:
-        """The best-validated network."""
-        return self.by_seed[self.best_seed]
+    def first(self) -> Runs:
+        """The network that ships."""
+        return next(iter(self.by_seed.values()))
+
+    @property
+    def accuracies(self) -> npt.NDArray[np.float64]:
+        """Those of all seeds, the shipped one first."""
+        return np.array([runs.accuracy for runs in self.by_seed.values()])
 
     @property
     def ours(self) -> str:
-        """Accuracy of the best-validated network, ± over runs as in the paper."""
-        mean = f"{100 * self.best.accuracy:.2f}"
-        return mean if len(self.best.by_run) < 2 else f"{mean} ± {100 * self.best.by_run.std():.2f}"
+        """Accuracy of the network that ships, ± over runs as in the paper."""
+        runs, mean = self.first.by_run, f"{100 * self.first.accuracy:.2f}"
+        seed = next(iter(self.by_seed))
+        other = f" (seed {seed})" if seed != self.shipped else ""
+        return (mean if len(runs) < 2 else f"{mean} ± {100 * runs.std():.2f}") + other
 
     @property
     def over_seeds(self) -> str:
         """Mean and interval over seeds, and the worst of them."""
-        accuracies = np.array([runs.accuracy for runs in self.by_seed.values()])
+        accuracies = self.accuracies
         if len(accuracies) < 2:
             return "–"
         told = over_seeds(accuracies)
@@ -78,9 +96,15 @@ class Entry:
 
     @property
     def papers_mean(self) -> float | None:
-        """The paper's figure for the same network, such as the 95.6 of "95.6 ± 2.65"."""
-        is_same = self.paper != "–" and self.row.network != "discrete"
-        return float(self.paper.partition(" ")[0]) if is_same else None
+        """The paper's figure, such as the 95.6 of "95.6 ± 2.65"."""
+        return None if self.paper == "–" else float(self.paper.partition(" ")[0])
+
+    @property
+    def is_below_over_seeds(self) -> bool:
+        """Whether the paper's figure is above the interval of our mean over seeds."""
+        if self.papers_mean is None or len(self.accuracies) < 2:
+            return False
+        return self.papers_mean > 100 * over_seeds(self.accuracies)["seed_interval"][1]
 
     def difference(self, papers_mean: float) -> float:
         """Return ours less the paper's, in points; 0 within what is noise at 95 %.
@@ -88,10 +112,10 @@ class Entry:
         Noise is how far two sets of test graphs differ by chance. Runs on one graph are alike, so a
         graph counts as one trial however often it is run.
         """
-        share = (self.best.accuracy + papers_mean / 100) / 2
+        share = (self.first.accuracy + papers_mean / 100) / 2
         trials = 1 / GRAPHS + 1 / self.column.extent.graphs
         noise = 196 * float(np.sqrt(share * (1 - share) * trials))
-        found = 100 * self.best.accuracy - papers_mean
+        found = 100 * self.first.accuracy - papers_mean
         return found if abs(found) > noise else 0.0
 
 
@@ -100,7 +124,7 @@ def entry(results: Results, row: Row, column: Column) -> Entry:
     want = want_of(row, column)
     figure = papers_figure(results.config(row.network).name, want.condition)
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
-    return Entry(row, column, figure, by_seed, results.best(row.network, row.rule).seed)
+    return Entry(row, column, figure, by_seed, results.first(row.network).seed)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -148,19 +172,23 @@ class Report:
         """By network: the settings in which it differs from the one of that name."""
 
     def _row_label(self, row: Row) -> str:
-        return row.label(self.changed[row.network])
+        return row.label(self._label(row.network))
 
     def _label(self, network: str) -> str:
-        return ", ".join([NETWORKS[network].label, *self.changed[network]])
+        """Return the paper's name of a network; of a variant its own, with what was changed."""
+        is_variant = NETWORKS[network].is_variant or self.changed[network]
+        return self.results.config(network).name if is_variant else NETWORKS[network].label
 
     def text(self) -> str:
         """Return the report."""
         blocks = [self._start(), *self._summary()]
         for section in self.plan.sections:
             is_curve = section.rows[0].rule == "every"
-            blocks += self._plot(section) if is_curve else self._table(section)
-            if section.name == "rule":
-                blocks.append(_told("rule"))
+            is_variants = all(NETWORKS[row.network].is_variant for row in section.rows)
+            made = self._plot if is_curve else self._variants if is_variants else self._table
+            blocks += made(section)
+            if section.name in ("rule", *VARIANTS):
+                blocks.append(_told(section.name))
         blocks += self._subroutines() + self._spread() + self._sizes() + self._trainings()
         return _wrapped("\n\n".join([*blocks, _told("end", plots=PLOTS)]))
 
@@ -174,26 +202,32 @@ class Report:
         return _told("start", networks=networks, command=self.plan.command())
 
     def _summary(self) -> list[str]:
-        compared: dict[tuple[Row, int, str], tuple[str, float]] = {}
+        compared: dict[tuple[Row, int, str], tuple[str, float, str]] = {}
         for section in self.plan.sections:
             for entry in itertools.chain(*self.entries.get(section.name, [])):
                 key = (entry.row, entry.column.scale, entry.column.p)
                 is_table = section.name.startswith("table")
                 if is_table and entry.papers_mean is not None and key not in compared:
-                    text = (
+                    which = (
                         f"- {section.title.partition(':')[0]}, {self._row_label(entry.row)} at "
-                        f"{entry.column.label}, p = {entry.column.p}: paper {entry.paper}, "
-                        f"ours {entry.ours}"
+                        f"{entry.column.label}, p = {entry.column.p}: paper {entry.paper}"
                     )
-                    compared[key] = text, entry.difference(entry.papers_mean)
+                    over = f"{which}, ours {entry.over_seeds}" if entry.is_below_over_seeds else ""
+                    difference = entry.difference(entry.papers_mean)
+                    compared[key] = f"{which}, ours {entry.ours}", difference, over
         if not compared:
             return []
-        below = [text for text, difference in compared.values() if difference < 0]
-        above = [text for text, difference in compared.values() if difference > 0]
+        below = [text for text, difference, _ in compared.values() if difference < 0]
+        above = [text for text, difference, _ in compared.values() if difference > 0]
+        mean_below = [text for *_, text in compared.values() if text]
         counts = {"compared": len(compared), "below": len(below), "above": len(above)}
         same = len(compared) - len(below) - len(above)
-        blocks = [_told("differences", same=same, **counts)]
-        for title, found in (("Lower than the paper:", below), ("Higher than the paper:", above)):
+        blocks = [_told("differences", same=same, mean_below=len(mean_below), **counts)]
+        for title, found in (
+            ("Lower than the paper:", below),
+            ("Higher than the paper:", above),
+            ("Lower over seeds, the paper's figure above the interval of our mean:", mean_below),
+        ):
             blocks += [title, "\n".join(found)] if found else []
         return blocks
 
@@ -218,9 +252,26 @@ class Report:
                 [self._row_label(row[0].row), *(row[k].over_seeds for k in over)] for row in rows
             ]
             blocks += ["Over seeds: mean [95 % interval]; lowest.", markdown(head, body)]
-        if section.name.startswith("table") and has_paper:
-            blocks.append("Beside the discrete network stands the paper's best.")
         return [*blocks, _shell(*self._commands(section))]
+
+    def _variants(self, section: Section) -> list[str]:
+        """Return a table of means over seeds, under the paper's own row."""
+        head = ["network", "epoch", "end", "seeds", *(column.label for column in section.columns)]
+        body = [
+            [
+                *(self._label(row[0].row.network), RULE_WORDS[row[0].row.rule], row[0].row.end),
+                *(str(len(row[0].by_seed)), *(entry.over_seeds for entry in row)),
+            ]
+            for row in self.entries[section.name]
+        ]
+        papers = [
+            ["the paper's", "–", Row(network, end).end, "1", *DENSE[network, end]]
+            for network, end in VARIANTS[section.name]
+            if not any(self.changed[row.network] for row in section.rows)
+        ]
+        told = "Over seeds: mean [95 % interval]; lowest."
+        blocks = [f"## {section.title}", _extents(section) + " " + told]
+        return [*blocks, markdown(head, [*papers, *body]), _shell(self.plan.command(section))]
 
     def _commands(self, section: Section) -> list[str]:
         """Return the command for the section, and one for each row by itself."""
@@ -228,7 +279,7 @@ class Report:
         for row in section.rows:
             if row.rule != "execution":
                 continue
-            for who in ("all", "best"):
+            for who in ("all", "first"):
                 columns = [column for column in section.columns if column.who == who]
                 for extent in dict.fromkeys(column.extent for column in columns):
                     chosen = [column for column in columns if column.extent == extent]
@@ -240,8 +291,8 @@ class Report:
         model = row.network
         if not self.plan.is_quick:
             model = f"{DEFAULT_FOLDER}/train/{row.network}"
-            if columns[0].who == "best":
-                model += f"/seed-{self.results.best(row.network).seed}/best.safetensors"
+            if columns[0].who == "first":
+                model = row.network
         scales = ",".join(dict.fromkeys(str(column.scale) for column in columns))
         ps = ",".join(dict.fromkeys(column.p for column in columns))
         extent = columns[0].extent
@@ -259,20 +310,20 @@ class Report:
     def _plot(self, section: Section) -> list[str]:
         (column,) = section.columns
         curves = [self._curve(row, column) for row in section.rows]
-        plots.plot_curves(curves, column.scale, self.folder / PLOTS, section.name)
+        plots.plot_curves(curves, column.scale, self._files(section.name))
         body = []
         for curve in curves:
-            accuracy = curve.accuracy[curve.best]
+            accuracy = curve.accuracy[0]
             firsts = [_first(row) for row in curve.accuracy]
             reached = [first for first in firsts if first is not None]
-            first = firsts[curve.best]
+            first = firsts[0]
             body.append(
                 [
                     curve.label,
                     "never" if first is None else str(first),
                     f"{np.median(reached):g} ({len(reached)} of {len(firsts)})" if reached else "–",
                     f"{100 * accuracy.max():.1f} ({int(accuracy.argmax())})",
-                    f"{100 * accuracy[curve.best_epoch]:.1f} ({curve.best_epoch})",
+                    f"{100 * accuracy[curve.chosen]:.1f} ({curve.chosen})",
                     f"{100 * accuracy[-1]:.1f} ({len(accuracy) - 1})",
                     f"{100 * np.mean([row[-1] for row in curve.accuracy]):.1f}",
                 ]
@@ -300,14 +351,14 @@ class Report:
             mine = sorted((p for p in parts if p.seed == seed.seed), key=lambda p: p.epoch)
             accuracy.append(np.array([self.results.parts[part].accuracy for part in mine]))
             error.append(np.array([self.results.parts[part].flow_error for part in mine]))
-        best = self.results.best(row.network)
-        label = self._label(row.network)
-        return plots.Curve(
-            row.network, label, accuracy, error, seeds.index(best), best.epoch("execution")
-        )
+        chosen = self.results.first(row.network).epoch("execution")
+        return plots.Curve(row.network, self._label(row.network), accuracy, error, chosen)
+
+    def _files(self, name: str) -> list[Path]:
+        return plots.every_form(self.folder / PLOTS, name)
 
     def _image(self, name: str, title: str) -> str:
-        return f"![{title}]({PLOTS}/{name}.png) [SVG]({PLOTS}/{name}.svg)"
+        return f"![{title}]({PLOTS}/{name}.png) [SVG]({PLOTS}/{name}.svg) [PDF]({PLOTS}/{name}.pdf)"
 
     def _at_table_sizes(self) -> list[list[Entry]]:
         """Return the rows with everything neural at p = 1/4 and the paper's sizes, each once."""
@@ -332,14 +383,14 @@ class Report:
                 ("empty_path", TRUE_NEGATIVE_RATE),
                 ("augmentation", AUGMENTATION_ACCURACY),
             ):
-                best = _share([entry.best for entry in row], decision)
+                first = _share([entry.first for entry in row], decision)
                 every = _share([r for entry in row for r in entry.by_seed.values()], decision)
-                cells += [f"{figure}" if is_papers else "–", best, every]
+                cells += [f"{figure}" if is_papers else "–", first, every]
             body.append(cells)
         head = [
             "network",
-            *("empty paths: paper", "best-validated", "all seeds"),
-            *("augmentations: paper", "best-validated", "all seeds"),
+            *("empty paths: paper", "ours", "all seeds"),
+            *("augmentations: paper", "ours", "all seeds"),
         ]
         return [_told("subroutines"), markdown(head, body)]
 
@@ -350,26 +401,27 @@ class Report:
         spreads: dict[int, list[plots.Spread]] = {}
         for row in rows:
             for entry in row:
-                accuracy = np.array([runs.accuracy for runs in entry.by_seed.values()])
-                best = list(entry.by_seed).index(entry.best_seed)
                 network, label = entry.row.network, self._label(entry.row.network)
-                spread = plots.Spread(network, label, accuracy, best, entry.papers_mean)
+                spread = plots.Spread(network, label, entry.accuracies, entry.papers_mean)
                 spreads.setdefault(entry.column.scale, []).append(spread)
-        plots.plot_seeds(spreads, self.folder / PLOTS, "seeds")
+        plots.plot_seeds(spreads, self._files("seeds"))
         return [_told("seeds"), self._image("seeds", "Accuracy of every seed")]
 
     def _sizes(self) -> list[str]:
         beyond = [row for name in ("large", "sparse") for row in self.entries.get(name, [])]
         if not beyond:
             return []
-        networks = {row[0].row.network for row in beyond}
-        lines: dict[str, dict[str, tuple[str, dict[int, float]]]] = {}
+        # The seed of the largest sizes at all of them: a line is one network.
+        seeds = {row[-1].row.network: next(iter(row[-1].by_seed)) for row in beyond}
+        lines: dict[str, dict[str, tuple[str, Points]]] = {}
         for entry in itertools.chain(*self._at_table_sizes(), *beyond):
             network, label = entry.row.network, self._label(entry.row.network)
-            if network in networks:
+            if network in seeds:
                 _, points = lines.setdefault(entry.column.p, {}).setdefault(network, (label, {}))
-                points[entry.column.scale] = entry.best.accuracy
-        plots.plot_scales(lines, self.folder / PLOTS, "sizes")
+                share = entry.by_seed[seeds[network]].accuracy
+                interval = wilson(share, entry.column.extent.graphs)
+                points[entry.column.scale] = share, *interval
+        plots.plot_scales(lines, self._files("sizes"))
         return [_told("sizes"), self._image("sizes", "Accuracy over size")]
 
     def _trainings(self) -> list[str]:
@@ -378,25 +430,18 @@ class Report:
         body = []
         for network in self.plan.networks:
             seeds = self.results.seeds[network]
-            best = self.results.best(network)
-            lengths = [len(seed.history) for seed in seeds]
+            lengths = [seed.num_epochs for seed in seeds]
             body.append(
                 [
                     self._label(network),
                     f"`{network}`",
                     " to ".join(map(str, sorted({min(lengths), max(lengths)}))),
                     ", ".join(str(seed.epoch("execution")) for seed in seeds),
-                    str(best.seed),
-                    f"{best.score('execution'):.4f}",
-                    ", ".join(f"{100 * self.results.playoff_accuracy(seed):.1f}" for seed in seeds)
-                    if self.results.playoffs.get(network)
-                    else "–",
                     ", ".join(str(seed.epoch("paper")) for seed in seeds),
                 ]
             )
         head = [
             "network", "folder", "epochs trained", "chosen epoch of each seed",
-            "best-validated seed", "its score", "play-off of each seed, %",
             "epoch by the paper's rule",
         ]  # fmt: skip
         commands = []
@@ -408,12 +453,7 @@ class Report:
                 f"augury train {NETWORKS[network].preset} --seeds 0-{last}{sets} "
                 f"--out {DEFAULT_FOLDER}/train/{network}"
             )
-        blocks = [_told("trainings")]
-        if self.plan.playoff:
-            sizes = ", ".join(column.label for column in self.plan.playoff)
-            graphs = self.plan.playoff[0].extent.graphs
-            blocks.append(_told("play-off", graphs=graphs, sizes=sizes, seed=PLAYOFF_SEED))
-        return [*blocks, markdown(head, body), "Each by itself:", _shell(*commands)]
+        return [_told("trainings"), markdown(head, body), "Each by itself:", _shell(*commands)]
 
 
 def _wrapped(text: str) -> str:
@@ -446,9 +486,11 @@ def _extents(section: Section) -> str:
         names = [column.label for column in section.columns if column.extent == extent]
         graphs, runs = _count(extent.graphs, "graph"), _count(extent.runs, "run")
         told.append(f"{', '.join(names)}: {graphs}, {runs} each")
-    best = " From 16x on only the best-validated seed is run."
-    has_best = any(column.who == "best" for column in section.columns)
-    return "; ".join(told) + "." + (best if has_best else "")
+    first = (
+        " From 16x on only one network is run: the one that ships, or of the seed that is named."
+    )
+    has_first = any(column.who == "first" for column in section.columns)
+    return "; ".join(told) + "." + (first if has_first else "")
 
 
 def _count(number: int, what: str) -> str:
@@ -523,9 +565,11 @@ def write_report(
     """Write report, plots and times into a run folder."""
     report = Report(folder, plan, results)
     write_whole(folder / "report.md", report.text())
+    write_whole(folder / PLOTS / TRAININGS, trainings_text(results))
     names = {
         network: f"{network} ({', '.join(changed)})"
         for network, changed in report.changed.items()
         if changed
     }
-    write_whole(folder / PLOTS / "times.md", times_text(times, names))
+    if times:
+        write_whole(folder / PLOTS / "times.md", times_text(times, names))

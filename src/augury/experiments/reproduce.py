@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from augury.errors import InputError
-from augury.experiments.plan import PLAYOFF_SEED
 from augury.experiments.records import Part, Runs
 from augury.experiments.run_folder import RunFolder, Seed
 from augury.experiments.tasks import Evaluation, Result, Task, Training, Workers, machine
@@ -127,12 +126,10 @@ class Driver:
         self._look()
 
     def _look(self) -> None:
-        """See what the folder lacks: trainings first, then play-offs, then the longest parts."""
+        """See what the folder lacks: trainings first, then the longest parts."""
         self.trainings = self.folder.results.unfinished()
         missing = self.folder.results.missing(self.wants)
-        self.missing = dict.fromkeys(
-            sorted(missing, key=lambda part: (part.extent.seed != PLAYOFF_SEED, -part.cost))
-        )
+        self.missing = dict.fromkeys(sorted(missing, key=lambda part: -part.cost))
 
     @property
     def seconds_left(self) -> float:
@@ -224,8 +221,6 @@ class Driver:
     def _keep_part(self, part: Part, runs: Runs) -> dict[str, Any]:
         self.folder.records.add(part, runs)
         self.missing.pop(part, None)
-        if part.extent.seed == PLAYOFF_SEED:
-            self._look()  # the last play-off decides which seed is best
         which = {"network": part.network, "seed": part.seed, "epoch": part.epoch}
         graphs = {"scale": part.condition.scale, "p": part.condition.p}
         return {"what": "part"} | which | graphs | {"cost": part.cost}

@@ -6,7 +6,7 @@
     DIR/records.jsonl           what each network did in each condition, a line for each part
     DIR/times.jsonl             how long each task took, and where
     DIR/report.md               tables made of the above
-    DIR/reproduction/           plots, and times.md
+    DIR/reproduction/           plots, times.md, and trainings.json, the chosen epochs
     DIR/scratch/                what tasks need while they run; empty before and gone afterwards
     DIR/lock                    held by the process that works here
 
@@ -22,18 +22,22 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from augury.config import Config, to_dict, values_of
+from augury.config import Config, difference
 from augury.errors import InputError
 from augury.experiments.plan import Plan, Rule, Want
-from augury.experiments.records import Part, RecordsFile, Runs
+from augury.experiments.records import Part, RecordsFile, Runs, read_records
 from augury.files import atomic_file, locked, named
 
+TRAININGS = "trainings.json"
+"""The file that says which epochs were chosen."""
 SCRATCH = "scratch"
 """The folder of running tasks."""
+RULES: tuple[Rule, ...] = ("execution", "paper", "last")
+"""The rules that choose one epoch."""
 PAPERS_SCORE = "validation_last_predecessor"
 """The score that the paper's rule uses."""
 
@@ -65,26 +69,33 @@ class Seed:
     """A row for each epoch."""
     shipped: Path | None = None
     """The checkpoint used instead of a training."""
-    shipped_epoch: int = 0
+    known: dict[str, int] = field(default_factory=dict)
+    """By rule: the epoch that it chooses, where there is no history to tell."""
 
     @property
     def is_finished(self) -> bool:
         """Whether no further epoch is to come."""
         training = self.config.training
         is_over = len(self.history) >= training.max_epochs
-        return bool(self.shipped) or is_over or self._chosen("execution")[1]
+        return bool(self.known) or is_over or self._chosen("execution")[1]
+
+    @property
+    def num_epochs(self) -> int:
+        """How many epochs were trained so far."""
+        return self.known["last"] + 1 if self.known else len(self.history)
 
     def epoch(self, rule: Rule) -> int:
         """Return the epoch that a rule chooses among those trained so far."""
-        return self.shipped_epoch if self.shipped else self._chosen(rule)[0]
+        return self.known[rule] if self.known else self._chosen(rule)[0]
 
     def epochs(self, rule: Rule) -> Sequence[int]:
         """Return the epoch that a rule chooses, or with the rule "every" all of them."""
-        return range(len(self.history)) if rule == "every" else [self.epoch(rule)]
+        return range(self.num_epochs) if rule == "every" else [self.epoch(rule)]
 
-    def score(self, rule: Rule) -> float:
-        """Return the rule's score of the epoch that it chooses."""
-        return 0.0 if self.shipped else self._scores(rule)[self.epoch(rule)]
+    @property
+    def chosen(self) -> dict[str, int]:
+        """By rule: the epoch that it chooses; what `known` may hold."""
+        return {rule: self.epoch(rule) for rule in RULES}
 
     def _scores(self, rule: Rule) -> list[float]:
         name = "score" if rule == "execution" else PAPERS_SCORE
@@ -110,44 +121,24 @@ class Results:
 
     seeds: dict[str, list[Seed]]
     parts: dict[Part, Runs]
-    playoffs: dict[str, list[Want]] = field(default_factory=dict)
-    """By network: what chooses among its seeds."""
 
     def config(self, network: str) -> Config:
         """Return the configuration that the seeds of a network were trained with."""
         return self.seeds[network][0].config
 
-    def best(self, network: str, rule: Rule = "execution") -> Seed:
-        """Return the best-validated seed of a network: by play-off, then by its score in training.
-
-        The paper's rule has no play-off. Among equals the first wins.
-        """
-
-        def rank(seed: Seed) -> tuple[float, float, int]:
-            accuracy = self.playoff_accuracy(seed) if rule == "execution" else 0.0
-            return accuracy, seed.score(rule), -seed.seed
-
-        return max(self.seeds[network], key=rank)
-
-    def playoff_accuracy(self, seed: Seed) -> float:
-        """Return the mean accuracy of a seed in its network's play-off."""
-        found = [self.parts[part].accuracy for part in self._playoff_parts(seed.network, [seed])]
-        return sum(found) / max(len(found), 1)
-
-    def _playoff_parts(self, network: str, seeds: Sequence[Seed]) -> list[Part]:
-        wants = self.playoffs.get(network, [])
-        return [part for want in wants for part in _parts(want, seeds)]
+    def first(self, network: str) -> Seed:
+        """Return the first seed of a network, which is the one that ships."""
+        return self.seeds[network][0]
 
     def parts_of(self, want: Want) -> list[Part]:
         """Return the parts that a want comes to, as far as they are known yet."""
         seeds = self.seeds[want.network]
-        if want.who == "best":
-            is_known = all(seed.is_finished for seed in seeds)
-            if want.rule == "execution" and is_known:
-                is_known = all(
-                    part in self.parts for part in self._playoff_parts(want.network, seeds)
-                )
-            seeds = [self.best(want.network, want.rule)] if is_known else []
+        if want.who == "first":
+            # Records that are older than this rule may be those of another seed.
+            run = [
+                seed for seed in seeds if all(part in self.parts for part in _parts(want, [seed]))
+            ]
+            seeds = run[-1:] if run and run[0] is not seeds[0] else seeds[:1]
         is_every = want.rule == "every"
         return _parts(want, [seed for seed in seeds if is_every or seed.is_finished])
 
@@ -183,7 +174,6 @@ class RunFolder:
         self.results = Results(
             {name: read(name) for name in plan.networks},
             self.records.parts,
-            {name: plan.playoffs(name) for name in plan.networks},
         )
 
     def _trained(self, network: str) -> list[Seed]:
@@ -200,7 +190,7 @@ class RunFolder:
         path = find(network)
         loaded = load(path)
         seed, epoch = (int(loaded.provenance.get(name, 0)) for name in ("seed", "epoch"))
-        return [Seed(network, seed, loaded.config, path, [], path, epoch)]
+        return [Seed(network, seed, loaded.config, path, [], path, dict.fromkeys(RULES, epoch))]
 
     def refuse_other_weights(self) -> None:
         """Refuse a checkpoint that is not the one its records were made with."""
@@ -251,6 +241,54 @@ class RunFolder:
         self.times.append(told)
 
 
+def trainings_text(results: Results) -> str:
+    """Say which epochs were chosen: with the records, all that a report is made of."""
+    told = {
+        network: {str(seed.seed): seed.chosen for seed in seeds}
+        for network, seeds in results.seeds.items()
+    }
+    return json.dumps(told, indent=1) + "\n"
+
+
+def published(folder: Path, plan: Plan) -> tuple[Plan, Results]:
+    """Read records and chosen epochs of a finished run, and what of a plan they suffice for.
+
+    Raises:
+        InputError: the folder lacks one of the files, or they suffice for nothing.
+    """
+    found = [
+        path for path in (folder / f"records.jsonl{end}" for end in ("", ".gz")) if path.exists()
+    ]
+    path = folder / TRAININGS
+    if not found or not path.exists():
+        raise InputError(f"{folder}: there is no records.jsonl, or no {TRAININGS}, in this folder")
+    with named(path):
+        try:
+            told: dict[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
+            seeds = {
+                network: [
+                    Seed(network, int(seed), plan.config(network), folder, known=dict(chosen))
+                    for seed, chosen in told[network].items()
+                ]
+                for network in plan.networks
+                if network in told
+            }
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InputError("this does not say which epochs were chosen") from None
+    results = Results(seeds, read_records(found[0]).parts)
+    sections = tuple(
+        section
+        for section in plan.sections
+        if all(row.network in seeds for row in section.rows)
+        and not results.missing(section.wants())
+    )
+    if not sections:
+        raise InputError(f"{found[0]}: these records suffice for nothing that was asked for")
+    kept = replace(plan, sections=sections)
+    results.seeds = {network: seeds[network] for network in kept.networks}
+    return kept, results
+
+
 def whole_lines(path: Path) -> list[str]:
     """Return the lines of a file, having cut off a last one that is half written."""
     data = path.read_bytes()
@@ -289,10 +327,10 @@ def _read_seed(seed: Seed) -> Seed:
     with named(history):
         seed.history = _rows(history.read_text(encoding="utf-8"))
     there = load(seed.folder / "best.safetensors").config
-    if to_dict(there) != to_dict(seed.config):
+    if difference(there, seed.config):
         raise InputError(
             f"{seed.folder}: this network was trained with other settings: "
-            f"{_difference(there, seed.config)}"
+            f"{difference(there, seed.config)}"
         )
     ensemble = seed.folder.parent / "resume.safetensors"
     if not seed.is_finished and ensemble.exists():
@@ -314,12 +352,3 @@ def _rows(text: str) -> list[dict[str, float]]:
     except (ValueError, TypeError):
         raise InputError("this is not the history of a training") from None
     return rows
-
-
-def _difference(there: Config, wanted: Config) -> str:
-    """Name the first setting in which two configurations differ."""
-    theirs = values_of(there)
-    for key, value in values_of(wanted).items():
-        if theirs[key] != value:
-            return f"{key} is {theirs[key]}, not {value}"
-    return f"the preset is {there.preset}, not {wanted.preset}"

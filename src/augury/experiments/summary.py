@@ -14,6 +14,9 @@ from augury.experiments.conditions import Condition, Extent
 from augury.experiments.paper import papers_figure
 from augury.experiments.records import CONDITION_FIELDS, Part, Runs
 
+Points = dict[int, tuple[float, float, float]]
+"""By size: a share, and the ends of its interval."""
+
 Group = dict[Part, Runs]
 """Parts that make one row of a table: of one network, condition and extent, one for each seed."""
 
@@ -99,6 +102,21 @@ def over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
     return {"seed_mean": float(mean), "seed_std": float(std), "seed_interval": interval}
 
 
+def wilson(share: float, trials: int) -> tuple[float, float]:
+    """Return Wilson's interval at 95 % of a share, in which 0 and 1 are no exceptions.
+
+    >>> [round(end, 3) for end in wilson(1.0, 50)]
+    [0.929, 1.0]
+    """
+    z = 1.96
+    middle, half = (
+        share + z * z / (2 * trials),
+        z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)),
+    )
+    whole = 1 + z * z / trials
+    return max(0.0, float(middle - half) / whole), min(1.0, float(middle + half) / whole)
+
+
 HEAD = (
     "model", "scale", "p", "end", "accuracy %", "paper", "over seeds, 95 %",
     "flow error",
@@ -157,3 +175,61 @@ def _table_row(told: dict[str, Any]) -> list[str]:
         figure, seeds.replace("%", ""), f"{told['flow_error']:.4f}",
         shown["search"], shown["reach"], shown["bottleneck"], seen, shown["augmentation"],
     ]  # fmt: skip
+
+
+def lines_of(summaries: Iterable[dict[str, Any]]) -> dict[str, dict[str, tuple[str, Points]]]:
+    """Return accuracy over size by probability, for `plots.plot_scales`; one line for each name.
+
+    The interval is Student's over seeds, or Wilson's over graphs where there is one seed.
+    """
+    lines: dict[str, dict[str, tuple[str, Points]]] = {}
+    for told in summaries:
+        label = _named(told)
+        share = told["accuracy"]
+        interval = told.get("seed_interval") or wilson(share, told["graphs"])
+        _, points = lines.setdefault(told["p"], {}).setdefault(label, (label, {}))
+        points[told["scale"]] = share, *interval
+    return lines
+
+
+def _named(told: dict[str, Any]) -> str:
+    """Name a row: the network, and how it was run where that is not the usual way."""
+    model, _, _, end, *_ = _table_row(told)
+    return model if end == "bfs" else f"{model}, {end}"
+
+
+def latex_table(summaries: Iterable[dict[str, Any]]) -> str:
+    """Return accuracies for LaTeX with booktabs: a row for each network, a column for each size.
+
+    Means are in per cent, with ± over seeds (half of Student's 95 % interval), or where there is one
+    over its runs.
+    """
+    rows: dict[str, dict[tuple[str, int], str]] = {}
+    for told in summaries:
+        spread = told["std"]
+        if told["seeds"] > 1:
+            spread = (told["seed_interval"][1] - told["seed_interval"][0]) / 2
+        cell = f"${100 * told['accuracy']:.1f} \\pm {100 * spread:.1f}$"
+        rows.setdefault(_named(told), {})[told["p"], told["scale"]] = cell
+    columns = list(dict.fromkeys(key for cells in rows.values() for key in cells))
+    several = len({p for p, _ in columns}) > 1
+    head = [f"${scale}\\times$" + (f", $p = {p}$" if several else "") for p, scale in columns]
+    body = [
+        [_escaped(name), *(cells.get(key, "--") for key in columns)] for name, cells in rows.items()
+    ]
+    lines = [" & ".join(row) + r" \\" for row in (["network", *head], *body)]
+    return "\n".join(
+        [r"\begin{tabular}{l" + "r" * len(columns) + "}", r"\toprule", lines[0], r"\midrule"]
+        + [*lines[1:], r"\bottomrule", r"\end{tabular}"]
+    )
+
+
+def _escaped(text: str) -> str:
+    """Return a text as LaTeX prints it."""
+    return text.translate(ESCAPES)
+
+
+ESCAPES = str.maketrans(
+    {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"\\": r"\textbackslash{}", "−": "$-$"}
+)
+"""What LaTeX would take for a command."""

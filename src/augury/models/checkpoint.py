@@ -32,7 +32,7 @@ with needs("evaluating networks"):
     from augury.cells.network import CellNetwork
     from augury.neural.layers import draw
     from augury.paper.executor import NeuralExecutor
-    from augury.paper.networks import PaperNetwork
+    from augury.paper.networks import PaperNetwork, UnknownProcessor
 
 with needs("reading networks"):
     import safetensors
@@ -191,22 +191,40 @@ DIGESTS = {
 
 
 def find(name: str) -> Path:
-    """Return the file of a checkpoint, by the name of a shipped one or by path.
+    """Return the file of a checkpoint, by the name of a shipped one, by path or by run folder.
 
-    Shipped names take precedence over local files: ./discrete is a path, discrete never is.
+    Shipped names take precedence over local files: ./discrete is a path, discrete never is. Of a
+    run folder it is the best network of its only seed.
     """
+    found = find_all(name)
+    if len(found) > 1:
+        raise InputError(
+            f"{name}: this run folder holds {len(found)} networks, and one is wanted, such as "
+            f"{found[0]}"
+        )
+    return found[0]
+
+
+def find_all(name: str) -> list[Path]:
+    """Return the files that `find` looks for; of a run folder the best network of every seed."""
     named = shipped()
     if name in named:
-        return named[name]
+        return [named[name]]
     if os.path.isdir(name):
-        raise InputError(
-            f"{name}: this is a folder, and one network is wanted, such as "
-            f"{os.path.join(name, 'seed-0', 'best.safetensors')}"
-        )
+        found = sorted(Path(name).glob("seed-*/best.safetensors"), key=_seed_of)
+        found = found or list(Path(name).glob("best.safetensors"))
+        if not found:
+            raise InputError(f"{name}: there is no seed-*/best.safetensors in this folder")
+        return found
     if os.path.exists(name):  # unlike Path.exists, False for what cannot be a path
-        return Path(name)
+        return [Path(name)]
     told = "there is no such checkpoint or run folder"
     raise InputError(f"{name}: {told}, nor is it one of {', '.join(named)}")
+
+
+def _seed_of(path: Path) -> tuple[int, str]:
+    number = path.parent.name.removeprefix("seed-")
+    return (int(number) if number.isdigit() else 0, str(path))
 
 
 def shipped() -> dict[str, Path]:
@@ -252,6 +270,8 @@ def _parse(path: Path, data: bytes) -> Checkpoint:
         provenance = dict(json.loads(metadata["provenance"]))
         # Shapes only: a file may claim any width, and weights of that size need not fit in memory.
         claimed = make_network(config.network, device="meta").state_dict()
+    except UnknownProcessor as error:
+        raise InputError(f"{path}: {error}") from None
     except (ValueError, TypeError, AttributeError, RecursionError, RuntimeError) as error:
         told = f"{path}: the configuration in this checkpoint is damaged"
         raise InputError(f"{told}: {error}") from None

@@ -20,7 +20,7 @@ from augury.config import NetworkConfig
 from augury.errors import ConfigError
 from augury.neural.layers import Linear, TransformerLayer, to_bits
 from augury.neural.wiring import Walks, Wiring
-from augury.paper.processors import PROCESSORS
+from augury.paper.processors import PROCESSORS, is_known
 from augury.paper.reduce import best_links, gather_nodes, gather_senders, pad_incoming
 
 
@@ -57,14 +57,21 @@ class LinkTerms(NamedTuple):
         return LinkTerms(self.prepared[..., :num_links, :], self.score[..., :num_links, :])
 
 
+class UnknownProcessor(ConfigError):
+    """A processor that is not in `PROCESSORS`, whatever was imported."""
+
+
 class PaperNetwork(nn.Module):
     """All subroutines of Ford-Fulkerson around one processor."""
 
     def __init__(self, config: NetworkConfig, mean_log_degree: float) -> None:
         super().__init__()
-        if config.processor not in PROCESSORS:
+        if not is_known(config.processor):
             known = ", ".join(PROCESSORS)
-            raise ConfigError(f"network.processor is {config.processor!r}, none of {known}")
+            raise UnknownProcessor(
+                f"network.processor is {config.processor!r}, none of {known}; --import FILE adds "
+                f"those that a Python file defines"
+            )
         hidden, self.bits = config.hidden, config.bits
         self.bit_encoder = Linear(self.bits, hidden, bias=False)
         self.processor = PROCESSORS[config.processor](hidden, mean_log_degree)

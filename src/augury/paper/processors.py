@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from augury.neural.layers import GRU, Linear
 from augury.neural.wiring import Wiring
 from augury.paper.reduce import gather_senders, pad_incoming, reduce_links
+from augury.plugins import import_all
 
 
 class Processor(nn.Module, ABC):
@@ -197,3 +198,10 @@ PROCESSORS: dict[str, Callable[[int, float], Processor]] = {
     "gatv2": lambda hidden, _: GATv2(hidden),
 }
 """Each makes a processor from its width and the mean log-degree of the training graphs."""
+
+
+def is_known(name: str) -> bool:
+    """Tell whether there is such a processor, if need be after importing what was given."""
+    if name not in PROCESSORS:
+        import_all()
+    return name in PROCESSORS

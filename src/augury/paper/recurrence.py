@@ -97,7 +97,7 @@ def room(num_rows: int, weights: Weights) -> Kept:
 
 def _hear_of(has_two_ends: bool) -> Any:
     @inlined
-    def hear(place, row, node, first_row, kept, links):  # noqa: PLR0913 – numba takes arrays, not objects
+    def hear(place, row, node, first_row, kept, links):
         """Compute the statistics of the messages to a node; with two ends see `loops`."""
         prepared, parts, first = links.prepared, kept.parts, links.start[node]
         hidden, degree = prepared.shape[1], links.start[node + 1] - first
@@ -380,7 +380,7 @@ def value_losses(logits, num_bits, sizes, values, column, grads):
 
 
 @compiled_loop
-def end_losses(logits, place, running, stop_early, node_start, grads):  # noqa: PLR0913 – numba takes arrays, not objects
+def end_losses(logits, place, running, stop_early, node_start, grads):
     """Judge for each graph and step whether it goes on: the mean over its nodes of one output."""
     loss, right, count, first = 0.0, 0.0, 0, 0
     for step in range(len(running)):

@@ -12,9 +12,10 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from augury.config import Config, to_dict
+from augury.config import Config, difference, from_dict, to_dict, values_of
 from augury.errors import InputError
 from augury.extras import needs
 from augury.files import locked
@@ -44,12 +45,14 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
     say: Callable[[str], None] = print,
     pause: Callable[[], bool] = lambda: False,
     timeline: list[dict[str, float]] | None = None,
+    track: str | None = None,
 ) -> list[Progress]:
     """Train a network for each seed in one run folder; returns how each went.
 
     `pause` is called after each epoch; if it returns True the call ends, to be continued with
     `resume`. `timeline` receives the seconds of each epoch: its updates, its figures, the wait for
-    its executions, its keeping. Lightning prints advice and warnings unless the call is inside
+    its executions, its keeping. `track` names a project of Weights & Biases, to which every epoch is
+    then logged too. Lightning prints advice and warnings unless the call is inside
     `lightning_quiet`. On a GPU the updates of the paper's networks are recorded as CUDA graphs (see
     `recorded`), and the next epochs train while the validation graphs of the last are executed.
 
@@ -66,11 +69,17 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
     look = Look(say, pause, [] if timeline is None else timeline)
     with own_precision(device), locked(folder / "lock", folder):
         _prepare_folder(folder, config, seeds, device, resume)
-        return _train(config, seeds, folder, device, resume, look)
+        return _train(config, seeds, folder, device, resume, look, track)
 
 
-def _train(
-    config: Config, seeds: Sequence[int], folder: Path, device: str, resume: bool, look: Look
+def _train(  # noqa: PLR0913  # as `train`
+    config: Config,
+    seeds: Sequence[int],
+    folder: Path,
+    device: str,
+    resume: bool,
+    look: Look,
+    track: str | None,
 ) -> list[Progress]:
     state = folder / "resume.safetensors"
     resumed = [Resume(state)] if resume and state.exists() else []
@@ -89,7 +98,7 @@ def _train(
         one_thread(kind == "cuda"),
         memory_kept(),
         closing(Executions(validation, num_processes, look.say)) as executions,
-        Logs(folder, histories) as logs,
+        Logs(folder, histories, values_of(config), track) as logs,
     ):
         module = Ensemble(config, seeds, data, kind == "cuda" and config.network.kind == "paper")
         keep = KeepEverything(logs, executions, ahead, device, look)
@@ -164,22 +173,37 @@ def _trainer(config: Config, device: str, callbacks: list[pl.Callback]) -> pl.Tr
 def _prepare_folder(
     folder: Path, config: Config, seeds: Sequence[int], device: str, resume: bool
 ) -> None:
-    """Make the run folder, or check that it holds this run."""
-    told = {"config": to_dict(config), "seeds": list(seeds)}
+    """Make the run folder, or check that it holds this run, of which `max_epochs` may be changed."""
+    told = {"config": to_dict(config), "seeds": list(seeds), "name": config.name}
     path = folder / "config.json"
     if path.exists():
         try:
             there = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
+            before, seeds_before = from_dict(there["config"]), list(there["seeds"])
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise InputError(f"{path}: this is not the configuration of a run") from None
         if not resume:
             raise InputError(f"{folder}: there is a run in this folder; --resume continues it")
-        if {key: there.get(key) for key in told} != json.loads(json.dumps(told)):
-            raise InputError(f"{folder}: the run in this folder has other settings or seeds")
+        allowed = config.training.max_epochs
+        if config.training.decay != "none":  # which depends on it
+            allowed = before.training.max_epochs
+        same = replace(before, training=replace(before.training, max_epochs=allowed))
+        differs = difference(same, config)
+        if not differs and seeds_before != list(seeds):
+            differs = f"the seeds are {_listed(seeds_before)}, not {_listed(seeds)}"
+        if differs:
+            raise InputError(f"{folder}: the run in this folder has other settings: {differs}")
         for left in folder.rglob(".augury-*.tmp"):
             left.unlink()  # unfinished files of a killed process
-        return
-    for seed in seeds:
-        (folder / f"seed-{seed}").mkdir(parents=True, exist_ok=True)
-    told |= {"name": config.name} | provenance(device)
+        if not difference(before, config):
+            return
+        told = there | told
+    else:
+        for seed in seeds:
+            (folder / f"seed-{seed}").mkdir(parents=True, exist_ok=True)
+        told |= provenance(device)
     checkpoint.write_bytes(path, (json.dumps(told, indent=2) + "\n").encode())
+
+
+def _listed(seeds: Sequence[object]) -> str:
+    return ", ".join(map(str, seeds))

@@ -23,7 +23,7 @@ EXAMPLES = (
     "Examples:  augury evaluate runs/paper-mpnn --out mpnn.jsonl  ·  "
     "augury evaluate paper-mpnn classical --scales 2 --p 3/n  ·  "
     "augury evaluate paper-mpnn --termination bfs,1,3,5 --classical bottleneck  ·  "
-    "augury evaluate --from mpnn.jsonl --json"
+    "augury evaluate --from mpnn.jsonl --plot mpnn.pdf --latex"
 )
 
 SUBROUTINES = ("bottleneck", "augmentation")
@@ -75,16 +75,23 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     source: Annotated[
         Path | None, typer.Option("--from", help="Print the table of these records; run nothing.")
     ] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Print the table for LaTeX.")] = False,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw accuracy over size here, with intervals: .pdf, .svg or .png."),
+    ] = None,
 ) -> None:
     """Run whole executions on test graphs and report how often the maximum was found.
 
     For each subroutine the table says how often it was wrong of how often it was asked, and how
     many of the paths that can carry nothing were recognised.
     """
+    if json and latex:
+        raise typer.BadParameter("--json and --latex ask for two things", param_hint="--latex")
     if bool(models) == bool(source):
         raise typer.BadParameter("name models to run, or --from a file of records, not both")
     if source is not None:
-        _print_summaries(_read(source), json)
+        _show(_read(source), json, latex, plot)
         return
     from augury.experiments.conditions import Extent
 
@@ -94,7 +101,8 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
         for condition in chosen_conditions(scales, p, termination, classical)
     ]
     extent = Extent(graphs, runs, seed)
-    _print_summaries(_run(models or [], conditions, extent, out, chosen_device(device)), json)
+    parts = _run(models or [], conditions, extent, out, chosen_device(device))
+    _show(parts, json, latex, plot)
 
 
 def _run(
@@ -166,17 +174,23 @@ def _read(path: Path) -> dict[Part, Runs]:
     return parts
 
 
-def _print_summaries(parts: dict[Part, Runs], as_json: bool) -> None:
-    from augury.experiments.summary import HEAD, summarise, table_rows
-
-    summaries = summarise(parts)
-    if not as_json:
-        print_table(HEAD, table_rows(summaries))
-        return
+def _show(parts: dict[Part, Runs], as_json: bool, as_latex: bool, plot: Path | None) -> None:
     from json import dumps
 
-    for told in summaries:
-        print(dumps(told))
+    from augury.experiments.summary import HEAD, latex_table, lines_of, summarise, table_rows
+
+    summaries = summarise(parts)
+    if plot is not None:
+        from augury.experiments.plots import plot_scales
+
+        plot_scales(lines_of(summaries), [plot])
+    if as_latex:
+        print(latex_table(summaries))
+    elif as_json:
+        for told in summaries:
+            print(dumps(told))
+    else:
+        print_table(HEAD, table_rows(summaries))
 
 
 @contextmanager

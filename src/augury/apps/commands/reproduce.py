@@ -41,7 +41,9 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
     ] = None,
     beyond: Annotated[
         list[str] | None,
-        typer.Option(help="rule, large or sparse: what the paper does not have; repeatable."),
+        typer.Option(
+            help="rule, std, first, large or sparse: what the paper does not have; repeatable."
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of these.")] = False,
     quick: Annotated[
@@ -96,6 +98,13 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
         float | None,
         typer.Option(min=0, help="Stop after this many seconds; the same command goes on."),
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Report again from the records and trainings.json of this folder; run nothing.",
+        ),
+    ] = None,
 ) -> None:
     """Rebuild the paper's tables and figures with many seeds, and report ours beside them.
 
@@ -117,6 +126,9 @@ def reproduce(  # noqa: PLR0913  # one parameter for each option
     changed = [*(settings or []), *([f"training.max_epochs={max_epochs}"] if max_epochs else [])]
     asked = _asked(table, figure, beyond, everything or quick)
     plan = _plan(asked, size, seeds, changed, quick)
+    if source is not None:
+        _report_again(source, plan, out)
+        return
     from augury.experiments.reproduce import Options
 
     options = Options(chosen_device(device), train_only, tidy, stop_after)
@@ -127,12 +139,15 @@ def _asked(
     table: list[int] | None, figure: list[int] | None, beyond: list[str] | None, everything: bool
 ) -> list[str]:
     """Return the options that ask for sections; none means all."""
+    from augury.experiments.plan import TITLES
+
     asked = [f"--table {number}" for number in table or []]
     asked += [f"--figure {number}" for number in figure or []]
     for name in beyond or []:
-        if name not in ("rule", "large", "sparse"):
+        known = [name for name in TITLES if "-" not in name]
+        if name not in known:
             raise typer.BadParameter(
-                f"{name!r} is none of rule, large, sparse", param_hint="--beyond"
+                f"{name!r} is none of {', '.join(known)}", param_hint="--beyond"
             )
         asked.append(f"--beyond {name}")
     if not asked and not everything:
@@ -142,7 +157,7 @@ def _asked(
 
 def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quick: bool) -> Plan:
     from augury.errors import InputError
-    from augury.experiments.plan import FULL, QUICK, Plan, playoff, quick, sections
+    from augury.experiments.plan import FULL, QUICK, Plan, quick, sections
 
     chosen = tuple(
         section
@@ -159,7 +174,6 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
         chosen,
         tuple(range(seeds)),
         tuple(settings),
-        playoff=playoff(size),
         asked=" ".join(asked or ["--all"]),
         options=" ".join(options),
     )
@@ -174,6 +188,16 @@ def _plan(asked: list[str], size: Size, seeds: int, settings: list[str], is_quic
     if not plan.sections:
         raise InputError(f"--max-scale {size.max_scale} leaves nothing of what was asked for")
     return plan
+
+
+def _report_again(source: Path, plan: Plan, out: Path) -> None:
+    """Write the report of a finished run."""
+    from augury.experiments.report import write_report
+    from augury.experiments.run_folder import published
+
+    plan, results = published(source, plan)
+    write_report(out, plan, results, [])
+    say(f"{out}: report.md, plots in reproduction/")
 
 
 def _workers(count: int | None, ray: str | None, device: str, scratch: Path) -> Workers:

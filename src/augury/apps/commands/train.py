@@ -68,19 +68,25 @@ def train(  # noqa: PLR0913  # one parameter for each option
         typer.Option(help="TOML file with the tables [data], [network], [training]; --set wins."),
     ] = None,
     select: Annotated[
-        Literal["execution", "paper"] | None,
+        Literal["execution", "both", "paper"] | None,
         typer.Option(
-            help="The best epoch: by whole executions, or by the paper's rule; training.select.",
+            help="The best epoch: by whole executions, by these with t = 1 too, or by the paper's "
+            "rule; training.select.",
             show_default="execution",
         ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in the folder.")
     ] = False,
+    wandb: Annotated[
+        str | None,
+        typer.Option(metavar="PROJECT", help="Log to this project of Weights & Biases as well."),
+    ] = None,
 ) -> None:
     """Train a network for each seed; the run folder keeps every epoch and the best one.
 
-    A run can be interrupted at any time; --resume continues from its last whole epoch.
+    A run can be interrupted at any time; --resume continues from its last whole epoch, and a
+    larger training.max_epochs prolongs it.
     """
     from augury.config import preset, with_file, with_settings
 
@@ -94,7 +100,7 @@ def train(  # noqa: PLR0913  # one parameter for each option
     folder = out or Path("runs") / name
     with _lines() as print_line:
         try:
-            _train(resolved, wanted, folder, where, resume, print_line)
+            _train(resolved, wanted, folder, where, resume, print_line, wandb)
         except (KeyboardInterrupt, SystemExit):  # Lightning turns the first into the second
             raise Interrupted(
                 f"interrupted; the same command with --resume goes on with {folder}"
@@ -103,13 +109,14 @@ def train(  # noqa: PLR0913  # one parameter for each option
     say(f"{made}; augury evaluate {folder} measures them")
 
 
-def _train(
+def _train(  # noqa: PLR0913  # as `train`
     config: Config,
     seeds: list[int],
     folder: Path,
     device: str,
     resume: bool,
     say: Callable[[str], None],
+    wandb: str | None,
 ) -> None:
     from augury.errors import InputError
     from augury.files import os_fault
@@ -122,7 +129,7 @@ def _train(
 
     try:
         with lightning_quiet():
-            train_networks(config, seeds, folder, device, resume, say, pause)
+            train_networks(config, seeds, folder, device, resume, say, pause, track=wandb)
         raise_lost()
     except OSError as error:
         raise InputError(f"{folder}: {os_fault(error)}") from None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from augury.verify import Proof
 
 EXAMPLES = (
-    "Examples:  augury verify discrete  ·  augury verify runs/discrete/seed-0/best.safetensors"
+    "Examples:  augury verify discrete  ·  augury verify runs/discrete"
     "  ·  augury verify discrete --proof proof.json; augury verify --check proof.json"
 )
 
@@ -27,7 +27,10 @@ NOT_PROVEN = 1
 def verify(
     model: Annotated[
         str,
-        typer.Argument(help="A checkpoint of the discrete network; `discrete` is the shipped one."),
+        typer.Argument(
+            help="A checkpoint of a discrete network, or a run folder with all its seeds; "
+            "`discrete` is the shipped one."
+        ),
     ] = "discrete",
     algorithm: Annotated[
         str,
@@ -60,29 +63,36 @@ def verify(
     from augury.cells.network import CellNetwork
     from augury.errors import InputError
     from augury.files import write_text
-    from augury.models.checkpoint import find, load
+    from augury.models.checkpoint import find_all, load
     from augury.verify import proof_object
     from augury.verify import verify as proof_of
 
     row = ALGORITHMS[algorithm]
-    path = find(model)
-    loaded = load(path)
-    if not isinstance(loaded.network, CellNetwork):
-        raise InputError(
-            f"{model}: only a discrete network can be verified, and this is {loaded.config.name}"
-        )
-    refuse_overwriting([str(path)], {"--export": [export], "--proof": [proof]})
-    found = proof_of(loaded.network, algorithm=row)
-    if export is not None:
-        _write(export, loaded.network, {"model": model, "digest": loaded.digest})
-    if proof is not None:
-        told = proof_object(loaded.network, found, model, loaded.digest)
-        write_text(proof, json_text.dumps(told) + "\n")
-    if json:
-        print(json_text.dumps(found.to_dict() | {"model": model, "version": __version__}))
-    else:
-        _say(found)
-    if not found.is_proven:
+    paths, is_proven = find_all(model), True
+    if len(paths) > 1 and (export is not None or proof is not None):
+        raise InputError(f"{model}: --export and --proof are of one network, not of {len(paths)}")
+    for path in paths:
+        name = model if len(paths) == 1 else str(path)
+        loaded = load(path)
+        if not isinstance(loaded.network, CellNetwork):
+            raise InputError(
+                f"{name}: only a discrete network can be verified, and this is {loaded.config.name}"
+            )
+        refuse_overwriting([str(path)], {"--export": [export], "--proof": [proof]})
+        found = proof_of(loaded.network, algorithm=row)
+        if export is not None:
+            _write(export, loaded.network, {"model": name, "digest": loaded.digest})
+        if proof is not None:
+            told = proof_object(loaded.network, found, name, loaded.digest)
+            write_text(proof, json_text.dumps(told) + "\n")
+        if json:
+            print(json_text.dumps(found.to_dict() | {"model": name, "version": __version__}))
+        else:
+            if len(paths) > 1:
+                say(name)
+            _say(found)
+        is_proven = is_proven and found.is_proven
+    if not is_proven:
         raise typer.Exit(NOT_PROVEN)
 
 
