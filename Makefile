@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types tests light slow bench proof clean
+.PHONY: run test lint types tests light slow bench proof dist clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
@@ -42,6 +42,13 @@ proof:
 	    { echo "The proof needs Coq 8.16 and Flocq: apt-get install coq libcoq-flocq" >&2; exit 2; }
 	$(MAKE) -C proof
 
+# The source archive and, built of it, the wheel: what a release publishes.
+dist:
+	test -x .venv-dist/bin/python || $(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build
+	rm -rf dist
+	.venv-dist/bin/python -m build
+
 bench: .venv/for-test
 	$(BIN)/augury bench
 	$(BIN)/python benchmarks/classical.py
@@ -65,4 +72,4 @@ bench: .venv/for-test
 
 clean:
 	$(MAKE) -C proof clean
-	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-light .venv-dist build dist .pytest_cache .ruff_cache .hypothesis
