@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types tests light slow bench proof dist clean
+.PHONY: run test lint types tests light slow bench proof clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
@@ -43,6 +43,7 @@ proof:
 	$(MAKE) -C proof
 
 # The source archive and, built of it, the wheel: what a release publishes.
+.PHONY: dist
 dist:
 	test -x .venv-dist/bin/python || $(PYTHON) -m venv .venv-dist
 	.venv-dist/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build
@@ -72,4 +73,5 @@ bench: .venv/for-test
 
 clean:
 	$(MAKE) -C proof clean
-	rm -rf .venv .venv-light .venv-dist build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv-dist
+	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis

@@ -70,6 +70,7 @@ OF_NO_MODULE = {
     "test_surroundings.py",
     "test_tracked_files.py",
     "test_wheel.py",
+    "models/test_cards.py",
     "peers/test_peers.py",
     "apps/commands/test_interrupts.py",
     # The page: its scripts, the page in a browser, and the server as a whole

@@ -151,6 +151,8 @@ def test_workflows_run_the_targets_of_the_makefile() -> None:
         "release": ["test", "slow", "dist"],
         "test": ["proof", "test", "light"],
     }
+    if not (ROOT / "mkdocs.yml").exists():
+        del wanted["docs"]  # its target comes with the site
     for target in {target for some in wanted.values() for target in some}:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
