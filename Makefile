@@ -42,6 +42,14 @@ proof:
 	    { echo "The proof needs Coq 8.16 and Flocq: apt-get install coq libcoq-flocq" >&2; exit 2; }
 	$(MAKE) -C proof
 
+# The source archive and, built of it, the wheel: what a release publishes.
+.PHONY: dist
+dist:
+	test -x .venv-dist/bin/python || $(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build
+	rm -rf dist
+	.venv-dist/bin/python -m build
+
 bench: .venv/for-test
 	$(BIN)/augury bench
 	$(BIN)/python benchmarks/classical.py
@@ -65,4 +73,5 @@ bench: .venv/for-test
 
 clean:
 	$(MAKE) -C proof clean
+	rm -rf .venv-dist
 	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis

@@ -81,6 +81,7 @@ OF_NO_MODULE = {
     "test_surroundings.py",
     "test_tracked_files.py",
     "test_wheel.py",
+    "models/test_cards.py",
     "apps/commands/test_interrupts.py",
     # The page: its scripts, the page in a browser, and the server as a whole
     "page/test_javascript.py",

@@ -1,17 +1,21 @@
-"""No file can make us run code, and the shipped checkpoints match their digests."""
+"""No file can make us run code, checkpoints match their digests, releases are what is tested."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from augury.algorithms.cells import CELLS
 from augury.cells.network import compiled
@@ -119,3 +123,72 @@ def test_the_shipped_network_is_looked_up_without_its_weights_or_pytorch() -> No
         "assert solve(pairs, engine='plain').is_maximum and 'torch' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def jobs(path: Path) -> dict[str, dict[str, Any]]:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    return [step for job in jobs(path).values() for step in job["steps"]]
+
+
+def targets(path: Path) -> list[str]:
+    """Return what a workflow has `make` make."""
+    lines = [line for step in steps(path) for line in step.get("run", "").splitlines()]
+    return [word for line in lines for word in re.findall(r"\bmake ([\w-]+)", line)]
+
+
+def test_workflows_run_the_targets_of_the_makefile() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    wanted = {path.stem: targets(path) for path in WORKFLOWS}
+    assert wanted == {
+        "docs": ["docs"],
+        "release": ["test", "slow", "dist"],
+        "test": ["proof", "test", "light"],
+    }
+    if not (ROOT / "mkdocs.yml").exists():
+        del wanted["docs"]  # its target comes with the site
+    for target in {target for some in wanted.values() for target in some}:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_no_workflow_holds_a_secret_or_may_write_by_default() -> None:
+    for path in WORKFLOWS:
+        text = path.read_text(encoding="utf-8")
+        assert "secrets." not in text and yaml.safe_load(text)["permissions"] == {
+            "contents": "read"
+        }
+        writing = {name for name, job in jobs(path).items() if "permissions" in job}
+        assert writing <= {"publish"}, path
+
+
+def test_a_release_is_built_and_tested_before_it_is_published_by_its_identity() -> None:
+    release = jobs(ROOT / ".github" / "workflows" / "release.yml")
+    publish = release["publish"]
+    assert publish["needs"] == "build" and publish["permissions"] == {"id-token": "write"}
+    assert not any("run" in step for step in publish["steps"])  # none of ours has that right
+
+
+def test_every_version_of_python_that_is_promised_is_tested() -> None:
+    light = jobs(ROOT / ".github" / "workflows" / "test.yml")["light"]
+    versions = light["strategy"]["matrix"]["python"]
+    start = "Programming Language :: Python :: "
+    named = [text.removeprefix(start) for text in PROJECT["classifiers"] if text.startswith(start)]
+    assert [name for name in named if "." in name] == versions
+    assert PROJECT["requires-python"] == f">={versions[0]}"
+
+
+def test_the_citation_prefers_the_software_and_lists_the_paper() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["cff-version"] == "1.2.0" and cited["type"] == "software"
+    assert str(cited["version"]) == PROJECT["version"]
+    assert cited["license"] == PROJECT["license"]
+    assert cited["repository-code"] == PROJECT["urls"]["Repository"]
+    assert "preferred-citation" not in cited
+    [paper] = cited["references"]
+    assert paper["title"] == "Neural Bipartite Matching" and paper["year"] == 2020

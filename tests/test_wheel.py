@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,12 +11,21 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
+from email.message import Message
+from email.parser import BytesParser
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+CONSUMER = Path(__file__).parent / "consumer"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.slow
+
+
+def alone() -> dict[str, str]:
+    """Return the environment without what would let a process find this checkout."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
 
 
 def repository(folder: Path) -> str:
@@ -46,8 +56,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     builder = tmp_path_factory.mktemp("builder")
     subprocess.run([sys.executable, "-m", "venv", str(builder)], check=True)
     python = str(builder / "bin" / "python")
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    install = [python, "-m", "pip", "install", "-q", *needed, "wheel"]
+    install = [python, "-m", "pip", "install", "-q", *PROJECT["build-system"]["requires"], "wheel"]
     if subprocess.run(install, capture_output=True, check=False).returncode:
         pytest.skip("the tools that build cannot be installed here")
     return python
@@ -61,7 +70,7 @@ def build(python: str, source: Path, out: Path, *kinds: str) -> None:
     )
     subprocess.run(
         [python, "-c", code, str(out), *kinds], cwd=source, check=True, capture_output=True,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        env=alone(),
     )  # fmt: skip
 
 
@@ -129,6 +138,7 @@ def test_the_source_archive_can_be_built_from(built: Path) -> None:
     assert needed | {"src/augury/models/discrete.safetensors"} <= names
     # And what README.md speaks of: tests with their helpers, documents, examples.
     assert {"Makefile", "constraints.txt", "examples/jobs.csv", "docs/tutorial.md"} <= names
+    assert "proof/Makefile" in names and not any(name.endswith(".vo") for name in names)
     assert {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("*.py")} <= names
 
 
@@ -150,8 +160,7 @@ def test_the_wheel_installs_into_an_empty_environment_and_runs(
     def run(*words: str) -> str:
         done = subprocess.run(
             [str(python.parent / "augury"), *words], cwd=tmp_path, capture_output=True, text=True,
-            env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
-            timeout=300, check=False,
+            env=alone(), timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -159,10 +168,96 @@ def test_the_wheel_installs_into_an_empty_environment_and_runs(
     code = "from augury import provenance as p; print(p.__file__, p.commit())"
     told = subprocess.run(
         [str(python), "-c", code],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        cwd=tmp_path, capture_output=True, text=True, check=True, env=alone(),
     )  # fmt: skip
     assert str(own) in told.stdout and told.stdout.split()[1] == checkout[1]
     assert "augmentation" in run("verify", "discrete")  # and exit code 0: it is proven
     assert "matching of 2" in run("solve", "jobs.csv")
     assert run("--version").startswith("augury ")
+
+
+@pytest.fixture(scope="module")
+def metadata(built: Path) -> Message:
+    """Return what a package index reads in the wheel."""
+    [wheel] = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        [name] = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        return BytesParser().parsebytes(packed.read(name))
+
+
+def test_an_index_is_told_licence_systems_and_versions(metadata: Message) -> None:
+    classifiers = metadata.get_all("Classifier", [])
+    assert metadata["License-Expression"] == "MIT" and metadata["Requires-Python"] == ">=3.11"
+    assert not any(text.startswith("License") for text in classifiers)  # refused beside the former
+    assert {"Operating System :: POSIX :: Linux", "Typing :: Typed"} <= set(classifiers)
+    urls = dict(text.split(", ") for text in metadata.get_all("Project-URL", []))
+    assert urls == PROJECT["project"]["urls"]
+
+
+def test_the_description_on_an_index_links_to_files_of_this_version(metadata: Message) -> None:
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload(decode=True)
+    assert isinstance(text, bytes)
+    links = re.findall(r"\]\(([^)\s]+)\)", text.decode())
+    ours = PROJECT["project"]["urls"]["Repository"]
+    kept = [link for link in links if link.startswith(f"{ours}/")]
+    assert len(kept) > 10 and all(link.startswith(("https://", "#")) for link in links)
+    for link in kept:
+        kind, tag, path = link.removeprefix(f"{ours}/").split("/", 2)
+        assert tag == f"v{PROJECT['project']['version']}", link
+        assert (ROOT / path.partition("#")[0]).exists(), link
+        assert kind == ("raw" if path.endswith((".png", ".svg")) else "blob"), link
+
+
+@pytest.fixture(scope="module")
+def user(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the programs of an empty environment with the source archive and its dependencies."""
+    [archive] = built.glob("*.tar.gz")
+    place = tmp_path_factory.mktemp("user")
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    programs = place / "bin"
+    pip = [str(programs / "pip"), "install", "-q", "-c", str(ROOT / "constraints.txt")]
+    done = subprocess.run(
+        [*pip, str(archive)], capture_output=True, text=True, check=False, env=alone(), cwd=place
+    )
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip("there is no package index here")
+    assert done.returncode == 0, done.stderr
+    return programs
+
+
+def test_the_source_archive_installs_with_its_dependencies_alone_and_solves(
+    user: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "hours.csv").write_text("person,job,hours\nann,cook,4\nann,sing,1\nbob,cook,2\n")
+    done = subprocess.run(
+        [str(user / "augury"), "solve", "hours.csv"],
+        cwd=tmp_path, capture_output=True, text=True, check=True, env=alone(),
+    )  # fmt: skip
+    assert done.stdout.startswith("matching of 2, cost 3, ")
+    assert "certified maximum of least cost" in done.stdout
+
+
+def test_a_project_that_uses_the_package_passes_a_strict_checker(
+    user: Path, tmp_path: Path
+) -> None:
+    """The installed package, not the checkout, is what it sees; a wrong type is seen, too."""
+    project = tmp_path / "consumer"
+    shutil.copytree(CONSUMER, project)
+    run = subprocess.run(
+        [str(user / "python"), "plan.py"],
+        cwd=project, capture_output=True, text=True, check=True, env=alone(),
+    )  # fmt: skip
+    assert run.stdout == "[('Ann', 'paint'), ('Ben', 'cook')]\n[1, 0, 2]\n[1]\n"
+    checker = [sys.executable, "-m", "pyright", "--pythonpath", str(user / "python"), str(project)]
+
+    def check() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            checker, cwd=project, capture_output=True, text=True, check=False, env=alone()
+        )
+
+    done = check()
+    assert done.returncode == 0, done.stdout
+    with (project / "plan.py").open("a") as file:
+        file.write("\nWRONG: str = augury.solve([(0, 0)]).size\n")
+    assert '"int" is not assignable to "str"' in check().stdout

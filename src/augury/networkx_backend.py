@@ -47,6 +47,13 @@ FUNCTIONS = {
 }
 """What the backend runs, and what NetworkX adds to the documentation of each."""
 
+TIES = {
+    "flow/tests/test_mincost.py::TestMinCostFlow::test_digraph1": "one of several cheapest flows",
+    "flow/tests/test_networksimplex.py::test_digraph1": "one of several cheapest flows",
+    "tests/test_traveling_salesman.py::test_asadpour_tsp": "three of many tours, by such a flow",
+}
+"""NetworkX's tests that demand one of several right answers, and which."""
+
 
 def get_info() -> dict[str, Any]:
     """Tell NetworkX what this backend is and can do."""
@@ -77,6 +84,16 @@ def convert_from_nx(graph: Graph, **options: Any) -> Graph:
 def convert_to_nx(result: Any, **options: Any) -> Any:
     """Return the result unchanged: no function here makes graphs."""
     return result
+
+
+def on_start_tests(items: Iterable[Any]) -> None:
+    """Mark those of NetworkX's tests that a right answer may fail; NetworkX calls this."""
+    import pytest
+
+    for item in items:
+        for name, demanded in TIES.items():
+            if item.nodeid.endswith(name):
+                item.add_marker(pytest.mark.xfail(reason=f"demands {demanded}", strict=True))
 
 
 def hopcroft_karp_matching(

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from augury.algorithms.executor import Executor
     from augury.models.checkpoint import Checkpoint
 
-    Model = str | Path | Executor | Subroutines | None
+    Model = str | Path | Executor | Subroutines[Any] | None
     """A shipped name, a checkpoint, a classical executor's name, or anything that executes."""
 
 DEFAULT_ALGORITHM = FORD_FULKERSON.name

@@ -118,6 +118,19 @@ def test_wrong_usage_is_explained_with_exit_code_2(
     assert "Traceback" not in err
 
 
+def test_a_file_in_place_of_a_command_leads_to_solve(augury: Augury) -> None:
+    Path("hours.csv").write_text("person,job,hours\nann,cook,4\n")
+    code, _, err = augury("hours.csv")
+    assert code == 2 and "'hours.csv' is a file, not a command; try: augury solve hours.csv" in err
+
+
+def test_help_shows_each_example_on_a_line_of_its_own(augury: Augury) -> None:
+    _, out, _ = augury("solve", "--help")
+    examples = out.partition("Examples:")[2].splitlines()
+    assert len(examples) == cli.command("solve").epilog.count("augury ")
+    assert all(line.count("augury ") == 1 for line in examples)
+
+
 def test_the_examples_of_every_help_parse() -> None:
     for name in cli.COMMANDS:
         examples = re.findall(r"(?:^|\s)(augury [^·;\n]+)", cli.command(name).epilog)

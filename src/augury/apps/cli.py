@@ -84,6 +84,13 @@ class Command(TyperCommand):
         """Return all parameters, --help too."""
         return _without_pydantic(super().get_params(ctx))
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, each on a line of its own."""
+        text = (self.epilog or "").replace("Examples:  ", "\b\nExamples:  ")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text.replace("  ·  ", f"\n{' ' * 11}"))
+
 
 class Commands(TyperGroup):
     """The commands; what they say of wrong usage holds nothing that a terminal would obey."""
@@ -101,6 +108,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that is called, and put it together."""
+        if args[0] not in COMMANDS and os.path.exists(args[0]):
+            ctx.fail(f"{args[0]!r} is a file, not a command; try: augury solve {args[0]}")
         name, found, rest = super().resolve_command(ctx, args)
         return name, found and command(str(name)), rest
 
@@ -153,10 +162,11 @@ def _augury(
         ),
     ] = False,
 ) -> None:
-    """Maximum bipartite matchings and integer maximum flows, each with a certificate.
+    """Assignments, maximum bipartite matchings and integer flows, each with a certificate.
 
     \b
-    Try:  augury generate uniform --n 8 --output graph.csv
+    Try:  augury solve hours.csv  where its lines are: person,job,hours
+          augury generate uniform --n 8 --output graph.csv
           augury solve graph.csv
     """  # noqa: D301  # \b keeps the lines below it as they are
 

@@ -51,12 +51,12 @@ LARGE = 100_000
 """Arcs from which on a run shows its progress."""
 
 EXAMPLES = (
-    "Examples:  augury solve people.csv  ·  augury solve pipes.max --json  ·  "
+    "Examples:  augury solve people.csv  ·  augury solve hours.csv --perfect  ·  "
+    "augury solve costs.mtx --algorithm assignment  ·  augury solve pipes.max --json  ·  "
     "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
     "augury solve graphs/ --output answers/  ·  augury solve people.csv --story run.json  ·  "
     "augury solve people.csv --engine plain  ·  zcat graph.mtx.gz | augury solve -  ·  "
-    "augury solve roads.csv --algorithm reachability --source home  ·  "
-    "augury solve hours.csv --perfect  ·  augury solve costs.mtx --algorithm assignment"
+    "augury solve roads.csv --algorithm reachability --source home"
 )
 
 
