@@ -60,7 +60,9 @@ def test_the_examples_of_the_formats_run_on_the_files_that_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = ROOT / "docs" / "formats.md"
-    shown = re.findall(r"^```\w+ ([\w.]+)\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S)
+    shown = re.findall(
+        r'^```\w+ title="([\w.]+)"\n(.*?)^```$', path.read_text("utf-8"), re.M | re.S
+    )
     for name, text in shown:
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)

@@ -100,6 +100,12 @@ def page_of(stories: Story | Sequence[Story]) -> str:
 
     Raises:
         InputError: two stories are not of the same graph and weights.
+
+    >>> from augury import BipartiteGraph
+    >>> from augury.watch import watch
+    >>> text = page_of(watch(BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook")])))
+    >>> text[:15]
+    '<!DOCTYPE html>'
     """
     told = [stories] if isinstance(stories, dict) else list(stories)
     style, scripts = asset("page.css"), [asset(name) for name in VIEWER]
@@ -120,6 +126,11 @@ def frame_of(stories: Story | Sequence[Story], height: int = 900) -> str:
     """Return the same page as an element of another one: what a notebook shows.
 
     The frame is a world of its own: no script or style of it meets those of the notebook.
+
+    >>> from augury import BipartiteGraph
+    >>> from augury.watch import watch
+    >>> frame_of(watch(BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook")])))[:8]
+    '<iframe '
     """
     inner = html.escape(page_of(stories), quote=True)
     return (
