@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types tests light slow bench proof clean
+.PHONY: run test lint types tests light slow bench proof docs clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
@@ -35,6 +35,12 @@ light: .venv-light/ready
 slow: .venv/for-test
 	$(BIN)/pytest -m slow
 
+# The site, in site/: pages, the page of `augury explore` without a server, and a check of every link. Builds offline.
+docs: .venv/for-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/augury explore --static site/demo
+	$(BIN)/python tests/check_site.py site
+
 # The proof in Coq, and the checkers of certificates that are extracted from it. Nothing is installed.
 proof:
 	@command -v coqc > /dev/null && command -v ocamlfind > /dev/null && \
@@ -58,6 +64,11 @@ bench: .venv/for-test
 	$(PIP) -e '.[all]'
 	touch $@
 
+.venv/for-docs: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e '.[docs,web]'
+	touch $@
+
 .venv-light/ready: pyproject.toml constraints.txt
 	test -x .venv-light/bin/python || $(PYTHON) -m venv .venv-light
 	.venv-light/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
@@ -65,4 +76,4 @@ bench: .venv/for-test
 
 clean:
 	$(MAKE) -C proof clean
-	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-light build dist site .pytest_cache .ruff_cache .hypothesis

@@ -66,6 +66,7 @@ OF_NO_MODULE = {
     "test_attacks.py",
     "test_proof.py",
     "test_readme.py",
+    "test_site.py",
     "test_supply_chain.py",
     "test_surroundings.py",
     "test_tracked_files.py",

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Documents beside `docs/`, and what they are called on the site."""
 OUTSIDE = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)")
+DOCUMENT = re.compile(r'href="(?!https?:)([^"#]+\.(?:md|ipynb))')
 
 
 def place_of(target: str, page: str) -> str | None:
@@ -43,12 +44,23 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def inside(target: str, page: str) -> str:
+    """Return a link of a page as the site has it."""
+    place = place_of(target, page)
+    return target if place is None else os.path.relpath(place, Path(page).parent)
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Let links that leave `docs/` lead to these."""
     here = page.file.src_uri
+    return OUTSIDE.sub(lambda found: f"]({inside(found[1], here)}", markdown)
 
-    def inside(found: re.Match[str]) -> str:
-        place = place_of(found[1], here)
-        return found[0] if place is None else f"]({os.path.relpath(place, Path(here).parent)}"
 
-    return OUTSIDE.sub(inside, markdown)
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Let the links of notebooks lead to pages; MkDocs does so for Markdown alone."""
+    here = page.file.src_uri
+    if not here.endswith(".ipynb"):
+        return html
+    return DOCUMENT.sub(
+        lambda found: f'href="{inside(found[1], here).rpartition(".")[0]}.html', html
+    )

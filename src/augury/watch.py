@@ -63,8 +63,8 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     Raises:
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
 
-    >>> import augury
-    >>> graph = augury.BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("bob", "sing")])
+    >>> from augury import BipartiteGraph
+    >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("bob", "sing")])
     >>> story = watch(graph)
     >>> [len(told["steps"]) for told in story["rounds"]], story["solution"]["size"]
     ([5, 6, 2], 2)
