@@ -5,7 +5,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test lint types tests light slow bench proof docs clean
+.PHONY: run test lint types tests light slow bench proof clean
 
 run: .venv/for-run
 	$(BIN)/augury verify discrete
@@ -36,6 +36,7 @@ slow: .venv/for-test
 	$(BIN)/pytest -m slow
 
 # The site, in site/: pages, the page of `augury explore` without a server, and a check of every link. Builds offline.
+.PHONY: docs
 docs: .venv/for-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/augury explore --static site/demo
@@ -76,4 +77,5 @@ bench: .venv/for-test
 
 clean:
 	$(MAKE) -C proof clean
-	rm -rf .venv .venv-light build dist site .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf site
