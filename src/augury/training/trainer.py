@@ -59,7 +59,8 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
 
     >>> from tempfile import TemporaryDirectory
     >>> from augury.config import preset, with_settings
-    >>> few = ["data.train_graphs=4", "training.max_epochs=1", "training.execution_graphs=1"]
+    >>> few = ["data.train_graphs=4", "data.validation_graphs=2", "data.side=4"]
+    >>> few += ["training.max_epochs=1", "training.execution_graphs=1"]
     >>> with TemporaryDirectory() as folder, lightning_quiet():
     ...     run = Path(folder, "run")
     ...     told = train(with_settings(preset("discrete"), few), [0], run, say=lambda line: None)
