@@ -35,6 +35,13 @@ light: .venv-light/ready
 slow: .venv/for-test
 	$(BIN)/pytest -m slow
 
+# The site, in site/: pages, the page of `augury explore` without a server, and a check of every link. Builds offline.
+.PHONY: docs
+docs: .venv/for-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/augury explore --static site/demo
+	$(BIN)/python tests/check_site.py site
+
 # The proof in Coq, and the checkers of certificates that are extracted from it. Nothing is installed.
 proof:
 	@command -v coqc > /dev/null && command -v ocamlfind > /dev/null && \
@@ -66,6 +73,11 @@ bench: .venv/for-test
 	$(PIP) -e '.[all]'
 	touch $@
 
+.venv/for-docs: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e '.[docs,web]'
+	touch $@
+
 .venv-light/ready: pyproject.toml constraints.txt
 	test -x .venv-light/bin/python || $(PYTHON) -m venv .venv-light
 	.venv-light/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
@@ -75,3 +87,4 @@ clean:
 	$(MAKE) -C proof clean
 	rm -rf .venv-dist
 	rm -rf .venv .venv-light build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf site

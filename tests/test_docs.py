@@ -12,10 +12,12 @@ import pytest
 from augury.config import PRESETS
 from documents import ROOT, blocks, commands, parse, run_and_tell, run_python
 
-DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+ALONE = ("own_model.md", "libraries.md", "explore.md", "formats.md")
+"""Documents with Python that a test of their own runs."""
 
 
 @pytest.mark.parametrize(
@@ -39,10 +41,22 @@ def test_a_model_of_your_own_learns_and_executes(
     assert all(run.value <= run.maximum for run in space["runs"])
 
 
-def test_the_tutorial_prints_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+TOLD = {
+    "index.md": 3,
+    "tutorial.md": 9,
+    "how-to/solve_a_file.md": 1,
+    "how-to/say_what_you_want.md": 4,
+    "how-to/certify.md": 2,
+    "how-to/batches.md": 4,
+}
+"""Documents whose blocks of Python are followed by what they print, and how many at least."""
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_document_prints_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    told = run_and_tell(ROOT / "docs" / "tutorial.md")
-    assert len(told) >= 9
+    told = run_and_tell(ROOT / "docs" / name)
+    assert len(told) >= TOLD[name]
     for printed, written in told:
         assert printed == written
 
@@ -60,7 +74,9 @@ def test_the_examples_of_the_formats_run_on_the_files_that_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = ROOT / "docs" / "formats.md"
-    shown = re.findall(r"^```\w+ ([\w.]+)\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S)
+    shown = re.findall(
+        r'^```\w+ title="([\w.]+)"\n(.*?)^```$', path.read_text("utf-8"), re.M | re.S
+    )
     for name, text in shown:
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -71,9 +87,8 @@ def test_the_examples_of_the_formats_run_on_the_files_that_are_shown(
 
 def test_every_document_with_python_is_run_by_a_test() -> None:
     """README.md is run by test_readme, networkx.md by test_networkx_backend, the others above."""
-    run = {"README.md", "own_model.md", "tutorial.md", "libraries.md", "explore.md", "formats.md"}
-    run |= {"networkx.md"}
-    assert {path.name for path in DOCUMENTS if blocks(path, "python")} == run
+    run = {f"docs/{name}" for name in (*TOLD, *ALONE)} | {"README.md", "docs/networkx.md"}
+    assert {str(path.relative_to(ROOT)) for path in DOCUMENTS if blocks(path, "python")} == run
 
 
 def test_every_picture_is_shown_somewhere() -> None:
@@ -82,7 +97,7 @@ def test_every_picture_is_shown_somewhere() -> None:
     assert {path.name for path in (ROOT / "docs" / "images").glob("*.png")} <= names
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
     for target in LINK.findall(path.read_text(encoding="utf-8")):
         if not target.startswith(("http://", "https://", "#")):
@@ -91,7 +106,7 @@ def test_links_between_documents_lead_somewhere(path: Path) -> None:
             assert file.is_relative_to(ROOT), target
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_that_documents_name_exist(path: Path) -> None:
     """Backquoted names that look like files of the project exist."""
     pattern = re.compile(r"`((?:src|tests|docs|examples|benchmarks|classical|neural)/[\w/.]+)`")
@@ -99,7 +114,7 @@ def test_files_that_documents_name_exist(path: Path) -> None:
         assert (ROOT / name).exists() or (ROOT / "src" / "augury" / name).exists(), name
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_in_documents_parse(path: Path) -> None:
     for words in commands(path):
         match words:

@@ -76,6 +76,7 @@ OF_NO_MODULE = {
     "test_attacks.py",
     "test_proof.py",
     "test_readme.py",
+    "test_site.py",
     "test_supply_chain.py",
     "test_tables.py",
     "test_surroundings.py",

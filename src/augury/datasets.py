@@ -119,6 +119,12 @@ class Traces(InMemoryDataset):
 
     Raises:
         InputError: A setting is out of range, or a file is damaged.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     traces = Traces(folder, num_graphs=2)
+    >>> len(traces), traces[0].edge_index.shape
+    (16, torch.Size([2, 76]))
     """
 
     def __init__(  # noqa: PLR0913  # one parameter per setting

@@ -33,6 +33,11 @@ class InputError(ValueError):
 
     It is always one line of at most `LONGEST_MESSAGE` characters, whatever it quotes, and holds
     nothing that a terminal would interpret.
+
+    >>> import augury
+    >>> augury.solve([("ann", "cook"), ("bob",)])
+    Traceback (most recent call last):
+    augury.errors.InputError: entry 1 is ('bob',): a matching is found in pairs (left, right)
     """
 
     def __init__(self, text: str) -> None:

@@ -35,6 +35,13 @@ class NotSupportedError(nx.NetworkXError, NotImplementedError):
 
     It is also a `NotImplementedError`, so NetworkX tries the next backend if
     `nx.config.backend_priority` names several.
+
+    >>> G = nx.DiGraph([("well", "town", {"capacity": 0.5})])
+    >>> try:
+    ...     neural_ford_fulkerson(G, "well", "town")
+    ... except NotSupportedError as error:
+    ...     print(str(error)[:46])
+    the capacity between 'well' and 'town' is 0.5,
     """
 
 
@@ -67,6 +74,12 @@ def neural_ford_fulkerson(  # noqa: PLR0913  # that of every flow_func of Networ
         nx.NetworkXError: `s` or `t` is not in the graph, they are the same, or it is a multigraph.
         nx.NetworkXUnbounded: a path of unlimited edges leads from `s` to `t`.
         NotSupportedError: a capacity is a fraction, or too large; also a `nx.NetworkXError`.
+
+    >>> G = nx.DiGraph()
+    >>> G.add_edge("well", "tower", capacity=3)
+    >>> G.add_edge("tower", "town", capacity=2)
+    >>> nx.maximum_flow(G, "well", "town", flow_func=neural_ford_fulkerson)
+    (2, {'well': {'tower': 2}, 'tower': {'town': 2}, 'town': {}})
     """
     for node in (s, t):
         if node not in G:

@@ -53,6 +53,10 @@ def maximum_bipartite_matching(
 
     Raises:
         TypeError: `graph` is not sparse, or in another format.
+
+    >>> from scipy.sparse import csr_array
+    >>> maximum_bipartite_matching(csr_array([[1, 0, 0], [1, 0, 1]]), perm_type="column")
+    array([0, 2], dtype=int32)
     """
     if not _is_sparse(graph):
         raise TypeError("graph must be sparse")
@@ -90,6 +94,11 @@ def min_weight_full_bipartite_matching(
         TypeError: `biadjacency` is not sparse, or in another format.
         ValueError: there is no full matching; or, unlike in SciPy, a weight is NaN, or infinitely
             good.
+
+    >>> from scipy.sparse import csr_array
+    >>> rows, columns = min_weight_full_bipartite_matching(csr_array([[4, 1, 0], [2, 6, 0]]))
+    >>> rows.tolist(), columns.tolist()
+    ([0, 1], [1, 0])
     """
     num_rows, num_columns = shape = _checked_shape(biadjacency)
     rows, columns, weights = _sorted_entries(biadjacency)
@@ -129,6 +138,9 @@ def linear_sum_assignment(
         TypeError: the matrix does not hold numbers.
         ValueError: it has not two dimensions, holds NaN or an infinitely good cost, or has no
             assignment without a forbidden pair; or, unlike in SciPy, masked entries.
+
+    >>> linear_sum_assignment([[4, 1, 3], [2, 0, 5], [3, 2, 2]])
+    (array([0, 1, 2]), array([1, 0, 2]))
     """
     costs = _cost_matrix(cost_matrix)
     if costs.ndim != 2:
@@ -170,6 +182,11 @@ def maximum_flow(
         TypeError: `csgraph` is not in CSR format.
         ValueError: it is not square or does not hold integers, source and sink are equal or out of
             range, or a capacity is not in 0..`LARGEST`.
+
+    >>> from scipy.sparse import csr_array
+    >>> result = maximum_flow(csr_array([[0, 5, 0], [0, 0, 3], [0, 0, 0]]), 0, 2)
+    >>> int(result.flow_value), result.flow.toarray().tolist()
+    (3, [[0, 3, 0], [-3, 0, 3], [0, -3, 0]])
     """
     from scipy.sparse.csgraph._flow import MaximumFlowResult
 

@@ -32,7 +32,15 @@ NOUNS = ("matching", "flow", "reached")
 @later(*NOUNS)
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """A legal answer with the user's labels, and what is known about it."""
+    """A legal answer with the user's labels, and what is known about it.
+
+    >>> import augury
+    >>> solution = augury.solve({"ann": {"cook": 4, "sing": 1}, "bob": {"cook": 2, "sing": 1}})
+    >>> solution.matching, solution.cost, solution.is_optimal
+    ([('ann', 'sing'), ('bob', 'cook')], 3, True)
+    >>> solution.prices
+    {'left': [0, 0], 'right': [2, 1], 'source': 0, 'sink': 2}
+    """
 
     executor: str
     """Who ran the subroutines: the network's name, or that of a classical executor."""
@@ -195,6 +203,15 @@ class Solutions(Sequence[Solution]):
 
     `sizes` has the sizes as an array, and `mates` the matchings of a stack of dense graphs. It is
     equal to any sequence of the same solutions.
+
+    >>> import augury
+    >>> solutions = augury.solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))
+    >>> solutions
+    Solutions(2 matchings, 2 proven maximum, discrete (table))
+    >>> solutions.mates.tolist(), solutions.sizes.tolist()
+    ([[0, 1], [0, -1]], [2, 1])
+    >>> solutions[1].matching
+    [(0, 0)]
     """
 
     executor: str

@@ -27,7 +27,12 @@ __all__ = ["Assignment", "Matching", "Status", "linear_assignment", "matching"]
 
 
 class Status(IntEnum):
-    """What is known of a problem."""
+    """What is known of a problem.
+
+    >>> cost = torch.tensor([[1.0, torch.inf], [2.0, torch.inf]])
+    >>> Status(int(linear_assignment(cost, details=True).status)).name
+    'PARTIAL'
+    """
 
     OPTIMAL = 0
     """All of the smaller side are assigned, and no other assignment costs less: proven."""
@@ -46,7 +51,14 @@ OPTIMAL, PARTIAL, INVALID, ROUNDED, UNPROVEN = map(int, Status)
 
 
 class Assignment(NamedTuple):
-    """The assignments of a batch, and what proves them; all are tensors on one device."""
+    """The assignments of a batch, and what proves them; all are tensors on one device.
+
+    >>> found = linear_assignment(torch.tensor([[[4, 1, 3], [2, 0, 5]]]), details=True)
+    >>> found.indices, found.costs, found.is_certified
+    (tensor([[1, 0]]), tensor([3]), tensor([True]))
+    >>> found.row_potentials, found.column_potentials
+    (tensor([[3, 2]]), tensor([[ 0, -2,  0]]))
+    """
 
     indices: Tensor
     """(problem, row): the column of each row, −1 for none."""
@@ -110,6 +122,9 @@ def linear_assignment(
     Raises:
         InputError: the shape, type or device of an argument is not one of these. What the tensors
             hold never raises: see `Status`.
+
+    >>> linear_assignment(torch.tensor([[[4.0, 1.0, 3.0], [2.0, 0.0, 5.0]]]))
+    tensor([[1, 0]])
     """
     given, mask, sizes, maximize = _checked(cost, mask, sizes, maximize)
     call = _operator if torch.compiler.is_compiling() else _assigned
@@ -278,7 +293,14 @@ def _partial(costs: Any, allowed: Any, sizes: Any, maximize: bool) -> tuple[Any,
 
 
 class Matching(NamedTuple):
-    """The matchings of a batch, and what proves them; all are tensors on one device."""
+    """The matchings of a batch, and what proves them; all are tensors on one device.
+
+    >>> found = matching(torch.tensor([[[1, 1, 0], [1, 0, 0], [1, 0, 0]]]), details=True)
+    >>> found.indices, found.sizes, found.is_certified
+    (tensor([[ 1, -1,  0]]), tensor([2]), tensor([True]))
+    >>> found.row_cover, found.column_cover
+    (tensor([[ True, False, False]]), tensor([[ True, False, False]]))
+    """
 
     indices: Tensor
     """(graph, row): the column of each row, −1 for none."""
@@ -317,6 +339,9 @@ def matching(
     Raises:
         InputError: the shape, type or device of an argument is not one of these. What the tensors
             hold never raises: a graph with NaN, or of a size out of range, is INVALID.
+
+    >>> matching(torch.tensor([[[1, 1, 0], [1, 0, 0], [0, 0, 1]]]))
+    tensor([[1, 0, 2]])
     """
     if not isinstance(adjacency, Tensor):
         raise InputError(f"the adjacency is a {type(adjacency).__name__}, not a tensor")

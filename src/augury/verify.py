@@ -31,7 +31,13 @@ FORMAT, FORMAT_VERSION = "augury-proof", 1
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdict on a network."""
+    """The verdict on a network.
+
+    >>> from augury.models.checkpoint import find, load
+    >>> proof = verify(load(find("discrete")).network)
+    >>> [f"{part.name}: {part.cases} {part.verdict}" for part in proof.parts][:2]
+    ['flood reached: 16 proven', 'flood changed: 16 proven']
+    """
 
     algorithm: Algorithm
     decided: tuple[Part, ...]
@@ -112,6 +118,11 @@ def verify(
     """Enumerate all cases, exactly; where one is wrong look for a small graph to show it.
 
     A network that lacks a cell of the algorithm is refused.
+
+    >>> from augury.models.checkpoint import find, load
+    >>> proof = verify(load(find("discrete")).network)
+    >>> proof.is_proven, proof.num_cases
+    (True, 116)
     """
     missing = [cell.name for cell in algorithm.cells if cell not in network.cells]
     if missing:

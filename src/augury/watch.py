@@ -63,6 +63,12 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
 
     Raises:
         InputError: there is no such model, the graph is beyond its range, or the story is too long.
+
+    >>> from augury import BipartiteGraph
+    >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("bob", "sing")])
+    >>> story = watch(graph)
+    >>> [len(told["steps"]) for told in story["rounds"]], story["solution"]["size"]
+    ([5, 6, 2], 2)
     """
     row = ALGORITHMS[algorithm or suited(graph)]
     if not suits(row, graph):

@@ -38,7 +38,12 @@ from augury.errors import InputError
 @later("left", "right")
 @dataclass(frozen=True)
 class Cover:
-    """Nodes that touch every edge, as many as a maximum matching has edges."""
+    """Nodes that touch every edge, as many as a maximum matching has edges.
+
+    >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("cem", "cook")])
+    >>> certify(graph, [("bob", "cook")]).proof
+    Cover(left=(), right=('cook',))
+    """
 
     left: tuple[Label, ...]
     right: tuple[Label, ...]
@@ -58,7 +63,12 @@ class Cover:
 @later("source_side")
 @dataclass(frozen=True)
 class Cut:
-    """The source's side of a minimum cut, and the capacity that leaves it."""
+    """The source's side of a minimum cut, and the capacity that leaves it.
+
+    >>> pipes = FlowNetwork.from_labelled_arcs([("s", "a", 3), ("a", "t", 2)], "s", "t")
+    >>> certify_flow(pipes, [("s", "a", 2), ("a", "t", 2)]).proof
+    Cut(source_side=('s', 'a'), capacity=2)
+    """
 
     source_side: tuple[Label, ...]
     capacity: int

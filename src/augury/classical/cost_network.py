@@ -56,7 +56,7 @@ class CostNetwork:
     """(arc,): the least that each carries; 0 if None."""
     labels: Sequence[Label] | None = None
 
-    noun: ClassVar = "flow"
+    noun: ClassVar[str] = "flow"
     """What is found in it."""
 
     def __post_init__(self) -> None:

@@ -89,7 +89,7 @@ class BipartiteGraph:
     costs: Costs | None = field(default=None, kw_only=True)
     """What each edge costs; the constructor takes a row of numbers as well."""
 
-    noun: ClassVar = "matching"
+    noun: ClassVar[str] = "matching"
     """What is found in it."""
 
     def __post_init__(self) -> None:

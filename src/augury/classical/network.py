@@ -74,7 +74,7 @@ class FlowNetwork:
     sink: int
     labels: Sequence[Label] | None = None
 
-    noun: ClassVar = "flow"
+    noun: ClassVar[str] = "flow"
     """What is found in it."""
 
     def __post_init__(self) -> None:

@@ -23,7 +23,12 @@ from augury.classical.phases import run_to_end
 
 @dataclass
 class Run:
-    """One graph's run: what it reached, how it ended, and how often each subroutine was right."""
+    """One graph's run: what it reached, how it ended, and how often each subroutine was right.
+
+    >>> run = Run(value=7, maximum=8)
+    >>> run.is_right, run.error
+    (False, 1)
+    """
 
     value: int = 0
     """The flow that the executor found."""
@@ -73,6 +78,12 @@ def simulate(
     """Run every network once, as if alone, and judge every decision.
 
     Network k draws its weights from `rngs[k]`; `maxima` are the maximum flow values, if known.
+
+    >>> from augury.classical.generate import uniform
+    >>> rng = np.random.default_rng(0)
+    >>> networks = [FlowNetwork.from_bipartite(uniform(rng, 8)) for _ in range(3)]
+    >>> [run.is_right for run in simulate(networks, classical.BELLMAN_FORD, rng.spawn(3))]
+    [True, True, True]
     """
     known = maximum_values(networks) if maxima is None else maxima
     runs = [Run(maximum=value) for value in known]

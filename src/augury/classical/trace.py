@@ -27,7 +27,13 @@ from augury.classical.network import FlowNetwork
 
 @dataclass(frozen=True)
 class TracedRound:
-    """One round on one graph; nodes and arcs are numbered as in its flow network."""
+    """One round on one graph; nodes and arcs are numbered as in its flow network.
+
+    >>> network = FlowNetwork.from_labelled_arcs([("s", "a", 3), ("a", "t", 2)], "s", "t")
+    >>> [trace] = record([network], np.random.default_rng(0))
+    >>> trace.rounds[0].path.tolist(), trace.rounds[0].reached.astype(int).tolist()
+    ([0, 2], [[1, 0, 0], [1, 1, 0], [1, 1, 1]])
+    """
 
     residual: WideArray
     """(arc,): before the round."""
@@ -47,7 +53,13 @@ class TracedRound:
 
 @dataclass(frozen=True)
 class Trace:
-    """All rounds on one flow network."""
+    """All rounds on one flow network.
+
+    >>> network = FlowNetwork.from_labelled_arcs([("s", "a", 3), ("a", "t", 2)], "s", "t")
+    >>> [trace] = record([network], np.random.default_rng(0))
+    >>> [own.bottleneck for own in trace.rounds]
+    [2, 0]
+    """
 
     network: FlowNetwork
     rounds: tuple[TracedRound, ...]
@@ -60,6 +72,12 @@ def record(networks: Sequence[FlowNetwork], rng: np.random.Generator, bits: int 
         networks: of any sizes; one whose capacity is a residual starts from that state.
         rng: network k uses its k-th child, so a trace does not depend on its neighbours.
         bits: width of a distance; longer ones saturate (see `bellman_ford`).
+
+    >>> from augury.classical.generate import uniform
+    >>> rng = np.random.default_rng(0)
+    >>> networks = [FlowNetwork.from_bipartite(uniform(rng, side)) for side in (4, 8)]
+    >>> [len(trace.rounds) for trace in record(networks, rng)]
+    [3, 8]
     """
     rounds: list[list[TracedRound]] = [[] for _ in networks]
     search = partial(_remembering_search, bits=bits)

@@ -77,7 +77,11 @@ def make_network(
 
 
 def executor_of(network: nn.Module, device: torch.device | str = "cpu") -> Executor:
-    """Return the executor of a network."""
+    """Return the executor of a network.
+
+    >>> executor_of(load(find("paper-mpnn")).network).executes
+    ('ford-fulkerson',)
+    """
     kind: Any = CellExecutor if isinstance(network, CellNetwork) else NeuralExecutor
     return kind(network, device)
 
@@ -239,7 +243,11 @@ def shipped_network() -> Any:
 
 
 def load(path: str | Path) -> Checkpoint:
-    """Read a checkpoint; refuse one that is foreign, damaged, or made by a newer version."""
+    """Read a checkpoint; refuse one that is foreign, damaged, or made by a newer version.
+
+    >>> load(find("paper-mpnn")).config.name
+    'paper-mpnn'
+    """
     path = Path(path)
     return _parse(path, _read_bytes(path, MAX_BYTES))
 

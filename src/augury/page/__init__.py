@@ -104,6 +104,12 @@ def page_of(stories: Story | Sequence[Story]) -> str:
 
     Raises:
         InputError: two stories are not of the same graph and weights.
+
+    >>> from augury import BipartiteGraph
+    >>> from augury.watch import watch
+    >>> text = page_of(watch(BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook")])))
+    >>> text[:15]
+    '<!DOCTYPE html>'
     """
     told = [stories] if isinstance(stories, dict) else list(stories)
     return _alone(shown(told))
@@ -138,6 +144,11 @@ def frame_of(stories: Story | Sequence[Story], height: int = 900) -> str:
     """Return the same page as an element of another one, opened at the end: what a notebook shows.
 
     The frame is a world of its own: no script or style of it meets those of the notebook.
+
+    >>> from augury import BipartiteGraph
+    >>> from augury.watch import watch
+    >>> frame_of(watch(BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook")])))[:8]
+    '<iframe '
     """
     told = [stories] if isinstance(stories, dict) else list(stories)
     inner = html.escape(_alone(shown(told) | {"opens": "end"}), quote=True)

@@ -26,7 +26,13 @@ from augury.plugins import import_all
 
 
 class Processor(nn.Module, ABC):
-    """h' = GRU(update(x, e), h): the recurrence is shared, `update` differs."""
+    """h' = GRU(update(x, e), h): the recurrence is shared, `update` differs.
+
+    A subclass has `messages` and `combine`, and a line in `PROCESSORS`.
+
+    >>> sorted(PROCESSORS)[:2], isinstance(PROCESSORS["mpnn"](32, 1.0), Processor)
+    (['gatv2', 'mpnn'], True)
+    """
 
     def __init__(self, hidden: int) -> None:
         super().__init__()

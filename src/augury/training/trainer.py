@@ -59,6 +59,16 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
     Raises:
         InputError: the folder holds another run, there is nothing to resume, or another process
             is using it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from augury.config import preset, with_settings
+    >>> few = ["data.train_graphs=4", "data.validation_graphs=2", "data.side=4"]
+    >>> few += ["training.max_epochs=1", "training.execution_graphs=1"]
+    >>> with TemporaryDirectory() as folder, lightning_quiet():
+    ...     run = Path(folder, "run")
+    ...     told = train(with_settings(preset("discrete"), few), [0], run, say=lambda line: None)
+    ...     sorted(path.name for path in (run / "seed-0").iterdir())
+    ['best.safetensors', 'epoch-000.safetensors', 'history.csv']
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError("training needs at least one seed, and all of them different")

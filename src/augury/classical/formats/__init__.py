@@ -95,6 +95,14 @@ def read_graph(path: str | Path, options: ReadOptions = AS_FOUND) -> Graph:
 
     Raises:
         InputError: the file cannot be opened or parsed; one sentence says where and why.
+
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.json")
+    ...     size = path.write_text('[["ann", "cook"], ["bob", "cook"]]')
+    ...     read_graph(path)
+    BipartiteGraph(2 + 1 nodes, 2 edges)
     """
     with named(path), open_input(path) as file:
         return _parsed(file, path, options)
@@ -124,6 +132,14 @@ def write_graph(graph: Graph, path: str | Path) -> None:
 
     Raises:
         InputError: the format cannot hold such a graph, or the file cannot be written.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from augury import BipartiteGraph
+    >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "sing")])
+    >>> with TemporaryDirectory() as folder:
+    ...     write_graph(graph, f"{folder}/people.json.gz")
+    ...     read_graph(f"{folder}/people.json.gz") == graph
+    True
     """
     with named(path):
         writer = WRITERS.get(ending_of(path))

@@ -190,7 +190,17 @@ USUAL_ENDS = (("s", "t"), ("source", "sink"))
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the reader cannot see in the file itself."""
+    """What the reader cannot see in the file itself.
+
+    >>> from augury import read_graph
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "hours.json")
+    ...     size = path.write_text('[["ann", "cook", 4], ["bob", "cook", 2]]')
+    ...     read_graph(path, ReadOptions(costs=True))
+    BipartiteGraph(2 + 1 nodes, 2 edges with costs)
+    """
 
     flow: bool = False
     """Read a flow network where the format could also be a bipartite graph."""
