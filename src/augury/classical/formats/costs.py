@@ -33,7 +33,7 @@ from augury.files import LineError, named, open_input
 _LESS = """
     cost costs weight weights price prices distance distances dist penalty penalties fee fees wage
     wages salary expense expenses expenditure time times hour hours minute minutes duration
-    durations length lengths mileage
+    durations length lengths mileage effort efforts delay delays seconds km miles
 """
 _MORE = """
     value values score scores rank ranks rating ratings preference preferences profit profits
