@@ -21,6 +21,6 @@ function answered(demo, path, body) {
   const wanted = JSON.stringify(graph);
   const found = demo.recorded.find((told) => told.model === model && told.other === (other || "") &&
     told.seed === seed && JSON.stringify(told.graph) === wanted);
-  if (!found) throw new Refusal(ELSEWHERE.replace("%s", model === "discrete" ? other : model));
+  if (!found) throw new Refusal(ELSEWHERE.replace("%s", (model === "discrete" ? other : model) || "that network"));
   return found.shown;
 }

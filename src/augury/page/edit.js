@@ -250,9 +250,10 @@ class Desk {
    * @param {GraphRequest|null} [graph]
    * @param {boolean} [isNew] whether the editor should show it too
    * @param {boolean|null} [maximise] the greatest sum of costs, the least, or as the graph says
+   * @returns {Promise<string>} why it was refused, if it was
    */
   async run(graph = this.graph, isNew = true, maximise = this.maximise) {
-    if (!graph) return;
+    if (!graph) return "";
     const signal = this.begin();
     // What was chosen for another graph says nothing about one that has no costs.
     const hasNone = ("edges" in graph || "arcs" in graph) && !graph.costs && !graph.supply;
@@ -261,7 +262,7 @@ class Desk {
     try {
       const shown = await ask(`${API}story`,
         { graph, ...settings, other: settings.other || null }, signal);
-      if (signal.aborted) return; // somebody has asked for something else meanwhile
+      if (signal.aborted) return ""; // somebody has asked for something else meanwhile
       this.graph = graph;
       this.maximise = settings.maximise;
       this.showSense(shown.stories[0].graph.sense);
@@ -269,8 +270,9 @@ class Desk {
       player.load(shown);
       if (isNew) this.editor.take(shown.stories[0]);
     } catch (error) {
-      if (!signal.aborted) await this.explain(error, graph, settings, signal);
+      if (!signal.aborted) return this.explain(error, graph, settings, signal);
     }
+    return "";
   }
 
   /** @param {string} [sense] what the costs of the graph are looked at for, if it has any */
@@ -282,19 +284,19 @@ class Desk {
   /**
    * Say what went wrong. A graph too large to be told can still be solved.
    * @param {unknown} error @param {GraphRequest} graph @param {Settings} settings
-   * @param {AbortSignal} signal
+   * @param {AbortSignal} signal @returns {Promise<string>} why it was refused, if it was
    */
   async explain(error, graph, settings, signal) {
     if (!(error instanceof Refusal)) throw error;
     const isLarge = error.message.includes("too large to tell");
     if (!isLarge) {
       say(error.message);
-      return;
+      return error.message;
     }
     try {
       const { model, exact, seed, maximise } = settings;
       const solution = await ask(`${API}solve`, { graph, model, exact, seed, maximise }, signal);
-      if (signal.aborted) return;
+      if (signal.aborted) return "";
       this.graph = graph;
       this.maximise = maximise;
       player.clear(); // what was there is another graph
@@ -307,10 +309,11 @@ class Desk {
         `${error.message}.`, true);
     } catch (second) {
       if (!(second instanceof Refusal)) throw second;
-      if (signal.aborted) return;
+      if (signal.aborted) return "";
       player.clear();
       say(second.message);
     }
+    return "";
   }
 
   /** @param {number} place */
@@ -412,10 +415,11 @@ class Desk {
       // Whatever it was, there is nothing to run.
     }
     if (!told?.graph) return "This link is damaged: there is no graph in it.";
-    useSettings(told.settings || {});
+    const settings = told.settings instanceof Object ? told.settings : {};
+    useSettings(settings);
     byId("example-about", HTMLElement).textContent = "";
-    await this.run(told.graph, true, told.settings?.maximise ?? null);
-    return "";
+    const refused = await this.run(told.graph, true, settings.maximise ?? null);
+    return refused && `This link cannot be opened: ${refused.replace(/\.$/, "")}.`;
   }
 }
 

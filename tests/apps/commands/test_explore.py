@@ -148,3 +148,26 @@ def test_without_the_extra_one_sentence_says_what_to_install(
     done = augury()
     assert done.code == 2
     assert done.err == f"augury: the page needs {told}\n"
+
+
+def test_a_folder_is_written_for_use_without_a_server(
+    augury: Augury, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from augury.apps.explore import static
+
+    seen: list[tuple[Path, dict[str, str]]] = []
+    monkeypatch.setattr(static, "write_static", lambda *told: seen.append(told))
+    (tmp_path / "people.csv").write_text("ann,cook\n")
+    done = augury("people.csv", "--static", "demo")
+    assert done.out == f"The page is at {Path('demo/index.html')}\n"
+    [(folder, start)] = seen
+    assert folder == Path("demo")
+    assert start["name"] == "people.csv"
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(augury: Augury, tmp_path: Path) -> None:
+    (tmp_path / "demo").write_text("a file")
+    done = augury("--static", "demo")
+    assert done.code == 2
+    assert done.err.startswith("augury: demo")
+    assert done.err.count("\n") == 1

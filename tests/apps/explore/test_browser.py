@@ -764,6 +764,9 @@ def test_a_broken_link_says_so(watched: Watched, address: str) -> None:
         page.evaluate("() => say('')")
         page.evaluate("told => { location.hash = told; }", told)
         expect(page.locator("#message")).to_have_text(words)
+    watched.expected = re.compile("422")
+    page.evaluate("told => { location.hash = told; }", fragment(b'{"graph": {"edges": [["a"]]}}'))
+    expect(page.locator("#message")).to_contain_text("This link cannot be opened: body.graph.edges")
 
 
 def test_a_link_is_unpacked_no_further_than_a_request_may_be_large(run: Page) -> None:

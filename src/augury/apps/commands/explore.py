@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from uvicorn import Config
 
-EXAMPLES = "Examples:  augury explore  ·  augury explore people.csv --port 9000 --no-browser"
+EXAMPLES = (
+    "Examples:  augury explore  ·  augury explore people.csv --port 9000 --no-browser  ·  "
+    "augury explore --static demo"
+)
 EXPOSED = (
     "augury: warning: anyone who can reach this machine can use this server; it has no accounts "
     "and no encryption"
 )
-WARMING = "augury: getting the networks ready; the first time they have to be compiled"
+WARMING = (
+    "augury: getting the networks ready: some seconds, or up to a minute the first time, when they "
+    "are compiled"
+)
 
 
 def explore(  # noqa: PLR0913  # one parameter for each option

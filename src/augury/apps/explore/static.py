@@ -24,6 +24,7 @@ PAPER = "paper-mpnn"
 
 def write_static(folder: Path, start: dict[str, Any] | None = None) -> None:
     """Write the page and its lesson sheets into a folder; `start` is an example to show first."""
+    folder.mkdir(parents=True, exist_ok=True)
     examples = json.loads(asset("examples.json"))
     examples = [start, *examples] if start else examples
     data = {
@@ -32,7 +33,6 @@ def write_static(folder: Path, start: dict[str, Any] | None = None) -> None:
         "recorded": [run for example in examples for run in _recorded(example)],
         "said": said_in_every_case(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.html").write_text(demo_page(data), encoding="utf-8")
     for name in SHEETS:
         (folder / name).write_text(asset(name), encoding="utf-8")
