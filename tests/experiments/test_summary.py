@@ -12,7 +12,7 @@ import pytest
 from augury.classical.simulate import DECISIONS
 from augury.experiments.conditions import Condition, Extent
 from augury.experiments.records import Part, Runs
-from augury.experiments.summary import summarise, table_rows
+from augury.experiments.summary import latex_table, lines_of, summarise, table_rows, wilson
 
 DENSE = Condition()
 
@@ -103,3 +103,34 @@ def test_test_graphs_of_another_seed_are_not_added_up() -> None:
     found = summarise({other: a_part([[0]])[1], part: runs})
     assert [(told["test_seed"], told["accuracy"]) for told in found] == [(0, 0.0), (1, 1.0)]
     assert [row[0] for row in table_rows(found)] == ["m, test seed 0", "m, test seed 1"]
+
+
+def test_a_table_for_latex_has_a_row_for_each_network_and_a_column_for_each_size() -> None:
+    parts = [
+        a_part([[0, 0], [1, 0]], name="a_b (x=50%)"),
+        a_part([[0, 0], [0, 0]], Condition(2), name="a_b (x=50%)"),
+        a_part([[0, 0]], Condition(1, termination="1")),
+    ]
+    assert latex_table(summarise(dict(parts))).splitlines() == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"network & $1\times$ & $2\times$ \\",
+        r"\midrule",
+        r"a\_b (x=50\%) & $75.0 \pm 25.0$ & $100.0 \pm 0.0$ \\",
+        r"m, t = 1 & $100.0 \pm 0.0$ & -- \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_lines_have_the_interval_over_seeds_or_over_graphs() -> None:
+    lines = lines_of(summarise(dict([a_part([[0, 0, 0, 1]])])))
+    assert lines == {"1/4": {"m": ("m", {1: (0.75, *wilson(0.75, 4))})}}
+    both = dict([a_part([[0, 1]], seed=0), a_part([[0, 0]], seed=1)])
+    assert lines_of(summarise(both))["1/4"]["m"][1][1] == (0.75, 0.0, 1.0)
+
+
+def test_wilsons_interval() -> None:
+    # By hand for 8 of 10: centre 0.8 + 0.19208, half 1.96 · sqrt(0.016 + 0.009604), over 1.38416.
+    assert wilson(0.8, 10) == pytest.approx((0.490, 0.943), abs=1e-3)
+    assert wilson(0.0, 5)[0] == 0.0 and wilson(1.0, 5)[1] == 1.0

@@ -21,16 +21,16 @@ from tiny import UNEQUAL, bipartite, neural, samples
 COMPILED = [name for name in PROCESSORS if name != "gatv2"]
 
 
-def batches() -> tuple[SearchBatch, ReachBatch]:
+def batches(stop_early: int = 0) -> tuple[SearchBatch, ReachBatch]:
     # More than one block of nodes, and graphs that leave after different numbers of steps.
     networks = [*UNEQUAL, *(bipartite(side, seed=side) for side in (4, 6, 9))]
-    found = Samples(record(networks, np.random.default_rng(0)), DataConfig())
+    found = Samples(record(networks, np.random.default_rng(0)), DataConfig(stop_early=stop_early))
     chosen = range(len(found))
     return found.search_batch(chosen, np.random.default_rng(0)), found.reach_batch(chosen)
 
 
-def learnt(network: PaperNetwork) -> tuple[Tally, dict[str, Tensor]]:
-    search, reach = batches()
+def learnt(network: PaperNetwork, stop_early: int = 0) -> tuple[Tally, dict[str, Tensor]]:
+    search, reach = batches(stop_early)
     tally = Tally()
     network.zero_grad()
     search_losses(network, search, tally)
@@ -51,9 +51,9 @@ def test_compiled_steps_have_the_losses_and_gradients_of_plain_ones(
 ) -> None:
     network = neural(name, seed, hidden=16)
     assert fast.is_available(network, "cpu")
-    compiled, gradients = learnt(network)
+    compiled, gradients = learnt(network, stop_early=seed % 2)
     monkeypatch.setattr(fast, "is_available", lambda network, device: False)
-    plain, expected = learnt(network)
+    plain, expected = learnt(network, stop_early=seed % 2)
     for kind in ("loss", "right", "count"):
         for part, value in getattr(plain, kind).items():
             torch.testing.assert_close(
@@ -140,3 +140,16 @@ def test_repeated_wirings_have_the_tables_of_any_wiring() -> None:
     assert rows.num_graphs == 7
     assert torch.equal(rows.tables.incoming, expected.tables.incoming)
     assert torch.equal(rows.sender[rows.start[:-1]], expected.sender[expected.start[:-1]])
+
+
+def test_an_early_stop_is_that_of_the_last_step_with_a_change() -> None:
+    (_, usual), (_, early) = batches(), batches(stop_early=1)
+    assert early.rows.graph_counts is None
+    first = 0
+    for step, count in enumerate(usual.running):
+        own, other = (b.rows.goes_on[first : first + count] for b in (usual, early))
+        after = [*usual.running, 0, 0][step + 1 : step + 3]
+        assert own.tolist() == [graph < after[0] for graph in range(count)]
+        assert other.tolist() == [graph < after[1] for graph in range(count)]
+        first += count
+    assert int(early.rows.goes_on.sum()) < int(usual.rows.goes_on.sum())

@@ -153,3 +153,20 @@ def test_two_cores_are_left_free(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, networks_, expected in ((16, 10, 14), (16, 1, 4), (2, 10, 1), (1, 1, 1)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=cores: set(range(n)))
         assert processes_for(networks_) == expected
+
+
+def test_with_t_1_the_first_invalid_path_ends_a_run_and_reachability_is_not_asked() -> None:
+    config = with_settings(CONFIG, ["training.select=both", "training.execution_graphs=12"])
+    trained, _, nothing = networks()
+    shares = Validation(config, 1.0).executed({k: v.numpy() for k, v in trained.items()})
+    assert list(shares) == [f"execution_{end}{n}x" for end in ("", "t1_") for n in (1, 2)]
+    assert shares["execution_1x"] == 1.0 and shares["execution_t1_1x"] > 0.5
+    # Without reachability BFS never knows the end, which does not matter to t = 1.
+    blind = {k: torch.zeros_like(v) if k.startswith("reach") else v for k, v in trained.items()}
+    found = Validation(config, 1.0).executed({k: v.numpy() for k, v in blind.items()})
+    assert found["execution_1x"] == 0.0
+    assert {k: v for k, v in found.items() if "t1" in k} == {
+        k: v for k, v in shares.items() if "t1" in k
+    }
+    lost = Validation(config, 1.0).executed({k: v.numpy() for k, v in nothing.items()})
+    assert not any(lost.values())

@@ -6,6 +6,7 @@ import csv
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
@@ -27,7 +28,7 @@ from augury.neural.batch import training_data
 from augury.paper.losses import WEIGHTS
 from augury.training import keeping
 from augury.training import trainer as training
-from augury.training.ensemble import Epoch, Progress, initial_network
+from augury.training.ensemble import Ensemble, Epoch, Progress, initial_network
 from augury.training.executions import Execution, Executions, Validation
 from augury.training.keeping import METRICS
 from augury.training.trainer import train
@@ -233,8 +234,89 @@ def refused(match: str, config: Config, seeds: list[int], folder: Path, resume: 
 def test_a_folder_with_another_run_is_refused(whole: Path) -> None:
     refused("there is a run in this folder", CONFIG, [0], whole, resume=False)
     other = tiny_config("paper-mpnn", "data.p=0.5")
-    refused("has other settings or seeds", other, [0], whole, resume=True)
-    refused("has other settings or seeds", CONFIG, [1], whole, resume=True)
+    refused("other settings: data.p is 0.25, not 0.5$", other, [0], whole, resume=True)
+    refused("other settings: the seeds are 0, not 1, 2$", CONFIG, [1, 2], whole, resume=True)
+
+
+def test_a_run_that_has_ended_goes_on_if_it_is_to_last_longer(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(tiny_config("paper-mpnn", "training.max_epochs=2"), [0], folder, say=silent)
+    [progress] = train(CONFIG, [0], folder, resume=True, say=silent)
+    assert len(progress.history) == 3
+    assert is_same(weights(folder), weights(whole))
+    told = json.loads((folder / "config.json").read_text())
+    assert from_dict(told["config"]) == CONFIG and told["name"] == CONFIG.name
+    assert {"version", "commit", "torch", "device"} <= told.keys()
+
+
+def test_a_schedule_is_not_prolonged(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    settings = ("training.decay=cosine", "training.max_epochs=1", "data.train_graphs=2")
+    train(tiny_config("paper-mpnn", *settings), [0], folder, say=silent)
+    longer = tiny_config("paper-mpnn", *settings, "training.max_epochs=2")
+    refused("training.max_epochs is 1, not 2", longer, [0], folder, resume=True)
+
+
+def test_settings_that_are_newer_than_a_run_do_not_keep_it_from_going_on(
+    whole: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    told = json.loads((folder / "config.json").read_text())
+    del told["config"]["training"]["averaging"]
+    (folder / "config.json").write_text(json.dumps(told))
+    [progress] = train(CONFIG, [0], folder, resume=True, say=silent)
+    assert len(progress.history) == 3
+
+
+def test_the_learning_rate_falls_along_a_cosine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates: list[float] = []
+    started = Ensemble.on_train_epoch_start
+
+    def noted(module: Ensemble) -> None:
+        started(module)
+        rates.append(module.trainer.optimizers[0].param_groups[0]["lr"])
+
+    monkeypatch.setattr(Ensemble, "on_train_epoch_start", noted)
+    settings = ("training.decay=cosine", "training.max_epochs=3", "data.train_graphs=2")
+    config = tiny_config("paper-mpnn", *settings, "training.select=paper")
+    train(config, [0], tmp_path / "run", say=silent)
+    assert rates == pytest.approx([5e-4, 3.75e-4, 1.25e-4])  # (1 + cos(π k / 3)) / 2
+
+
+def test_an_average_is_kept_in_place_of_the_weights_and_resumed(tmp_path: Path) -> None:
+    settings = ("training.averaging=0.5", "data.train_graphs=2", "training.select=paper")
+    config, folder = tiny_config("paper-mpnn", *settings), tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        train(config, [0], folder, say=interrupted_at(2))
+    train(config, [0], folder, resume=True, say=silent)
+    train(config, [0], tmp_path / "whole", say=silent)
+    assert is_same(weights(folder), weights(tmp_path / "whole"))
+    assert history(folder) == history(tmp_path / "whole")
+    kept = checkpoint.read_tensors(folder / "resume.safetensors")[0]
+    average = {key.removeprefix("average."): v for key, v in kept.items() if key[:8] == "average."}
+    own = {key.removeprefix("network."): v for key, v in kept.items() if key[:8] == "network."}
+    assert is_same(weights(folder), average) and not is_same(own, average)
+
+
+def test_an_average_follows_the_weights() -> None:
+    config = tiny_config("paper-mpnn", "training.averaging=0.75")
+    module = Ensemble(config, [0], training_data(config.data, 8))
+    values = []
+    for value in (1.0, 5.0, 1.0):
+        torch.nn.init.constant_(module.network.distance.weight, value)
+        module.on_train_batch_end()
+        values.append(float(module.average["distance.weight"][0, 0]))
+    assert values == [1.0, 2.0, 1.75]
+
+
+def test_both_ends_are_counted(tmp_path: Path) -> None:
+    config = tiny_config("paper-mpnn", "training.select=both", "training.max_epochs=1")
+    train(config, [0], tmp_path / "run", say=silent)
+    [row] = history(tmp_path / "run")
+    assert float(row["execution_1x"]) == float(row["execution_t1_1x"]) == 0.0
 
 
 def test_a_run_that_cannot_start_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def story(graph: Any, actor: Actor, telling: Telling) -> Told:
     settings = Settings(failures, telling.many_paths, telling.weights)
     rng = np.random.default_rng(telling.seed)
     if actor.kind == "classical":
-        actor = actor._replace(infinity=STEPS[actor.name][1])
+        actor = actor._replace(infinity=_told_by(actor)[1])
 
     def told_rounds(batch: Batch, actor: Actor) -> list[dict[str, Any]]:
         subroutines = listener.heard(actor.observed(listener, owns))
@@ -97,6 +97,12 @@ STEPS: dict[str, tuple[Callable[[Round], Iterator[tuple[WideArray, IntArray]]], 
     "bellman-ford": (_relaxations, 255),
 }
 """Of each classical executor: what nodes hold after each step, and what it calls infinity."""
+
+
+def _told_by(actor: Actor) -> tuple[Callable[[Round], Iterator[tuple[WideArray, IntArray]]], Any]:
+    """Return the row of an executor; of somebody's own only the tree is known."""
+    return STEPS.get(actor.name, STEPS["classical"])
+
 
 CLASSICAL = Actor("classical", "classical", None, lambda listener, owns: classical.BREADTH_FIRST)
 """Who finishes what ended early."""
@@ -163,7 +169,7 @@ def _steps(round_: Round, actor: Actor, recorder: Listener) -> list[Step]:
     """Return the start of the search and what each step left."""
     batch = round_.batch
     if actor.kind == "classical":
-        return list(stories.certain(batch, list(STEPS[actor.name][0](round_)), recorder))
+        return list(stories.certain(batch, list(_told_by(actor)[0](round_)), recorder))
     if actor.state == "distance":
         assert actor.infinity is not None
         return [stories.start_of(batch, 0, actor.infinity), *recorder.searches]

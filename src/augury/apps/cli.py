@@ -179,16 +179,16 @@ IMPORT = typer.Option(
 def _importing(run: Callable[..., None]) -> Callable[..., None]:
     """Give a command the option --import."""
 
-    def with_import(*, files: list[str] | None, **given: Any) -> None:
+    def with_import(*, imported: list[str] | None, **given: Any) -> None:
         from augury.plugins import VARIABLE
 
-        if files:  # child processes look there too
+        if imported:  # child processes look there too
             known = filter(None, [os.environ.get(VARIABLE)])
-            os.environ[VARIABLE] = os.pathsep.join([*known, *map(os.path.abspath, files)])
+            os.environ[VARIABLE] = os.pathsep.join([*known, *map(os.path.abspath, imported)])
         run(**given)
 
     hints = get_type_hints(run, include_extras=True) | {
-        "files": Annotated[list[str] | None, IMPORT]
+        "imported": Annotated[list[str] | None, IMPORT]
     }
     own = [
         part.replace(annotation=hints[name])
@@ -196,7 +196,7 @@ def _importing(run: Callable[..., None]) -> Callable[..., None]:
     ]
     own.append(
         inspect.Parameter(
-            "files", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints["files"]
+            "imported", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints["imported"]
         )
     )
     with_import.__doc__, with_import.__annotations__ = run.__doc__, hints

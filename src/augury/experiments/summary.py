@@ -201,8 +201,8 @@ def _named(told: dict[str, Any]) -> str:
 def latex_table(summaries: Iterable[dict[str, Any]]) -> str:
     """Return accuracies for LaTeX with booktabs: a row for each network, a column for each size.
 
-    Means are in per cent, with ± over seeds (half of Student's 95 % interval), or where there is one
-    over its runs.
+    Means are in per cent, with ± over seeds (half of Student's 95 % interval), or over the runs of
+    the only one.
     """
     rows: dict[str, dict[tuple[str, int], str]] = {}
     for told in summaries:
@@ -218,10 +218,9 @@ def latex_table(summaries: Iterable[dict[str, Any]]) -> str:
         [_escaped(name), *(cells.get(key, "--") for key in columns)] for name, cells in rows.items()
     ]
     lines = [" & ".join(row) + r" \\" for row in (["network", *head], *body)]
-    return "\n".join(
-        [r"\begin{tabular}{l" + "r" * len(columns) + "}", r"\toprule", lines[0], r"\midrule"]
-        + [*lines[1:], r"\bottomrule", r"\end{tabular}"]
-    )
+    start = [r"\begin{tabular}{l" + "r" * len(columns) + "}", r"\toprule"]
+    end = [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*start, lines[0], r"\midrule", *lines[1:], *end])
 
 
 def _escaped(text: str) -> str:

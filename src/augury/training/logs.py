@@ -1,8 +1,8 @@
 """The histories of a training become logs for other programs: one CSV file, and TensorBoard's.
 
 Both are a function of the histories. A resumed run first rewrites them from the state it resumes
-from, so no epoch is missing or duplicated wherever a process was killed. Weights & Biases gets every
-epoch too, if a project is named: it is a service, and is never imported otherwise.
+from, so no epoch is missing or duplicated wherever a process was killed. Weights & Biases gets
+every epoch too, if a project is named; it is never imported otherwise.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
 
     `pause` is called after each epoch; if it returns True the call ends, to be continued with
     `resume`. `timeline` receives the seconds of each epoch: its updates, its figures, the wait for
-    its executions, its keeping. `track` names a project of Weights & Biases, to which every epoch is
-    then logged too. Lightning prints advice and warnings unless the call is inside
+    its executions, its keeping. `track` names a project of Weights & Biases, which then gets every
+    epoch too. Lightning prints advice and warnings unless the call is inside
     `lightning_quiet`. On a GPU the updates of the paper's networks are recorded as CUDA graphs (see
     `recorded`), and the next epochs train while the validation graphs of the last are executed.
 
@@ -183,7 +183,7 @@ def _trainer(config: Config, device: str, callbacks: list[pl.Callback]) -> pl.Tr
 def _prepare_folder(
     folder: Path, config: Config, seeds: Sequence[int], device: str, resume: bool
 ) -> None:
-    """Make the run folder, or check that it holds this run, of which `max_epochs` may be changed."""
+    """Make the run folder, or check that it holds this run; its `max_epochs` may be changed."""
     told = {"config": to_dict(config), "seeds": list(seeds), "name": config.name}
     path = folder / "config.json"
     if path.exists():
