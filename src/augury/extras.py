@@ -19,6 +19,7 @@ EXTRAS = {
     "lightning": ("Lightning", "augury[neural]"),
     "matplotlib": ("Matplotlib", "augury[neural]"),
     "networkx": ("NetworkX", "networkx"),  # whoever has such graphs has it
+    "pyarrow": ("PyArrow", "augury[cluster]"),
     "ray": ("Ray", "augury[cluster]"),
     "safetensors": ("safetensors", "augury[neural]"),
     "tensorboard": ("TensorBoard", "augury[neural]"),

@@ -214,7 +214,7 @@ def _progress(total: int) -> Generator[Callable[[int], None]]:
 def _row(solution: Solution) -> dict[str, Any]:
     cost = None if solution.cost is None else str(solution.cost)
     shown = solution.noun, f"{solution.size:,}", cost, f"{solution.rounds:,}"
-    proof = terminal.verdict(solution.certificate)
+    proof = solution.certificate.verdict
     known = bool(solution.is_optimal), not solution.certificate.fault
     return dict(zip(COLUMNS, (*shown, proof, *known), strict=True))
 
