@@ -2,7 +2,7 @@
 
     left, right                                 lists: a bipartite graph; also num_left, num_right
     left, right, cost                           the same with costs
-    tail, head, capacity, source, sink          lists and two numbers: a flow network; also num_nodes
+    tail, head, capacity, source, sink          lists, two numbers: a flow network; also num_nodes
     tail, head, capacity, cost, source, sink    the same with costs
 
 Nodes are numbers from 0. An answer has the columns of `answer_schema`: its size, its cost where
@@ -343,7 +343,7 @@ def _pairs(
 
 
 def _on_gpu(batch: BipartiteBatch, runner: Runner) -> tuple[npt.NDArray[Any], BoolArray]:
-    """Match and prove the graphs of each shape as one stack; one that is too large is not proven."""
+    """Match and prove the graphs of each shape as one stack; none that is too large."""
     from augury.engines.cuda_match import MOST_SIDE
 
     mates, is_proven = np.full(int(batch.left[-1]), -1, np.int32), np.zeros(len(batch), np.bool_)
@@ -424,8 +424,16 @@ def answers_of_files(
     for file, one in zip(files, solved(graphs, settings), strict=True):
         is_solved = isinstance(one, Solution)
         row = _row(one, (MATCHING if is_solved and one.noun == "matching" else FLOW).found)
-        rows.append({"file": file} | row)
+        rows.append({"file": file} | _as_text(_fitting(row)))
     return rows
+
+
+def _as_text(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with labels and cost as text."""
+    for name in ("left", "right", "tail", "head"):
+        if name in row:
+            row[name] = list(map(str, row[name]))
+    return row if row.get("cost") is None else row | {"cost": str(row["cost"])}
 
 
 def files_schema() -> pa.Schema:
@@ -434,8 +442,8 @@ def files_schema() -> pa.Schema:
         import pyarrow as pa
 
     labels = {name: pa.list_(pa.string()) for name in ("left", "right", "tail", "head")}
-    kinds = {"file": pa.string(), "size": pa.string(), "cost": pa.string(), **labels}
-    kinds |= {"flow": pa.list_(pa.string())}
+    kinds = {"file": pa.string(), "size": pa.int64(), "cost": pa.string(), **labels}
+    kinds |= {"flow": pa.list_(pa.int64())}
     return pa.schema([*kinds.items(), *((name, pa.string()) for name in ANSWERS[1:])])
 
 

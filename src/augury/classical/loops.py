@@ -35,7 +35,7 @@ def are_matching(left: Any, right: Any, mates: Any, is_taken: Any) -> bool:
 
 
 @compiled(nogil=True, error_model="numpy")
-def prove_matchings(edges: Any, sides: Any, mates: Any, room: Any, found: Any) -> None:
+def prove_matchings(edges: Any, sides: Any, mates: Any, room: Any, found: Any) -> None:  # noqa: C901  # one pass
     """Find and check a cover for the matching of each graph; see `proofs.matchings_of`.
 
     `edges` is (indptr, indices) and `sides` (left, right) of a `BipartiteBatch`, `room` two arrays
@@ -129,7 +129,7 @@ def survey_edges(start: Any, ends: Any, counts: Any, free: int, state: Any) -> N
 
 
 @compiled(nogil=True, error_model="numpy")
-def lay_edges(start: Any, ends: Any, sides: Any, state: Any, room: Any, rows: Any) -> int:
+def lay_edges(start: Any, ends: Any, sides: Any, state: Any, room: Any, rows: Any) -> int:  # noqa: C901  # one pass
     """Fill `rows`, the indptr and indices of a `BipartiteBatch`; returns the number of edges.
 
     A bad graph has no nodes. `room` is scratch: places by node, then rows and columns of edges.
@@ -216,7 +216,7 @@ def survey_small(start: Any, ends: Any, counts: Any, is_small: Any) -> None:
 
 
 @compiled(nogil=True, error_model="numpy")
-def prove_small(start: Any, ends: Any, counts: Any, mates: Any, found: Any) -> None:
+def prove_small(start: Any, ends: Any, counts: Any, mates: Any, found: Any) -> None:  # noqa: C901  # one pass
     """Find and check a cover for the matching of each graph that `survey_small` has found small.
 
     `mates`, (row,), are those of all their rows. `found` gets sizes and is_proven.

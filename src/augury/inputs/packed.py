@@ -17,8 +17,7 @@ from augury.classical.batch import Batch, in_order, starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 
 FREE_NODES = 2**8
-"""Nodes that any graph may have here, beside 16 for each edge: a large number alone takes no memory.
-"""
+"""Nodes that a graph may have here beside 16 for each edge: a large number takes no memory."""
 
 
 class Lists(NamedTuple):
