@@ -108,7 +108,7 @@ def solve(dataset: Dataset, **settings: Any) -> Dataset:
     return _mapped(ray, dataset, partial(answers, settings=_placed(ray, chosen)), ROWS)
 
 
-CHOICES = {*Settings._fields} - {"on_gpu"}
+CHOICES = {*Settings._fields} - {"on_gpu", "ignore_costs"}
 
 
 def _placed(ray: Any, settings: Settings) -> Settings:
@@ -123,7 +123,7 @@ def _mapped(ray: Any, dataset: Dataset, perform: Any, batch_size: int) -> Datase
     if perform.keywords["settings"].on_gpu:
         how |= {"num_gpus": 1, "concurrency": int(ray.cluster_resources()["GPU"])}
         return dataset.map_batches(_Held, fn_constructor_args=(perform,), **how)
-    return dataset.map_batches(perform, num_cpus=1, max_retries=-1, **how)
+    return dataset.map_batches(perform, num_cpus=1, **how)
 
 
 class _Held:
@@ -432,15 +432,14 @@ def _solve_piece(piece: Piece, plan: Plan, settings: Settings) -> Done:
     path = plan.path(piece)
     temporary = os.path.join(plan.output, f"{UNFINISHED}{secrets.token_hex(8)}")
     try:
-        with _arrow_told(piece.files[0]):
-            parts = READERS[piece.read](piece, settings, plan.options)
-            first = next(parts)
-            with WRITING[plan.ending](temporary, first.schema) as write:
-                for part in chain([first], parts):
-                    if len(part):
-                        write(part)
-                    rows += len(part)
-                    failed += len(part) - part["error"].null_count
+        parts = _reading(piece, settings, plan.options)
+        first = next(parts)
+        with WRITING[plan.ending](temporary, first.schema) as write:
+            for part in chain([first], parts):
+                if len(part):
+                    write(part)
+                rows += len(part)
+                failed += len(part) - part["error"].null_count
         os.replace(temporary, path)
     except OSError as error:
         return Done(piece.name, 0, 0, f"{path}: {os_fault(error)}")
@@ -450,6 +449,12 @@ def _solve_piece(piece: Piece, plan: Plan, settings: Settings) -> Done:
         with suppress(OSError):
             os.unlink(temporary)
     return Done(piece.name, rows, failed, "", time.process_time() - started)
+
+
+def _reading(piece: Piece, settings: Settings, options: ReadOptions) -> Iterator[pa.Table]:
+    """Read and solve a piece; what goes wrong is told of its file."""
+    with named(piece.files[0]), _arrow_told(piece.files[0]):
+        yield from READERS[piece.read](piece, settings, options)
 
 
 UNFINISHED = ".augury-unfinished-"
@@ -464,7 +469,7 @@ def solve_sources(  # noqa: PLR0913  # sources, where the answers go, and how
     options: ReadOptions | None = None,
     ending: str = ".parquet",
     slots: int | None = None,
-) -> Iterator[Done | Plan]:
+) -> Generator[Done | Plan]:
     """Solve all graphs of these sources: yields the plan, and then each piece that is done.
 
     Those that are there already come first.
@@ -531,22 +536,41 @@ def _counted(path: str, name: str) -> Done:
 def _on_cluster(
     plan: Plan, numbers: list[int], settings: Settings, address: str, slots: int | None
 ) -> Iterator[Done]:
-    """Solve pieces on a Ray cluster, as they come."""
+    """Solve pieces on a Ray cluster, as they come; what always ends its process is told last."""
     ray = join(address, slots)
+    left = {plan.pieces[number].name for number in numbers}
     try:
-        import ray.data
-
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
-        context.print_on_execution_start = False
-        chosen = _placed(ray, settings)
-        dataset = ray.data.from_items(
-            [{"id": k} for k in numbers], override_num_blocks=len(numbers)
-        )
-        perform = partial(_solve_pieces, plan=plan, settings=chosen)
-        for row in _mapped(ray, dataset, perform, 1).iter_rows():
-            yield Done(**row)
+        with _quiet():
+            rows, count = [{"id": number} for number in numbers], len(numbers)
+            dataset = ray.data.from_items(rows, override_num_blocks=count)
+            perform = partial(_solve_pieces, plan=plan, settings=_placed(ray, settings))
+            for row in _mapped(ray, dataset, perform, 1).iter_rows():
+                left.discard(row["name"])
+                yield Done(**row)
     except ray.exceptions.RayError as error:
         raise InputError(f"Ray failed: {' '.join(str(error).split())}") from None
     finally:
         ray.shutdown()
+    for name in sorted(left):
+        yield Done(name, 0, 0, f"{name}: this piece ended its process on every attempt")
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Let Ray Data print nothing in this block, and give up no other piece for one that fails."""
+    import ray.data
+
+    context, logger = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
+    choices = {"enable_progress_bars": False, "print_on_execution_start": False}
+    choices |= {"max_errored_blocks": -1}
+    before = {name: getattr(context, name) for name in choices}
+    level = logger.level
+    try:
+        for name, value in choices.items():
+            setattr(context, name, value)
+        logger.setLevel(logging.ERROR)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(context, name, value)
+        logger.setLevel(level)

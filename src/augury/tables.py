@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import FORD_FULKERSON, suited
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON, suited
 from augury.classical.answer import How
 from augury.classical.arrays import BoolArray, WideArray
 from augury.classical.batch import MAX_ARCS, starts, sums
@@ -65,6 +65,7 @@ class Settings(NamedTuple):
     exact: bool = True
     device: str | None = None
     seed: int = 0
+    ignore_costs: bool = False
     on_gpu: bool = False
     """Whether small matchings may run on a GPU, where nobody says otherwise."""
 
@@ -169,6 +170,8 @@ def answers(table: pa.Table, settings: Settings) -> pa.Table:
     with needs("a table of graphs"):
         import pyarrow as pa
 
+    if settings.ignore_costs and "cost" in table.column_names:
+        table = table.drop_columns("cost")
     form = form_of(table.schema)
     schema = _found_schema(form, table.schema)
     solve = _way(form, "cost" in table.schema.names, settings)
@@ -188,11 +191,12 @@ def _way(form: Form, has_costs: bool, settings: Settings) -> Way:
         raise InputError("there are no costs to maximise: a table has them in the column 'cost'")
     costly = "assignment" if form is MATCHING else "min-cost-flow"
     name = settings.algorithm or (costly if has_costs else FORD_FULKERSON.name)
-    runner = settings.runner(name)
-    if runner.algorithm.noun is not None:
+    algorithm = ALGORITHMS[name]
+    if algorithm.noun is not None:
         raise InputError(f"tables hold matchings and flows, not what {name} finds")
-    if has_costs and not runner.algorithm.minds_costs:
+    if has_costs and not algorithm.minds_costs:
         raise InputError(f"there is a column 'cost', which {name} would ignore: leave it out")
+    runner = settings.runner(name)
 
     def by_themselves(table: pa.Table) -> pa.Table:
         return _by_themselves(table, form, settings)
