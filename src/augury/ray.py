@@ -192,7 +192,7 @@ def pieces_of(sources: Sequence[str], settings: Settings) -> list[Piece]:
         if ending not in CUTTERS:
             graphs.append(file)
             continue
-        with named(file), _arrow_told(file):
+        with named(file), _arrow_told():
             own = list(CUTTERS[ending](file, settings))
         stem = f"{number:05}-{os.path.splitext(os.path.basename(file))[0]}"
         pieces += [one._replace(name=f"{stem}-{k:05}") for k, one in enumerate(own)]
@@ -217,16 +217,14 @@ def _files_in(source: str) -> list[str]:
 
 
 @contextmanager
-def _arrow_told(file: str) -> Generator[None]:
-    """Tell what Arrow finds wrong with a file as an InputError."""
+def _arrow_told() -> Generator[None]:
+    """Tell what Arrow finds wrong as an InputError."""
     with needs("a table of graphs"):
         import pyarrow as pa
     try:
         yield
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: {' '.join(str(error).split())}") from None
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
+        raise InputError(" ".join(str(error).split())) from None
 
 
 def _row_groups(file: str, settings: Settings) -> Iterator[Piece]:
@@ -453,7 +451,7 @@ def _solve_piece(piece: Piece, plan: Plan, settings: Settings) -> Done:
 
 def _reading(piece: Piece, settings: Settings, options: ReadOptions) -> Iterator[pa.Table]:
     """Read and solve a piece; what goes wrong is told of its file."""
-    with named(piece.files[0]), _arrow_told(piece.files[0]):
+    with named(piece.files[0]), _arrow_told():
         yield from READERS[piece.read](piece, settings, options)
 
 
