@@ -47,8 +47,8 @@ from augury.solver import COMPILED, Runner, in_full, runner_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 2**16
-"""Rows that are solved side by side, at most."""
+ROWS = 2**14
+"""Rows that are solved side by side, at most: so many small graphs stay in the cache."""
 
 SPREAD = 2**24
 """Nodes that a row may have beside 16 for each edge: more are a slip, or an attack."""
@@ -340,10 +340,13 @@ def _pairs(
     mates: npt.NDArray[Any], first: WideArray, sizes: WideArray, runner: Runner
 ) -> dict[str, Any]:
     """Return matchings as columns; `first` has the first row of each graph."""
-    row = np.flatnonzero(mates >= 0)
-    pairs = (row - np.repeat(first[:-1], sizes)).astype(np.int32), mates[row]
-    columns = {"size": sizes} | dict(zip(MATCHING.found, pairs, strict=True))
-    return _columns(columns, starts(sizes), runner)
+    from augury.classical.loops import list_pairs
+
+    start = starts(sizes)
+    left, right = np.empty((2, int(start[-1]) + 1), np.int32)
+    list_pairs(mates, first, left, right)
+    columns = {"size": sizes, "left": left[:-1], "right": right[:-1]}
+    return _columns(columns, start, runner)
 
 
 def _on_gpu(batch: BipartiteBatch, runner: Runner) -> tuple[npt.NDArray[Any], BoolArray]:

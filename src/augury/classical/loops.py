@@ -246,9 +246,12 @@ def prove_small(start: Any, ends: Any, counts: Any, mates: Any, found: Any) -> N
             taken |= column
             size += 1
         sizes[graph] = size
+        is_proven[graph] = is_legal
+        if beyond == ZERO or not is_legal:  # if every row has a mate, the rows are a cover
+            continue
         # The rows and columns on alternating paths from the free rows.
         hit, before = ZERO, ONE
-        while before != hit and is_legal:
+        while before != hit:
             before = hit
             for u in range(count):
                 if beyond >> np.uint64(u) & ONE:
@@ -264,4 +267,16 @@ def prove_small(start: Any, ends: Any, counts: Any, mates: Any, found: Any) -> N
                 num_cover += 1
         for v in range(num_right[graph]):
             num_cover += hit >> np.uint64(v) & ONE
-        is_proven[graph] = is_legal and num_cover == size and missed == ZERO
+        is_proven[graph] = num_cover == size and missed == ZERO
+
+
+@compiled(nogil=True, error_model="numpy")
+def list_pairs(mates: Any, first: Any, left: Any, right: Any) -> None:
+    """Fill `left` and `right` with the pairs of each graph; both have room for one more."""
+    end = 0
+    for graph in range(len(first) - 1):
+        low = first[graph]
+        for row in range(low, first[graph + 1]):
+            left[end] = row - low
+            right[end] = mates[row]  # overwritten by the next one if there is no mate
+            end += mates[row] >= 0

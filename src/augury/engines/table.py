@@ -230,13 +230,13 @@ def match_packed(
 
     The answers are those of `match_lists`.
     """
-    from augury.engines.words import Words
+    from augury.engines.words import Words, by_shape
     from augury.engines.words import match_packed as match
 
     low = starts(counts[0])
     mates, rounds = np.empty(int(low[-1]), np.int32), np.empty(len(low) - 1, np.int32)
-    shape = (counts[0] * (WORD + 1) + counts[1]).astype(np.uint16)
-    order = np.argsort(shape, kind="stable")
+    order = np.empty(len(rounds), np.int64)
+    by_shape(counts, np.zeros((WORD + 1) ** 2 + 1, np.int64), order)
     match((start, *ends), counts, order, Words.of(WORD, WORD), (mates, rounds, low))
     return Mates(mates, rounds)
 

@@ -200,11 +200,24 @@ def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -
 
 
 @compiled
+def by_shape(counts: Any, place: Any, order: Any) -> None:
+    """Fill `order` with the graphs, those of one shape together; `place` is scratch, all 0."""
+    num_left, num_right = counts
+    for graph in range(len(order)):
+        place[num_left[graph] * (WORD + 1) + num_right[graph] + 1] += 1
+    for shape in range(1, len(place)):
+        place[shape] += place[shape - 1]
+    for graph in range(len(order)):
+        shape = num_left[graph] * (WORD + 1) + num_right[graph]
+        order[place[shape]] = graph
+        place[shape] += 1
+
+
+@compiled
 def match_packed(edges: Any, counts: Any, order: Any, words: Words, found: Any) -> None:
     """Match graphs of at most 64 nodes a side whose edges lie in lists; see `table.match_packed`.
 
-    `edges` is (start, left, right), and `counts` (num_left, num_right); `order` has graphs of one
-    shape together.
+    `edges` is (start, left, right), and `counts` (num_left, num_right); for `order` see `by_shape`.
     `found` gets mates and rounds, the mates of graph g from `low[g]` on. `words` is for graphs of
     64 nodes a side.
     """
