@@ -77,3 +77,10 @@ class RayWorkers:
 def _perform(perform: Callable[[Any], Any], task: Any) -> Any:
     use_one_thread()
     return perform(task)
+
+
+def task_workers(address: str, device: str) -> Callable[[], RayWorkers]:
+    """Return what joins a cluster for the tasks of `tasks`, once there is something to do."""
+    from augury.experiments.tasks import perform
+
+    return lambda: RayWorkers(perform, address, uses_gpu=device.startswith("cuda"))
