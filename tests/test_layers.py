@@ -43,6 +43,8 @@ LAYERS = {
     "scipy_like": 8,
     "networkx_like": 8,
     "torch": 8,
+    "tables": 8,
+    "ray": 8,
     "networkx_costs": 8,
     "networkx_backend": 8,
     "datasets": 8,

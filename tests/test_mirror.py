@@ -78,7 +78,7 @@ OF_NO_MODULE = {
     "test_readme.py",
     "test_site.py",
     "test_supply_chain.py",
-    "test_tables.py",
+    "test_performance.py",
     "test_surroundings.py",
     "test_tracked_files.py",
     "test_wheel.py",

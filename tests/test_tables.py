@@ -1,66 +1,192 @@
-"""The tables of docs/performance.md are what the records say."""
+"""Each row of a table has the answer that its graph has alone, or its error."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-import tables
-from tables import MARKED, PAGE, RESULTS, TABLES, digits, made, ratios, spread
+from augury import BipartiteGraph, FlowNetwork, certify, solve, tables
+from augury.classical.certificate import MAXIMUM, certify_mates
+from augury.classical.formats import ReadOptions
+from augury.classical.loops import prove_small
+from augury.errors import InputError
+from augury.tables import Settings, answers, answers_of_files
 
-
-def test_every_table_of_the_page_is_made_from_its_records() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert [found[1] for found in MARKED.findall(text)] == list(TABLES)
-    assert made(text) == text
-
-
-def test_every_record_but_one_that_is_still_to_be_measured_is_there() -> None:
-    named = {record for table in TABLES.values() for record in table.records}
-    missing = {record for record in named if not (RESULTS / f"{record}.json").exists()}
-    assert missing <= {"paper"}
+KIND = pa.list_(pa.int32())
 
 
-def test_a_figure_is_the_range_over_runs_and_the_page_says_how_many(tmp_path: Path) -> None:
-    for number, (fast, plain) in enumerate([(2.0, 34.0), (2.5, 40.0), (2.0, 38.0)], 1):
-        row = {"network": "paper-mpnn", "what": "8x", "fast": fast, "plain": plain, "remark": ""}
-        run = {"machine": {"cpu": "an abacus", "commit": "0123456789"}, "rows": [row]}
-        name = "paper.json" if number == 1 else f"paper-{number}.json"
-        (tmp_path / name).write_text(json.dumps(run))
-    text = "before\n<!-- table: paper -->\nold\n<!-- end -->\nafter\n"
-    then = made(text, tmp_path)
-    assert "| `paper-mpnn` | 8x | 16.0–19.0 | 2.0 | 34.0 |" in then and "old" not in then
-    assert "Three runs: an abacus, commit `0123456`." in then
-    assert then.startswith("before\n") and then.endswith("<!-- end -->\nafter\n")
-    assert made(then, tmp_path) == then
+def table(rows: list[Any], **more: Any) -> pa.Table:
+    left = [row and [u for u, _ in row] for row in rows]
+    right = [row and [v for _, v in row] for row in rows]
+    return pa.table({"left": pa.array(left, KIND), "right": pa.array(right, KIND), **more})
 
 
-def test_without_records_a_table_stays(tmp_path: Path) -> None:
-    text = "<!-- table: paper -->\nold\n<!-- end -->\n"
-    assert made(text, tmp_path) == text
+def graph(row: Any) -> BipartiteGraph:
+    left, right = (np.array(own, int) for own in (zip(*row, strict=True) if row else ((), ())))
+    return BipartiteGraph(
+        int(left.max(initial=-1)) + 1, int(right.max(initial=-1)) + 1, left, right
+    )
 
 
-def test_runs_that_differ_widen_every_table(tmp_path: Path) -> None:
-    """Every table can be made of three runs: each ratio of the second and third is another."""
-    names = {record for table in TABLES.values() for record in table.records} - {"paper"}
-    for name in names:
-        text = (RESULTS / f"{name}.json").read_text()
-        for number in ("", "-2", "-3"):
-            (tmp_path / f"{name}{number}.json").write_text(text)
-    page = made(PAGE.read_text(encoding="utf-8"), tmp_path)
-    assert page.count("Three runs: ") == len(TABLES) - 1
-    assert page.replace("Three runs: ", "One run: ") == PAGE.read_text(encoding="utf-8")
+edges = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20)
+wide = st.lists(st.tuples(st.integers(0, 90), st.integers(0, 90)), max_size=200)
+
+
+@given(st.lists(edges | wide, min_size=1, max_size=6), st.integers(1, 4))
+def test_every_row_has_the_answer_of_its_graph_alone(rows: Any, some: int) -> None:
+    before, tables.ROWS = tables.ROWS, some
+    try:
+        found = answers(table(rows), Settings()).to_pylist()
+    finally:
+        tables.ROWS = before
+    for row, told in zip(rows, found, strict=True):
+        pairs = list(zip(told["left"], told["right"], strict=True))
+        alone = solve(graph(row), engine="table")
+        assert (told["size"], pairs) == (alone.size, alone.matching)
+        assert certify(graph(row), pairs).is_maximum
+        assert (told["verdict"], told["engine"], told["error"]) == (MAXIMUM, "table", None)
+
+
+def test_bad_rows_are_rows_with_their_errors_and_lose_no_other() -> None:
+    left = pa.array([[0, 1, 1], None, [0, 1, 1], [-1], [0, None, 1], [0], [3]], KIND)
+    right = pa.array([[0, 0, 1], [1], [0, 0, 1], [0], [0, 0, 1], [0, 1], [0]], KIND)
+    given = pa.table({"left": left, "right": right, "num_left": [None] * 6 + [3], "id": range(7)})
+    found = answers(given, Settings()).to_pylist()
+    assert [told["id"] for told in found] == list(range(7))
+    assert [told["size"] for told in found] == [2, None, 2, None, None, None, None]
+    assert [told["error"] for told in found] == [
+        None,
+        "the column 'left' is empty",
+        None,
+        "edge 0 names left node -1, but there are 0",
+        "entry 1 of the list 'left' is empty",
+        "the lists differ in length: 1 in 'left', 2 in 'right'",
+        "edge 0 names left node 3, but there are 3",
+    ]
+
+
+def test_a_large_number_takes_no_memory() -> None:
+    [told] = answers(table([[(2**31 - 1, 0)]]), Settings()).to_pylist()
+    assert told["error"] == f"{2**31} nodes for 1 ends of edges: number them from 0 on"
+
+
+arcs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9)), max_size=12)
+
+
+def flow_table(rows: Any, **more: Any) -> pa.Table:
+    columns = {
+        name: pa.array([[entry[k] for entry in row] for row in rows], pa.list_(pa.int64()))
+        for k, name in enumerate(("tail", "head", "capacity"))
+    }
+    ends = {"source": [0] * len(rows), "sink": [5] * len(rows), "num_nodes": [6] * len(rows)}
+    return pa.table(columns | ends | more)
+
+
+@given(st.lists(arcs, min_size=1, max_size=4))
+def test_flows_are_those_of_each_network_alone(rows: Any) -> None:
+    found = answers(flow_table(rows), Settings()).to_pylist()
+    for row, told in zip(rows, found, strict=True):
+        columns = [np.array([entry[k] for entry in row], int) for k in range(3)]
+        alone = solve(FlowNetwork.from_arcs(6, *columns, source=0, sink=5), engine="table")
+        flow = list(zip(told["tail"], told["head"], told["flow"], strict=True))
+        assert (told["size"], told["verdict"]) == (alone.size, MAXIMUM)
+        assert (
+            sum(x for u, _, x in flow if u == 0) - sum(x for _, v, x in flow if v == 0)
+            == alone.size
+        )
+
+
+def test_flows_that_might_not_fit_are_read_by_themselves() -> None:
+    most = 2**63 - 1
+    rows = [[(0, 5, most)], [(0, 5, 1), (5, 9, 1)], [(0, 1, most), (1, 5, most), (0, 5, most)]]
+    found = answers(flow_table(rows), Settings()).to_pylist()
+    assert [told["size"] for told in found] == [most, None, None]
+    assert found[1]["error"] == "edge 1 names receiving node 9, but there are 6"
+    assert found[2]["error"].endswith("does not fit into 64 bits")
+
+
+@pytest.mark.parametrize(("kind", "factor"), [(pa.int64(), 1), (pa.float64(), 0.5)])
+def test_costs_are_least_and_of_the_type_that_was_given(kind: Any, factor: float) -> None:
+    costs = pa.array([[3 * factor, 1 * factor, 4 * factor], [2 * factor]], pa.list_(kind))
+    given = table([[(0, 0), (0, 1), (1, 0)], [(0, 0)]], cost=costs)
+    found = answers(given, Settings())
+    assert found.schema.field("cost").type == kind
+    assert found["cost"].to_pylist() == [5 * factor, 2 * factor]
+    assert found["verdict"][0].as_py() == "certified maximum of least cost"
+    assert answers(given, Settings(ignore_costs=True))["size"].to_pylist() == [2, 1]
+
+
+def test_other_settings_count() -> None:
+    given = table([[(0, 0), (1, 0)], [(0, 0)]])
+    counted = given.append_column("num_right", pa.array([2, 1]))
+    perfect = answers(counted, Settings(perfect=True)).to_pylist()
+    assert [told["verdict"] for told in perfect] == ["there is no answer", MAXIMUM]
+    classical = answers(given, Settings(model="classical")).to_pylist()
+    assert [(told["size"], told["engine"]) for told in classical] == [(1, None)] * 2
+    cost = pa.array([[1, 5], [2]], pa.list_(pa.int64()))
+    dearest = answers(given.append_column("cost", cost), Settings(maximise=True))
+    assert dearest["cost"].to_pylist() == [5, 2]
 
 
 @pytest.mark.parametrize(
-    ("values", "text"), [([3.44], "3.4"), ([0.0312, 0.031], "0.031"), ([8.0, 24.9], "8.0–25")]
-)
-def test_ratios_have_two_digits(values: list[float], text: str) -> None:
-    assert ratios(values) == text
+    ("columns", "settings", "message"),
+    [
+        ({"x": [1]}, {}, "there are neither columns left, right nor tail, head, capacity, source, "
+                         "sink, but x"),
+        ({"left": [["a"]], "right": [[1]]}, {}, "'left' holds list<item: string>, not lists of "
+                                                "whole numbers"),
+        ({"left": [1], "right": [[1]]}, {}, "'left' holds int64, not lists of whole numbers"),
+        ({"left": [[1.5]], "right": [[1]]}, {}, "'left' holds list<item: double>"),
+        ({"left": [[1]], "right": [[1]], "size": [3]}, {}, "'size' is one of the answers"),
+        ({"left": [[1]], "right": [[1]]}, {"engine": "none"}, "'none' is not one of the engines"),
+        ({"left": [[1]], "right": [[1]]}, {"maximise": True}, "no costs to maximise"),
+        ({"left": [[1]], "right": [[1]], "cost": [[1]]}, {"algorithm": "ford-fulkerson"},
+         "which ford-fulkerson would ignore"),
+        ({"left": [[1]], "right": [[1]]}, {"algorithm": "reachability"}, "matchings and flows"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_all_rows_is_one_error(
+    columns: Any, settings: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        answers(pa.table(columns), Settings(**settings))
 
 
-def test_what_is_not_known_is_a_dash() -> None:
-    assert (ratios([None]), spread([None]), digits(1204.4)) == ("–", "–", "1,204")
-    assert tables.runs_of("nothing of the kind") == []
+def test_a_slice_of_a_table_in_chunks_is_read_as_it_is() -> None:
+    whole = pa.concat_tables([table([[(0, 0)], [(0, 0), (1, 1)]]), table([[], [(0, 2), (1, 2)]])])
+    assert answers(whole.slice(1), Settings())["size"].to_pylist() == [2, 0, 1]
+    assert answers(whole.slice(0, 0), Settings()).num_rows == 0
+
+
+def test_files_have_their_labels_and_a_bad_one_its_error(tmp_path: Any) -> None:
+    (tmp_path / "jobs.csv").write_text("person,job\nann,cook\nbob,cook\nbob,sing\n")
+    (tmp_path / "bad.max").write_text("p max\n")
+    files = [str(tmp_path / name) for name in ("jobs.csv", "bad.max")]
+    jobs, bad = answers_of_files(files, ReadOptions(), Settings())
+    assert (jobs["left"], jobs["right"]) == (["ann", "bob"], ["cook", "sing"])
+    assert set(bad) == {"file", "error"}
+    assert "bad.max" in bad["error"]
+
+
+@given(st.lists(edges, min_size=1, max_size=4), st.data())
+def test_only_a_maximum_matching_is_proven(rows: Any, data: Any) -> None:
+    """The compiled check agrees with the one that knows no loops, on any mates whatever."""
+    graphs = [graph(row) for row in rows]
+    mates = [
+        data.draw(st.lists(st.integers(-1, 8), min_size=own.num_left, max_size=own.num_left))
+        for own in graphs
+    ]
+    start = np.cumsum([0, *map(len, rows)])
+    flat = [np.array([e[k] for row in rows for e in row], np.int64) for k in (0, 1)]
+    counts = tuple(np.array([getattr(x, n) for x in graphs]) for n in ("num_left", "num_right"))
+    sizes, is_proven = np.empty(len(rows), np.int64), np.empty(len(rows), np.bool_)
+    every = np.array([mate for own in mates for mate in own], np.int32)
+    prove_small(start, tuple(flat), counts, every, (sizes, is_proven))
+    for own, mate, size, proven in zip(graphs, mates, sizes, is_proven, strict=True):
+        alone = certify_mates(own, np.array(mate, np.int32))
+        assert (proven, size) == (alone.is_maximum, sum(v >= 0 for v in mate))

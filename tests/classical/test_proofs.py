@@ -25,7 +25,11 @@ def matched(batch: BipartiteBatch) -> Any:
 
 
 def assert_as_alone(batch: BipartiteBatch, mates: Any) -> None:
-    proofs = matchings_of(batch, mates)
+    for proven in (matchings_of(batch, mates), proofs._proven(batch, mates)):
+        assert_equal(batch, mates, proven)
+
+
+def assert_equal(batch: BipartiteBatch, mates: Any, proofs: Any) -> None:
     parts = np.split(mates, batch.left[1:-1])
     for number, (graph, own) in enumerate(zip(batch, parts, strict=True)):
         alone = certify_mates(graph, own)

@@ -108,6 +108,10 @@ class Proof(Protocol):
         ...
 
 
+MAXIMUM = "certified maximum"
+"""The verdict on most answers without costs."""
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What was checked and what proves it.
@@ -162,6 +166,24 @@ class Certificate:
     def shortfall(self) -> int | None:
         """How far the answer falls short of the maximum; None if it is not legal."""
         return None if self.maximum is None else self.maximum - self.size
+
+    @property
+    def verdict(self) -> str:
+        """What is proven, in a few words."""
+        if self.is_infeasible:
+            return "there is no answer"
+        if not self.is_maximum:
+            return f"{self.shortfall:,} short of the maximum"
+        if self.cost is None:
+            return MAXIMUM
+        if self.gap is None:
+            return "maximum, but not of the best cost"
+        # A flow that meets its supplies has no other size.
+        size = MAXIMUM if getattr(self.proof, "largest", None) else "certified"
+        sense = getattr(self.proof, "sense", "least")
+        if self.gap:
+            return f"{size}, at most {self.gap} from the {sense} cost"
+        return f"{size} of {sense} cost"
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import BoolArray, Numbers, WideArray
+from augury.classical.arrays import BoolArray, Numbers, WideArray, read_only
 from augury.classical.batch import Batch, starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.certificate import (
@@ -27,6 +27,9 @@ from augury.classical.certificate import (
 from augury.classical.cuts import reached, source_sides
 from augury.classical.graph import BipartiteGraph, pairs_of
 from augury.classical.network import FlowNetwork, Graph
+
+MANY = 2**16
+"""Edges of all graphs from which on compiled loops are worth loading."""
 
 
 class Proofs(Protocol):
@@ -111,6 +114,8 @@ def matchings_of(graphs: BipartiteBatch, mates: Numbers) -> Matchings:
     >>> proofs.is_proven.tolist(), proofs.certificate(1).shortfall
     ([True, False], 1)
     """
+    if len(graphs.indices) > MANY:
+        return _proven(graphs, mates)
     num_left, num_right = int(graphs.left[-1]), int(graphs.right[-1])
     row, column = graphs.row, graphs.columns
     edges = graphs.indptr[graphs.left]
@@ -131,6 +136,21 @@ def matchings_of(graphs: BipartiteBatch, mates: Numbers) -> Matchings:
     missed = sums(beyond_left[row] & ~in_right[column], edges)
     is_proven = is_legal & (missed == 0) & (num_cover == sizes)
     return Matchings(graphs, mates, sizes, is_proven, ~beyond_left, in_right)
+
+
+def _proven(graphs: BipartiteBatch, mates: Numbers) -> Matchings:
+    """Do the same in one compiled loop."""
+    from augury.classical.loops import prove_matchings
+
+    num_left, num_right = len(mates), int(graphs.right[-1])
+    sizes, is_proven = np.empty(len(graphs), np.int64), np.empty(len(graphs), np.bool_)
+    in_left, in_right = np.empty(num_left, np.bool_), np.empty(num_right, np.bool_)
+    edges = read_only(graphs.indptr, np.int64), read_only(graphs.indices, np.int32)
+    sides = read_only(graphs.left, np.int64), read_only(graphs.right, np.int64)
+    room = np.empty(num_left, np.int64), np.empty(num_right, np.int64)
+    found = sizes, is_proven, in_left, in_right
+    prove_matchings(edges, sides, read_only(mates, np.int32), room, found)
+    return Matchings(graphs, mates, *found)
 
 
 def certify_all(graphs: Sequence[Graph], found: Sequence[Numbers]) -> list[Certificate]:

@@ -22,7 +22,7 @@ from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import IntArray, Numbers, WideArray, exact_sum, read_only
-from augury.classical.batch import Batch
+from augury.classical.batch import Batch, starts
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
@@ -215,6 +215,29 @@ def match_lists(
         from augury.engines.lists import match_large
 
         match_large(edges, sides, np.flatnonzero(~is_small), mates, rounds)
+    return Mates(mates, rounds)
+
+
+def match_packed(
+    start: WideArray, ends: tuple[Numbers, Numbers], counts: tuple[WideArray, WideArray]
+) -> Mates:
+    """Match graphs of at most 64 nodes a side, whose edges may repeat and lie in any order.
+
+    Args:
+        start: (graph + 1,), where the edges of each graph start.
+        ends: (edge,), the left and the right node of each, read-only and of one type.
+        counts: (graph,), the left and the right nodes of each.
+
+    The answers are those of `match_lists`.
+    """
+    from augury.engines.words import Words, by_shape
+    from augury.engines.words import match_packed as match
+
+    low = starts(counts[0])
+    mates, rounds = np.empty(int(low[-1]), np.int32), np.empty(len(low) - 1, np.int32)
+    order = np.empty(len(rounds), np.int64)
+    by_shape(counts, np.zeros((WORD + 1) ** 2 + 1, np.int64), order)
+    match((start, *ends), counts, order, Words.of(WORD, WORD), (mates, rounds, low))
     return Mates(mates, rounds)
 
 

@@ -31,6 +31,9 @@ from augury.engines.small import WORD
 
 ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 
+ROOM = 2**14
+"""Bytes of dense graphs that are matched together, so that they stay in the cache."""
+
 compiled: Any = on_disk(nogil=True, error_model="numpy")
 turn = compiled(ties.turn)
 
@@ -153,21 +156,35 @@ def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -
     """
     indptr, indices = edges
     left, right = sides
-    room = np.empty(WORD * WORD, np.uint8)
-    for graph in range(len(left) - 1):
+    room = np.empty(ROOM, np.uint8)
+    graph = 0
+    while graph < len(left) - 1:
         low, first = left[graph], right[graph]
         num_left, num_right = left[graph + 1] - low, right[graph + 1] - first
+        end = graph + 1
         if num_left > WORD or num_right > WORD:
+            graph = end
             continue
-        cells = room[: num_left * num_right]
+        # Graphs of one shape that follow each other are matched in one call.
+        most = graph + ROOM // max(num_left * num_right, 1)
+        while (
+            end < min(most, len(left) - 1)
+            and left[end + 1] - left[end] == num_left
+            and right[end + 1] - right[end] == num_right
+        ):
+            end += 1
+        count = end - graph
+        cells = room[: count * num_left * num_right]
         cells[:] = 0
-        for u in range(num_left):
-            for k in range(indptr[low + u], indptr[low + u + 1]):
-                cells[u * num_right + indices[k] - first] = 1
+        for own in range(count):
+            for u in range(own * num_left, (own + 1) * num_left):
+                row = u * num_right - first - own * num_right
+                for k in range(indptr[low + u], indptr[low + u + 1]):
+                    cells[row + indices[k]] = 1
         for v in range(num_right):
             words.likes[v] = v if v < num_left else words.likes[v - num_left]
         match_words(
-            cells.reshape((1, num_left, num_right)),
+            cells.reshape((count, num_left, num_right)),
             Words(
                 words.columns[:num_right],
                 words.likes[:num_right],
@@ -176,9 +193,75 @@ def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -
                 words.free,
                 words.octet,
             ),
-            mates[low : low + num_left].reshape((1, num_left)),
-            rounds[graph : graph + 1],
+            mates[low : low + count * num_left].reshape((count, num_left)),
+            rounds[graph:end],
         )
+        graph = end
+
+
+@compiled
+def by_shape(counts: Any, place: Any, order: Any) -> None:
+    """Fill `order` with the graphs, those of one shape together; `place` is scratch, all 0."""
+    num_left, num_right = counts
+    for graph in range(len(order)):
+        place[num_left[graph] * (WORD + 1) + num_right[graph] + 1] += 1
+    for shape in range(1, len(place)):
+        place[shape] += place[shape - 1]
+    for graph in range(len(order)):
+        shape = num_left[graph] * (WORD + 1) + num_right[graph]
+        order[place[shape]] = graph
+        place[shape] += 1
+
+
+@compiled
+def match_packed(edges: Any, counts: Any, order: Any, words: Words, found: Any) -> None:
+    """Match graphs of at most 64 nodes a side whose edges lie in lists; see `table.match_packed`.
+
+    `edges` is (start, left, right), and `counts` (num_left, num_right); for `order` see `by_shape`.
+    `found` gets mates and rounds, the mates of graph g from `low[g]` on. `words` is for graphs of
+    64 nodes a side.
+    """
+    start, left, right = edges
+    num_left, num_right = counts
+    mates, rounds, low = found
+    room = np.empty(ROOM, np.uint8)
+    own_mates, own_rounds = np.empty(ROOM, np.int32), np.empty(ROOM, np.int32)
+    at = 0
+    while at < len(order):
+        rows, columns = num_left[order[at]], num_right[order[at]]
+        most, end = at + ROOM // max(rows * columns, rows, 1), at + 1
+        while end < min(most, len(order)) and (
+            num_left[order[end]] == rows and num_right[order[end]] == columns
+        ):
+            end += 1
+        count, size = end - at, rows * columns
+        cells = room[: count * size]
+        cells[:] = 0
+        for own in range(count):
+            graph = order[at + own]
+            for k in range(start[graph], start[graph + 1]):
+                cells[own * size + left[k] * columns + right[k]] = 1
+        for v in range(columns):
+            words.likes[v] = v if v < rows else words.likes[v - rows]
+        match_words(
+            cells.reshape((count, rows, columns)),
+            Words(
+                words.columns[:columns],
+                words.likes[:columns],
+                words.mate_bit[:columns],
+                words.levels,
+                words.free,
+                words.octet,
+            ),
+            own_mates[: count * rows].reshape((count, rows)),
+            own_rounds[:count],
+        )
+        for own in range(count):
+            graph = order[at + own]
+            rounds[graph] = own_rounds[own]
+            for u in range(rows):
+                mates[low[graph] + u] = own_mates[own * rows + u]
+        at = end
 
 
 @compiled

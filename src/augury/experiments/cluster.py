@@ -6,15 +6,12 @@ dies; its result comes back to the driver, which alone writes.
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from augury.errors import InputError
-from augury.extras import needs
 from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
+from augury.ray import join
 
 GPU_SHARE = 0.125
 """The share of a GPU that a task asks for with --device cuda: most of it would be idle."""
@@ -41,10 +38,7 @@ class RayWorkers:
         Raises:
             InputError: Ray is not installed or did not start, or there is no such cluster.
         """
-        with needs("--ray"):
-            import ray
-        self.ray: Any = ray
-        self._join(address, slots)
+        ray = self.ray = join(address, slots)
         cores = int(ray.cluster_resources().get("CPU", 1))
         self.slots = cores if slots is None else min(slots, cores)
         share = GPU_SHARE if uses_gpu else 0
@@ -52,20 +46,6 @@ class RayWorkers:
         self.remote: Any = ray.remote(num_cpus=1, num_gpus=share, max_retries=MAX_RETRIES)(_perform)
         self._threads = ThreadPoolExecutor(self.slots)
         self._under_way: set[Any] = set()
-
-    def _join(self, address: str, slots: int | None) -> None:
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        where: dict[str, Any] = {"address": address}
-        if address == "local":
-            where |= {"num_cpus": slots, "include_dashboard": False}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Ray announces changes in later versions
-                self.ray.init(**where, **quiet)
-        except Exception as error:  # on a busy machine Ray raises a bare Exception
-            reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-            what = "Ray did not start" if address == "local" else "there is no such Ray cluster"
-            raise InputError(f"--ray {address}: {what}: {reason}") from None
 
     def submit(self, task: Any) -> Future[Any]:
         """See `tasks.Workers`; a thread here waits for each task that runs."""
@@ -97,3 +77,10 @@ class RayWorkers:
 def _perform(perform: Callable[[Any], Any], task: Any) -> Any:
     use_one_thread()
     return perform(task)
+
+
+def task_workers(address: str, device: str) -> Callable[[], RayWorkers]:
+    """Return what joins a cluster for the tasks of `tasks`, once there is something to do."""
+    from augury.experiments.tasks import perform
+
+    return lambda: RayWorkers(perform, address, uses_gpu=device.startswith("cuda"))

@@ -5,7 +5,7 @@ All networks meet the same test graphs, and run k of every network draws the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -147,11 +147,13 @@ def evaluate_all(
     extent: Extent,
     out: Path | None = None,
     progress: Callable[[float, str], None] = lambda share, doing: None,
+    run: Callable[[Mapping[Part, Model]], Iterator[tuple[Part, Runs]]] | None = None,
 ) -> dict[Part, Runs]:
     """Run every model in every condition; with a file, only what is not yet in it.
 
     Each part is appended to the file when it is done, and what else the file holds is not returned.
-    `progress` is told the share of the work that is done, and what is next.
+    `progress` is told the share of the work that is done, and what is next. `run` does the work
+    and yields each part once it is done: one after the other in this process, if it is None.
 
     Raises:
         InputError: the file is of another extent, knows other weights by the same name, or another
@@ -167,15 +169,20 @@ def evaluate_all(
             for model in models
             for condition in conditions
         }
-        missing = [part for part in work if part not in done]
+        missing = {part: model for part, model in work.items() if part not in done}
         total, spent = sum(part.cost for part in missing), 0.0
-        for part in missing:
-            model = work[part]
-            progress(spent / total, f"{model.name}, seed {model.seed}, {part.condition.scale}x")
-            done[part] = runs = evaluate(model, part.condition, extent)
+
+        def in_order(parts: Mapping[Part, Model]) -> Iterator[tuple[Part, Runs]]:
+            for part, model in parts.items():
+                progress(spent / total, f"{model.name}, seed {model.seed}, {part.condition.scale}x")
+                yield part, evaluate(model, part.condition, extent)
+
+        for part, runs in (run or in_order)(missing):
+            done[part] = runs
             if file is not None:
                 file.add(part, runs)
             spent += part.cost
+            progress(spent / total, f"{part.network}, seed {part.seed}, {part.condition.scale}x")
         progress(1.0, "")
         return {part: done[part] for part in work}
 

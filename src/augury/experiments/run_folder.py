@@ -180,7 +180,7 @@ class RunFolder:
         config = self.plan.config(network)
         folder = self.path / "train" / network
         return [
-            _read_seed(Seed(network, seed, config, folder / f"seed-{seed}"))
+            read_seed(Seed(network, seed, config, folder / f"seed-{seed}"))
             for seed in self.plan.seeds
         ]
 
@@ -317,7 +317,7 @@ def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _read_seed(seed: Seed) -> Seed:
+def read_seed(seed: Seed) -> Seed:
     """Read the folder of a training, or say why it does not belong to this plan."""
     history = seed.folder / "history.csv"
     if not history.exists():

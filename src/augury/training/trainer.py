@@ -78,7 +78,7 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
     folder.mkdir(parents=True, exist_ok=True)
     look = Look(say, pause, [] if timeline is None else timeline)
     with own_precision(device), locked(folder / "lock", folder):
-        _prepare_folder(folder, config, seeds, device, resume)
+        prepare_folder(folder, config, seeds, device, resume)
         return _train(config, seeds, folder, device, resume, look, track)
 
 
@@ -180,7 +180,7 @@ def _trainer(config: Config, device: str, callbacks: list[pl.Callback]) -> pl.Tr
     )
 
 
-def _prepare_folder(
+def prepare_folder(
     folder: Path, config: Config, seeds: Sequence[int], device: str, resume: bool
 ) -> None:
     """Make the run folder, or check that it holds this run; its `max_epochs` may be changed."""

@@ -72,6 +72,13 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
     json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object for each condition.")
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|ADDRESS|local",
+            help="Parts on a Ray cluster: that of this machine, HOST:PORT, or one started here.",
+        ),
+    ] = None,
     source: Annotated[
         Path | None, typer.Option("--from", help="Print the table of these records; run nothing.")
     ] = None,
@@ -101,15 +108,27 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option
         for condition in chosen_conditions(scales, p, termination, classical)
     ]
     extent = Extent(graphs, runs, seed)
-    parts = _run(models or [], conditions, extent, out, chosen_device(device))
+    where = chosen_device(device), ray
+    parts = _run(models or [], conditions, extent, out, where)
     _show(parts, json, latex, plot)
 
 
 def _run(
-    models: list[str], conditions: list[Condition], extent: Extent, out: Path | None, device: str
+    models: list[str],
+    conditions: list[Condition],
+    extent: Extent,
+    out: Path | None,
+    where: tuple[str, str | None],
 ) -> dict[Part, Runs]:
     from augury.experiments.evaluate import evaluate_all, load_models
 
+    device, ray = where
+    run = None
+    if ray is not None:
+        from augury.experiments.cluster import task_workers
+        from augury.experiments.sweep import evaluated_by
+
+        run = evaluated_by(task_workers(ray, device), device)
     loaded = load_models(models, device)
     with _progress() as progress:
 
@@ -118,7 +137,7 @@ def _run(
             progress(share, doing)
 
         try:
-            return evaluate_all(loaded, conditions, extent, out, next_part)
+            return evaluate_all(loaded, conditions, extent, out, next_part, run)
         except KeyboardInterrupt:
             how = f"goes on with {out}" if out else "and --out FILE can be continued"
             raise Interrupted(f"interrupted; the same command {how}") from None

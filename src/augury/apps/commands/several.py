@@ -13,17 +13,23 @@ import hashlib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
 
 from augury.apps.commands import terminal
 from augury.apps.commands.terminal import say
 
 if TYPE_CHECKING:
+    from augury.classical.formats import ReadOptions
     from augury.classical.network import Graph
+    from augury.ray import Done, Plan
     from augury.solution import Solution
+    from augury.tables import Settings
 
 FAILED = 3
 """Exit code if some of several files failed."""
@@ -214,7 +220,7 @@ def _progress(total: int) -> Generator[Callable[[int], None]]:
 def _row(solution: Solution) -> dict[str, Any]:
     cost = None if solution.cost is None else str(solution.cost)
     shown = solution.noun, f"{solution.size:,}", cost, f"{solution.rounds:,}"
-    proof = terminal.verdict(solution.certificate)
+    proof = solution.certificate.verdict
     known = bool(solution.is_optimal), not solution.certificate.fault
     return dict(zip(COLUMNS, (*shown, proof, *known), strict=True))
 
@@ -244,3 +250,113 @@ def exit_code(outcomes: Sequence[Outcome]) -> int:
     if any(outcome.fault for outcome in outcomes):
         return FAILED
     return int(not all(outcome.row["has_answer"] for outcome in outcomes))
+
+
+LINE_SECONDS = 10.0
+"""Seconds between lines of progress where there is no terminal."""
+
+OF_FILES = {"--flow": "flow", "--header": "header", "--source": "source", "--sink": "sink"}
+"""Options about files with one graph; a table says the same in its columns."""
+
+
+def solve_on_ray(
+    sources: Sequence[str],
+    place: tuple[Path | None, str, str, int | None],
+    options: ReadOptions,
+    settings: Settings,
+) -> None:
+    """Solve the graphs of files, folders and tables on a Ray cluster, and say what became of them.
+
+    `place` is the folder of the answers, the ending of its files, the cluster, and its cores.
+    """
+    from augury.errors import InputError
+    from augury.ray import solve_sources
+
+    output, ending, address, slots = place
+    if output is None:
+        raise InputError("--ray writes a table of answers: give --output FOLDER")
+    if slots is not None and address != "local":
+        raise InputError("--workers is for --ray local; a cluster has its own")
+    terminal.refuse_missing_folders([output])
+    how: dict[str, Any] = {"options": options, "ending": ending, "slots": slots}
+    try:
+        with closing(solve_sources(sources, output, settings, address, **how)) as done:
+            pieces = _watched(done, options)
+    except KeyboardInterrupt:
+        told = f"interrupted; the same command goes on with {output}"
+        raise terminal.Interrupted(told) from None
+    _print_pieces(pieces, output)
+    if any(one.failed or one.fault for one in pieces):
+        raise typer.Exit(FAILED)
+
+
+def _watched(done: Iterator[Done | Plan], options: ReadOptions) -> list[Done]:
+    """Return what became of each piece; show on the way how many are done."""
+    from augury.errors import visible
+    from augury.ray import Plan
+
+    found: list[Done] = []
+    total = rows = 0
+    with _ray_progress() as show:
+        for one in done:
+            terminal.raise_lost()
+            if isinstance(one, Plan):
+                total = len(one.pieces)
+                _refuse_for_tables(options, {piece.read for piece in one.pieces})
+                continue
+            found.append(one)
+            rows += one.rows
+            if one.fault:
+                print(f"augury: {visible(one.fault)}", file=sys.stderr, flush=True)
+            show(len(found), total, rows)
+    return found
+
+
+def _print_pieces(pieces: Sequence[Done], output: Path) -> None:
+    failed = sum(one.failed for one in pieces)
+    rows = sum(one.rows for one in pieces)
+    say((f"{terminal.counted(rows - failed, 'graph')} solved", "bold"))
+    if failed:
+        say((f"{terminal.counted(failed, 'row')} failed: see the column error", "yellow"))
+    if faults := sum(bool(one.fault) for one in pieces):
+        say((f"{terminal.counted(faults, 'piece')} failed", "yellow"))
+    if before := sum(one.rows for one in pieces if not one.is_new):
+        say(f"{terminal.counted(before, 'answer')} there already, and unchanged")
+    say(f"written to {output}")
+
+
+def _refuse_for_tables(options: ReadOptions, kinds: set[str]) -> None:
+    """Raise an InputError if an option would change nothing, since all graphs are in tables."""
+    from augury.errors import InputError
+
+    for option, field in OF_FILES.items():
+        if getattr(options, field) not in (None, False) and "files" not in kinds:
+            raise InputError(
+                f"{option} is for files with one graph; a table says it in its columns"
+            )
+
+
+@contextmanager
+def _ray_progress() -> Generator[Callable[[int, int, int], None]]:
+    """Yield a function that shows how many pieces and rows are done."""
+    if not sys.stderr.isatty():
+        last = time.monotonic()
+
+        def line(pieces: int, total: int, rows: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= LINE_SECONDS:
+                last = time.monotonic()
+                told = f"{pieces:,} of {total:,} pieces, {rows:,} graphs"
+                print(f"augury: {told}", file=sys.stderr, flush=True)
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting Ray", total=None)
+        yield lambda pieces, total, rows: shown.update(
+            task, description=f"{rows:,} graphs", completed=pieces, total=total
+        )

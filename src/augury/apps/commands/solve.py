@@ -22,6 +22,7 @@ from augury.apps.commands.several import (
     exit_code,
     print_outcomes,
     solve_each,
+    solve_on_ray,
 )
 from augury.apps.commands.terminal import (
     Cost,
@@ -56,7 +57,8 @@ EXAMPLES = (
     "augury solve arcs.csv --flow --source well --sink town --output flow.csv  ·  "
     "augury solve graphs/ --output answers/  ·  augury solve people.csv --story run.json  ·  "
     "augury solve people.csv --engine plain  ·  zcat graph.mtx.gz | augury solve -  ·  "
-    "augury solve roads.csv --algorithm reachability --source home"
+    "augury solve roads.csv --algorithm reachability --source home  ·  "
+    "augury solve graphs.parquet --ray local --output answers/"
 )
 
 
@@ -153,9 +155,13 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         str | None,
         typer.Option(
             metavar="auto|ADDRESS|local",
-            help="With --engine sharded: shards on a Ray cluster, that of this machine, HOST:PORT, "
-            "or one started here.",
+            help="Solve on a Ray cluster: that of this machine, HOST:PORT, or one started here. "
+            "Also takes Parquet and JSON lines, a graph in each row; see docs/cluster.md. "
+            "With --engine sharded: one graph, in shards there.",
         ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Cores of --ray local.", show_default="all")
     ] = None,
 ) -> None:
     """Find a maximum matching or flow, of least cost or not, or who is reached, and prove it.
@@ -173,10 +179,20 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         _refuse_classical(model)
     if json and output is None and format not in (None, AnswerFormat.JSON):
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
-    if engine == "sharded" or ray is not None:
+    said = flow, header, source, sink, ignore_costs, cost, maximise, supply
+    if engine == "sharded":
         others = (flow, source, sink, cost, supply, perfect, story, html)
         runner = model, engine, algorithm
         _solve_sharded(files, output, ray, runner, any(others), json)
+        return
+    if ray is not None:
+        told = {"--json": json, "--story": story, "--html": html, "--supply": supply}
+        told["--format"] = format if format is not AnswerFormat.JSON else None
+        choices = {"model": model, "device": device, "engine": engine, "perfect": perfect}
+        choices |= {"exact": exact, "seed": seed, "ignore_costs": ignore_costs}
+        choices |= {"algorithm": algorithm, "maximise": bool(maximise)}
+        place = output, ".parquet" if format is None else ".jsonl", ray, workers
+        _solve_on_ray(files, place, terminal.read_options(*said[:-1], None), told, choices)
         return
     names = _files_in(files, supply)
     several = len(names) > 1 or os.path.isdir(files[0])
@@ -188,7 +204,6 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     networks = [model] if model is not None and os.path.isfile(model) else []
     written = {"--output": outputs, "--story": [story], "--html": [html]}
     terminal.refuse_overwriting([*names, *networks, *([supply] if supply else [])], written)
-    said = flow, header, source, sink, ignore_costs, cost, maximise, supply
     options = terminal.read_options(*said)
     options = options if algorithm is None else _options_for(algorithm, options)
     choices = {"model": model, "device": device, "engine": engine, "perfect": perfect}
@@ -296,6 +311,28 @@ def _solve_several(
             write_text("-", answer_text(answer, printed.value))
     if code := exit_code(outcomes):
         raise typer.Exit(code)
+
+
+def _solve_on_ray(
+    files: list[str],
+    place: tuple[Path | None, str, str, int | None],
+    options: ReadOptions,
+    told: dict[str, Any],
+    choices: dict[str, Any],
+) -> None:
+    """Solve files and tables on a Ray cluster; `told` are options that are not for it."""
+    from augury.errors import InputError
+    from augury.tables import Settings
+
+    for option in (name for name, value in told.items() if value):
+        raise InputError(f"{option} is not for --ray, which writes a table of answers")
+    model, algorithm = choices["model"], choices["algorithm"]
+    _refuse_nobody(algorithm, model, choices["device"], choices["engine"])
+    if model is not None and os.path.isfile(model):
+        choices["model"] = os.path.abspath(model)  # as other processes find it
+    choices["device"] = choices["device"] and terminal.chosen_device(choices["device"])
+    options = options if algorithm is None else _options_for(algorithm, options)
+    solve_on_ray(files, place, options, Settings(**choices))
 
 
 def _refuse_nobody(

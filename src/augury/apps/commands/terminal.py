@@ -171,7 +171,7 @@ def _reading_told(file: str) -> Generator[None]:
 
 def say_proof(certificate: Certificate) -> None:
     """Say that an answer is certified and why, or how far it falls short."""
-    told, proof = verdict(certificate), certificate.proof
+    told, proof = certificate.verdict, certificate.proof
     if certificate.is_infeasible:
         say((told, "yellow"), f": {certificate.fault}")
     elif certificate.is_maximum and proof is not None:
@@ -180,24 +180,6 @@ def say_proof(certificate: Certificate) -> None:
         say((f"legal, but {told}", "yellow"))
     if certificate.remark:
         say(certificate.remark)
-
-
-def verdict(certificate: Certificate) -> str:
-    """Say in a few words what a certificate proves."""
-    if certificate.is_infeasible:
-        return "there is no answer"
-    if not certificate.is_maximum:
-        return f"{certificate.shortfall:,} short of the maximum"
-    if certificate.cost is None:
-        return "certified maximum"
-    if certificate.gap is None:
-        return "maximum, but not of the best cost"
-    # A flow that meets its supplies has no other size.
-    size = "certified maximum" if getattr(certificate.proof, "largest", None) else "certified"
-    sense = getattr(certificate.proof, "sense", "least")
-    if certificate.gap:
-        return f"{size}, at most {certificate.gap} from the {sense} cost"
-    return f"{size} of {sense} cost"
 
 
 def counted(number: int, noun: str) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from augury.config import Config
+    from augury.experiments.reproduce import Status
 
 
 LARGEST_SEED = 2**63 - 1
@@ -82,6 +83,13 @@ def train(  # noqa: PLR0913  # one parameter for each option
         str | None,
         typer.Option(metavar="PROJECT", help="Log to this project of Weights & Biases as well."),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|ADDRESS|local",
+            help="Seeds on a Ray cluster: that of this machine, HOST:PORT, or one started here.",
+        ),
+    ] = None,
 ) -> None:
     """Train a network for each seed; the run folder keeps every epoch and the best one.
 
@@ -97,10 +105,15 @@ def train(  # noqa: PLR0913  # one parameter for each option
     chosen = [f"training.select={select}"] if select else []
     resolved = with_settings(resolved, [*(settings or []), *chosen])
     where = chosen_device(device)
+    if ray is not None and wandb is not None:
+        raise InputError("--wandb logs what is trained here, not on --ray")
     folder = out or Path("runs") / name
     with _lines() as print_line:
         try:
-            _train(resolved, wanted, folder, where, resume, print_line, wandb)
+            if ray is not None:
+                _train_on_ray(resolved, wanted, folder, (where, resume), ray, print_line)
+            else:
+                _train(resolved, wanted, folder, where, resume, print_line, wandb)
         except (KeyboardInterrupt, SystemExit):  # Lightning turns the first into the second
             raise Interrupted(
                 f"interrupted; the same command with --resume goes on with {folder}"
@@ -131,6 +144,30 @@ def _train(  # noqa: PLR0913  # as `train`
         with lightning_quiet():
             train_networks(config, seeds, folder, device, resume, say, pause, track=wandb)
         raise_lost()
+    except OSError as error:
+        raise InputError(f"{folder}: {os_fault(error)}") from None
+
+
+def _train_on_ray(
+    config: Config,
+    seeds: list[int],
+    folder: Path,
+    options: tuple[str, bool],
+    address: str,
+    say: Callable[[str], None],
+) -> None:
+    from augury.errors import InputError
+    from augury.experiments.cluster import task_workers
+    from augury.experiments.sweep import train_seeds
+    from augury.files import os_fault
+
+    def done(status: Status) -> None:
+        raise_lost()
+        say(status.text)
+
+    try:
+        workers = task_workers(address, options[0])
+        train_seeds(config, seeds, folder, options, workers, done)
     except OSError as error:
         raise InputError(f"{folder}: {os_fault(error)}") from None
 
