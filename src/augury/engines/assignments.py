@@ -163,7 +163,7 @@ class Matrices(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The sizes of matrices and what is known of them: nothing that depends on the type of costs."""
+    """The sizes of matrices and what is known of them, whatever the type of their costs."""
 
     sizes: Any
     """(matrix, 2)."""

@@ -36,6 +36,8 @@ from augury.engines.lanes import (
 from augury.engines.words import ONE, ZERO, lowest
 
 WORD = 64
+PATIENCE = 16
+"""Columns that are tried for a way of two steps."""
 
 
 class Tight(NamedTuple):
@@ -125,7 +127,7 @@ def settle(tight: Tight, is_exchanged: bool) -> None:
     if is_exchanged:
         _settle_columns(tight)
     else:
-        _settle_rows(tight)
+        _settle_rows(tight, words_of(tight.size[1]))
 
 
 @inlined
@@ -148,7 +150,7 @@ def _row_of(tight: Tight, column: int, num_rows: int) -> Any:
 
 
 @inlined
-def has_circle(tight: Tight) -> bool:
+def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
     """Keep alive the columns between two circles; return whether there are any.
 
     A column is dead if no way leads from it to one that is alive, or none from such a one to it.
@@ -190,26 +192,28 @@ def has_circle(tight: Tight) -> bool:
 
 
 @inlined
-def _settle_rows(tight: Tight) -> None:
+def _settle_rows(tight: Tight, num_words: int) -> None:
     """Give each row in turn the least column that it can have."""
-    num_words = words_of(tight.size[1])
     for row in range(tight.size[0]):
         own = np.int64(tight.column_of[row])
         if tight.alive[own >> 6] & bit(own):
-            least = _least_tight(tight, row, own, tight.alive, 0)
-            if least < own:
-                depth = _approach(tight, least, own)
-                column = _least_tight(tight, row, own, tight.levels, depth * num_words)
-                if column < own:
-                    _rotate(tight, row, own, _way(tight, column, depth))
+            least = _least_tight(tight, num_words, row, own, tight.alive, 0)
+            last = _short_way(tight, num_words, least, own) if least < own else -1
+            if least < own and last < 0:
+                depth = _approach(tight, num_words, least, own)
+                start = depth * num_words
+                least = _least_tight(tight, num_words, row, own, tight.levels, start)
+                if least < own:
+                    last = _way(tight, num_words, least, depth)
+            if last >= 0:
+                _rotate(tight, num_words, row, own, last)
             settled = np.int64(tight.column_of[row])
             tight.alive[settled >> 6] &= ~bit(settled)
 
 
 @inlined
-def _least_tight(tight: Tight, row: int, own: int, among: Any, start: int) -> Any:
+def _least_tight(tight: Tight, num_words: int, row: int, own: int, among: Any, start: int) -> Any:
     """Return the least column of a set, and before its own, that is tight with a row, or `own`."""
-    num_words = words_of(tight.size[1])
     for word in range((own >> 6) + 1):
         ways = tight.words[row * num_words + word] & among[start + word] & tight.alive[word]
         if ways:
@@ -218,24 +222,50 @@ def _least_tight(tight: Tight, row: int, own: int, among: Any, start: int) -> An
 
 
 @inlined
-def _approach(tight: Tight, column: int, target: int) -> int:
-    """Find all columns from which one is reached, in ever more steps; return in how many.
+def _short_way(tight: Tight, num_words: int, column: int, target: int) -> int:
+    """Look for a way of one or two steps, as there is where ties are many; `stack` gets it.
+
+    Return how many steps it has before the last, −1 if none was found.
+    """
+    num_rows, place = tight.size[0], target >> 6
+    row, patience = _row_of(tight, column, num_rows), PATIENCE
+    tight.stack[0] = column
+    if tight.words[row * num_words + place] & bit(target):
+        return 0
+    for word in range(num_words):
+        ways = tight.words[row * num_words + word] & tight.alive[word]
+        while ways and patience > 0:
+            following = word * WORD + np.int64(lowest(ways))
+            ways &= ways - ONE
+            patience -= 1
+            other = _row_of(tight, following, num_rows)
+            if tight.words[other * num_words + place] & bit(target):
+                tight.stack[1] = following
+                return 1
+    return -1
+
+
+@inlined
+def _approach(tight: Tight, num_words: int, column: int, target: int) -> int:
+    """Find the columns from which one is reached, in ever more steps; return in how many.
 
     That ends with the level of this column, if it is among them.
     """
-    num_rows, num_words = tight.size[0], words_of(tight.size[1])
+    num_rows = tight.size[0]
     size, zero, depth = num_words * WORD, spread(0, tight.ways), 0
     for word in range(num_words):
         tight.levels[word] = ZERO
     tight.levels[target >> 6] = bit(target)
+    first, last = target >> 6, (target >> 6) + 1
     while True:
         here, there = depth * num_words, (depth + 1) * num_words
         for block in range(0, tight.size[2], LANES):
             onward = zero
-            for word in range(num_words):
+            for word in range(first, last):
                 level = spread(tight.levels[here + word], tight.ways)
                 onward = onward | (load(tight.ways, word * size + block) & level)
             set_octet(tight.levels, there * LANES + (block >> 3), ~mask_equal(onward, zero))
+        first, last, depth = 0, num_words, depth + 1
         # All free columns have the same ways, which change while rows are settled.
         onto = ZERO
         for word in range(num_words):
@@ -246,21 +276,17 @@ def _approach(tight: Tight, column: int, target: int) -> int:
             more = (more | tight.free[word] if onto else more) & tight.alive[word]
             grown |= more & ~tight.levels[here + word]
             tight.levels[there + word] = more | tight.levels[here + word]
-        if not grown:
-            return depth
-        depth += 1
-        if tight.levels[there + (column >> 6)] & bit(column):
+        if tight.levels[there + (column >> 6)] & bit(column) or not grown:
             return depth
 
 
 @inlined
-def _way(tight: Tight, column: int, depth: int) -> int:
+def _way(tight: Tight, num_words: int, column: int, depth: int) -> int:
     """Go from a column to the target of its level; `stack` gets the way but for the target.
 
     Return how many steps were gone before the last.
     """
-    num_rows, num_words = tight.size[0], words_of(tight.size[1])
-    last = 0
+    num_rows, last = tight.size[0], 0
     while True:
         tight.stack[last] = column
         while tight.levels[(depth - 1) * num_words + (column >> 6)] & bit(column):
@@ -269,27 +295,29 @@ def _way(tight: Tight, column: int, depth: int) -> int:
             return last
         row, last = _row_of(tight, column, num_rows), last + 1
         for word in range(num_words):
-            ways = tight.words[row * num_words + word] & tight.levels[(depth - 1) * num_words + word]
+            ways = (
+                tight.words[row * num_words + word] & tight.levels[(depth - 1) * num_words + word]
+            )
             if ways:
                 column = word * WORD + np.int64(lowest(ways))
                 break
 
 
 @inlined
-def _rotate(tight: Tight, row: int, own: int, depth: int) -> None:
+def _rotate(tight: Tight, num_words: int, row: int, own: int, depth: int) -> None:
     """Give a row the first column of a way, its row the next, and so on; the last gets `own`."""
     for k in range(depth + 1):
-        column = tight.stack[k]
-        loser = tight.row_of[column]
-        _give(tight, row, column)
+        column = np.int64(tight.stack[k])
+        loser = np.int64(tight.row_of[column])
+        _give(tight, num_words, row, column)
         row = loser
-    _give(tight, row, own)
+    _give(tight, num_words, row, own)
 
 
 @inlined
-def _give(tight: Tight, row: int, column: int) -> None:
+def _give(tight: Tight, num_words: int, row: int, column: int) -> None:
     """Give a row, or nobody (−1), a column; what it had before stays tight."""
-    num_rows, num_words = tight.size[0], words_of(tight.size[1])
+    num_rows = tight.size[0]
     if tight.row_of[column] < 0:
         tight.free[column >> 6] &= ~bit(column)
         tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
@@ -352,7 +380,7 @@ def _explore(tight: Tight, column: int) -> int:
     entry, depth = -1, 0
     tight.stack[0] = column
     while depth >= 0:
-        at = tight.stack[depth]
+        at = np.int64(tight.stack[depth])
         depth -= 1
         row = _row_of(tight, at, num_rows)
         if row == num_rows:
@@ -379,7 +407,7 @@ def _rotate_back(tight: Tight, row: Any, column: Any, entry: int) -> None:
     num_rows, end = tight.size[0], _row_of(tight, column, tight.size[0])
     while True:
         before = entry if row == num_rows else np.int64(tight.column_of[row])
-        _give(tight, -1 if row == num_rows else row, column)
+        _give(tight, words_of(tight.size[1]), -1 if row == num_rows else row, column)
         if row == end:
             return
         column = before
