@@ -38,8 +38,8 @@ from augury.engines.tight import Tight, has_circle, mark, settle
 from augury.errors import InputError
 
 OPTIMAL, INFEASIBLE, INVALID = 0, 1, 2
-"""What is known of a matrix: its assignment is proven; there is none; a cost is no number, or
-infinitely good."""
+"""What is known of a matrix: its assignment is proven; there is none; a cost is no number,
+infinitely good, or so large that prices do not fit into 64 bits."""
 _TOO_WIDE, _TOO_ROUGH, _READ = 3, 4, 5
 
 FLOAT_BITS = 50
@@ -55,7 +55,7 @@ CELLS_A_THREAD = 2**17
 
 
 class Assignments(NamedTuple):
-    """What was found for each matrix; where its status is not OPTIMAL, −1 and 0."""
+    """What was found for each matrix; where there is no assignment, −1 and 0."""
 
     columns: WideArray
     """(matrix, row): the column of each row, −1 for none."""
@@ -76,6 +76,7 @@ def assign_dense(
     maximise: bool = False,
     allowed: npt.NDArray[np.bool_] | None = None,
     sizes: npt.NDArray[Any] | None = None,
+    partial: bool = False,
     threads: int = 1,
 ) -> Assignments:
     """Assign all rows or all columns of each matrix, whichever are fewer, at the least cost.
@@ -85,11 +86,12 @@ def assign_dense(
         maximise: find the greatest sum; the prices are then those of the negated costs.
         allowed: of the same shape, False for pairs that are forbidden.
         sizes: (matrix, 2), how many rows and columns of each matrix count; the others get −1.
+        partial: where that is not possible, assign as many as can be, and these at the least cost;
+            the status stays INFEASIBLE.
         threads: how many may share the matrices; a small stack takes fewer.
 
     Raises:
-        InputError: an argument has not the shape or type that it should have, or integers are so
-            large that the prices would not fit into 64 bits.
+        InputError: an argument has not the shape or type that it should have.
     """
     checked: tuple[Any, Any, Any] = _checked(cost, allowed, sizes)
     cost, mask_of, ends_of = checked
@@ -116,12 +118,55 @@ def assign_dense(
         mask = mask_of[number, :num_rows, :num_columns] if len(mask_of) else True
         answer = _refine(own, mask, maximise)
         status[number] = INFEASIBLE if answer is None else OPTIMAL
-        for array, values in zip(found, answer or (), strict=False):
-            try:
+        try:
+            for array, values in zip(found, answer or (), strict=False):
                 array[number, : len(values)] = values
-            except OverflowError:
-                raise InputError("costs are so large that their prices pass 63 bits") from None
+        except OverflowError:
+            _refuse(found, number)
+    if partial and len(some := np.flatnonzero(status == INFEASIBLE)):
+        masks = mask_of[some] if len(mask_of) else np.True_
+        _assign_some(found, some, cost[some], masks, ends_of[some], maximise)
     return found
+
+
+def _refuse(found: Assignments, numbers: Any) -> None:
+    """Find nothing for these matrices."""
+    for array, value in zip(found, (-1, 0, 0, INVALID), strict=True):
+        array[numbers] = value
+
+
+def _assign_some(
+    found: Assignments, numbers: Any, costs: Any, allowed: Any, sizes: Any, maximise: bool
+) -> None:
+    """Assign as many rows of these matrices as possible, where that is not all of a side.
+
+    Each row gets a column of its own that is dearer than all others together, and means none.
+    """
+    count, num_rows, num_columns = costs.shape
+    wide = costs.astype(np.float64 if costs.dtype.kind == "f" else np.int64)
+    within = np.arange(num_columns) < sizes[:, 1, None, None]
+    allowed = allowed & within & (np.arange(num_rows)[:, None] < sizes[:, 0, None, None])
+    allowed &= np.isfinite(wide)
+    low = np.where(allowed, wide, np.inf).min(axis=(1, 2), initial=np.inf)
+    high = np.where(allowed, wide, -np.inf).max(axis=(1, 2), initial=-np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        extent = (num_rows + 1) * (high - low) + np.maximum(abs(low), abs(high))
+    extent = np.where(high >= low, extent, 0.0)
+    is_large = ~(extent < (2.0**1000 if costs.dtype.kind == "f" else 2.0**60))
+    dear = np.ldexp(1.0, np.frexp(np.where(is_large, 0, extent) + 1)[1] + 1)
+    none = np.broadcast_to(np.eye(num_rows, dtype=bool), (count, num_rows, num_rows))
+    own = np.broadcast_to((-dear if maximise else dear)[:, None, None], none.shape)
+    answer = assign_dense(
+        np.concatenate([np.where(allowed, wide, 0), own.astype(wide.dtype)], axis=2),
+        maximise=maximise,
+        allowed=np.concatenate([allowed, none], axis=2),
+        sizes=np.stack([sizes[:, 0], np.full(count, num_columns + num_rows)], axis=1),
+    )
+    columns = np.where(answer.columns < num_columns, answer.columns, -1)
+    own = columns, answer.row_price, answer.column_price[:, :num_columns]
+    for array, values in zip(found[:3], own, strict=True):
+        array[numbers] = values
+    _refuse(found, numbers[is_large | (answer.status == INVALID)])
 
 
 def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
@@ -364,10 +409,16 @@ def _read_floats(  # noqa: C901  # compiled
             costs = given.cost[first : first + length]
             if is_plain and right == 1:
                 table = dense.table[place : place + length]
-                for column in range(length):
-                    exact = np.float64(costs[column]) * scale
-                    num_rough += exact + ROUND - ROUND != exact
-                    table[column] = _whole(exact)
+                if is_narrow:
+                    for column in range(length):
+                        exact = np.float64(costs[column]) * scale
+                        table[column] = np.int32(exact)
+                        num_rough += np.float64(np.int32(exact)) != exact
+                else:
+                    for column in range(length):
+                        exact = np.float64(costs[column]) * scale
+                        table[column] = _whole(exact)
+                        num_rough += exact + ROUND - ROUND != exact
             else:
                 for column in range(length):
                     at = place + column * right

@@ -36,6 +36,10 @@ from augury.engines.lanes import (
 from augury.engines.words import ONE, ZERO, lowest
 
 WORD = 64
+SMALL = 32
+"""Up to so many rows it does not pay to begin anew."""
+FEW = 8
+"""Of so many rows one may be without a column."""
 PATIENCE = 16
 """Columns that are tried for a way of two steps."""
 
@@ -192,8 +196,76 @@ def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
 
 
 @inlined
+def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops over words
+    """Give each row in turn the least column that is left, and few of them another.
+
+    Where ties are many that is nearly the first assignment. If it leaves many rows without a
+    column, everything stays as it is.
+    """
+    num_rows, num_without = tight.size[0], 0
+    for word in range(num_words):
+        tight.seen[word] = tight.alive[word]  # what is left
+    for row in range(num_rows):
+        own = np.int64(tight.column_of[row])
+        tight.stack[row] = own
+        if tight.alive[own >> 6] & bit(own):
+            tight.words[row * num_words + (own >> 6)] |= bit(own)
+            tight.stack[row] = -1
+            for word in range(num_words):
+                ways = tight.words[row * num_words + word] & tight.seen[word]
+                if ways:
+                    tight.seen[word] ^= ways & (ZERO - ways)
+                    tight.stack[row] = word * WORD + np.int64(lowest(ways))
+                    break
+            num_without += tight.stack[row] < 0
+    if num_without * FEW <= num_rows:
+        for row in range(num_rows):
+            tight.column_of[row] = tight.stack[row]
+            if tight.stack[row] >= 0:
+                tight.row_of[tight.stack[row]] = row
+        for row in range(num_rows):
+            if tight.column_of[row] < 0:
+                _take_over(tight, num_words, np.int64(row))
+    for row in range(num_rows):
+        own = np.int64(tight.column_of[row])
+        tight.words[row * num_words + (own >> 6)] &= ~bit(own)
+        for word in range(num_words):
+            tight.ways[word * num_words * WORD + own] = tight.words[row * num_words + word]
+
+
+@inlined
+def _take_over(tight: Tight, num_words: int, free_row: int) -> None:
+    """Give a row a column along a shortest path to one that is left; there is always one."""
+    for word in range(num_words):
+        tight.levels[word] = ZERO  # seen
+    row, head, tail, column = free_row, 0, 0, -1
+    while column < 0:
+        for word in range(num_words):
+            fresh = tight.words[row * num_words + word] & tight.alive[word] & ~tight.levels[word]
+            if fresh & tight.seen[word]:
+                column = word * WORD + np.int64(lowest(fresh & tight.seen[word]))
+                tight.seen[word] ^= bit(column)
+                break
+            tight.levels[word] |= fresh
+            while fresh:
+                tight.stack[tail] = word * WORD + np.int64(lowest(fresh))
+                tight.parent[tight.stack[tail]] = row
+                fresh &= fresh - ONE
+                tail += 1
+        if column < 0:
+            row = np.int64(tight.row_of[tight.stack[head]])
+            head += 1
+    while column >= 0:
+        before = np.int64(tight.column_of[row])
+        tight.column_of[row], tight.row_of[column] = column, row
+        column, row = before, np.int64(tight.parent[before]) if before >= 0 else row
+
+
+@inlined
 def _settle_rows(tight: Tight, num_words: int) -> None:
     """Give each row in turn the least column that it can have."""
+    if tight.size[0] == tight.size[1] > SMALL:
+        _take_least(tight, num_words)
     for row in range(tight.size[0]):
         own = np.int64(tight.column_of[row])
         if tight.alive[own >> 6] & bit(own):
