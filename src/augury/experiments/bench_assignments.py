@@ -31,8 +31,8 @@ from augury.solver import solve_batch
 Costs = npt.NDArray[Any]
 
 SIZES, QUICK_SIZES = (8, 16, 32, 64, 128, 256, 512), (8, 64)
-MOST = 2000
-"""Matrices of one stack."""
+LEAST, MOST = 8, 2000
+"""Matrices of one stack: with few of them, what a call costs would count, and not its loops."""
 SEED = 0
 RIVAL = "lapjvr_batch"
 
@@ -82,7 +82,7 @@ FAMILIES: dict[str, tuple[Callable[..., Costs], float]] = {
 
 def stacks(n: int) -> Iterator[tuple[str, str, Costs]]:
     """Yield families, types and square matrices: fewer of the larger ones."""
-    shape = max(2, min(MOST, int(4e6 / n**2.5))), n, n
+    shape = min(MOST, max(LEAST, int(4e6 / n**2.5))), n, n
     for family, (draw, scale) in FAMILIES.items():
         costs = draw(shape, np.random.default_rng((SEED, n)))
         yield family, "int64", (scale * costs).astype(np.int64)
