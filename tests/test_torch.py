@@ -108,6 +108,16 @@ def test_what_cannot_be_is_a_status(device: str) -> None:
     assert details(drawn(5, (4, 3, 3), device), sizes=beyond).status.tolist() == [2, 2, 0, 0]
 
 
+def test_integers_whose_potentials_do_not_fit_spoil_no_other() -> None:
+    cost = drawn(6, (3, 2, 2), "cpu")
+    expected = details(cost)
+    cost[1] = torch.tensor([-(2**63), 2**63 - 1])  # the columns' potentials are 2^64 - 1 apart
+    found = details(cost)
+    assert found.status.tolist() == [Status.OPTIMAL, Status.INVALID, Status.OPTIMAL]
+    assert found.indices[1].tolist() == [-1] * 2 and not found.row_potentials[1].any()
+    assert torch.equal(found.indices[::2], expected.indices[::2])
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_of_equals_it_is_the_first(device: str) -> None:
     nothing = torch.zeros((2, 4, 6), dtype=torch.int32, device=device)

@@ -39,7 +39,10 @@ class Status(IntEnum):
     PARTIAL = 1
     """As many as possible are assigned, but not all, and these at the least cost: proven."""
     INVALID = 2
-    """A cost is NaN or infinitely good, or a size is out of range; nothing is assigned."""
+    """A cost is NaN or infinitely good, or a size is out of range; nothing is assigned.
+
+    On a CPU also integers so large that potentials do not fit into int64.
+    """
     ROUNDED = 3
     """As OPTIMAL or PARTIAL, for costs rounded to 57 bits below the largest; only on a GPU."""
     UNPROVEN = 4
@@ -242,16 +245,10 @@ def _on_cpu(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: b
     own = np.full((len(costs), 2), costs.shape[1:]) if sizes is None else sizes.numpy()
     fits: Any = ((own >= 0) & (own <= costs.shape[1:])).all(axis=1)
     own = np.where(fits[:, None], own, 0)
-    found = assignments.assign_dense(costs, maximise=maximize, allowed=allowed, sizes=own)
-    status = found.status.astype(np.int32)
-    partial = np.flatnonzero(status == assignments.INFEASIBLE)
-    if len(partial):
-        open_to = np.ones((len(partial), *costs.shape[1:]), bool)
-        if mask is not None:
-            open_to &= mask[torch.from_numpy(partial)].numpy()
-        some = _partial(costs[partial], open_to, own[partial], maximize)
-        for array, values in zip(found[:3], some, strict=True):
-            array[partial] = values
+    found = assignments.assign_dense(
+        costs, maximise=maximize, allowed=allowed, sizes=own, partial=True
+    )
+    status = found.status.astype(np.int32)  # INFEASIBLE is PARTIAL now
     status[~fits] = Status.INVALID
     return (
         torch.from_numpy(found.columns),
@@ -259,37 +256,6 @@ def _on_cpu(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: b
         torch.from_numpy(found.row_price),
         torch.from_numpy(found.column_price),
     )
-
-
-def _partial(costs: Any, allowed: Any, sizes: Any, maximize: bool) -> tuple[Any, Any, Any]:
-    """Assign as many rows as possible, where that is not all: columns, and both potentials.
-
-    Each row gets a column of its own that is dearer than all others together, and means none.
-    """
-    from augury.engines.assignments import assign_dense
-
-    count, num_rows, num_columns = costs.shape
-    wide = costs.astype(np.float64 if costs.dtype.kind == "f" else np.int64)
-    within = np.arange(num_columns) < sizes[:, 1, None, None]
-    allowed = allowed & within & (np.arange(num_rows)[:, None] < sizes[:, 0, None, None])
-    allowed &= np.isfinite(wide)
-    low = np.where(allowed, wide, np.inf).min(axis=(1, 2), initial=np.inf)
-    high = np.where(allowed, wide, -np.inf).max(axis=(1, 2), initial=-np.inf)
-    extent = np.where(
-        high >= low, (num_rows + 1) * (high - low) + np.maximum(abs(low), abs(high)), 0
-    )
-    dear = np.ldexp(1.0, np.frexp(extent + 1)[1] + 1)
-    none = np.broadcast_to(np.eye(num_rows, dtype=bool), (count, num_rows, num_rows))
-    sign = -1.0 if maximize else 1.0
-    own = np.broadcast_to((sign * dear)[:, None, None], none.shape).astype(wide.dtype)
-    found = assign_dense(
-        np.concatenate([np.where(allowed, wide, 0), own], axis=2),
-        maximise=maximize,
-        allowed=np.concatenate([allowed, none], axis=2),
-        sizes=np.stack([sizes[:, 0], np.full(count, num_columns + num_rows)], axis=1),
-    )
-    columns = np.where(found.columns < num_columns, found.columns, -1)
-    return columns, found.row_price, found.column_price[:, :num_columns]
 
 
 class Matching(NamedTuple):

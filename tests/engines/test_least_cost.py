@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
+from scipy.sparse import csr_array
 
 from augury import BipartiteGraph, CostNetwork, InputError, solve, solve_batch
 from augury.classical.priced import Priced
 from augury.classical.prices import certify_cost
 from augury.engines import least_cost
 from augury.solution import Solutions
+from augury.torch import linear_assignment
 from costs import as_graph, cost_matrices, cost_networks, least_flow, least_matching
 
 TABLE: dict[str, Any] = {"engine": "table"}
@@ -68,6 +71,25 @@ def test_a_stack_with_missing_edges_and_fractions_is_solved_all_the_same() -> No
     for one, matrix in zip(most, stack, strict=True):
         opposite = solve(np.where(np.isinf(matrix), np.inf, -matrix), algorithm="assignment")
         assert opposite.cost is not None and one.cost == -opposite.cost
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (4, 6), (6, 4), (34, 34)])
+def test_of_equals_every_form_of_a_dense_graph_gets_the_first(shape: tuple[int, int]) -> None:
+    """As a stack, an array, a CSR matrix and a tensor; whether or not all can be assigned."""
+    rng = np.random.default_rng(6)
+    stack = rng.integers(0, 3, (8, *shape)).astype(float)
+    stack[rng.random(stack.shape) < rng.random((8, 1, 1)) * 1.2] = np.inf
+    tensors = linear_assignment(torch.from_numpy(stack)).numpy()
+    found = solve_batch(stack, algorithm="assignment", **TABLE)
+    assert isinstance(found, Solutions) and all(one.is_optimal for one in found)
+    np.testing.assert_array_equal(found.mates, tensors)
+    assert len(set((tensors >= 0).sum(axis=1))) > 1  # some are full, and some are not
+    for matrix, mates in zip(stack, tensors, strict=True):
+        left, right = np.nonzero(np.isfinite(matrix))
+        sparse = csr_array((matrix[left, right] + 1, (left, right)), shape=shape)
+        pairs = [(row, column) for row, column in enumerate(mates.tolist()) if column >= 0]
+        for form in (matrix, sparse):
+            assert solve(form, algorithm="assignment", **TABLE).matching == pairs
 
 
 def test_large_costs_take_another_loop() -> None:

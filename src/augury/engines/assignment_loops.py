@@ -109,7 +109,7 @@ class Dense(NamedTuple):
         )  # fmt: skip
 
 
-@compiled
+@inlined
 def assign(dense: Dense) -> int:
     """Assign all rows; return how it ended."""
     num_rows, num_columns, width = dense.size[0], dense.size[1], dense.size[2]

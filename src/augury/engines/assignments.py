@@ -34,12 +34,12 @@ from augury.engines.assignment_loops import (
     start_of,
     width_of,
 )
-from augury.engines.tight import ALONE, WRONG, Tight, first_of_equals
+from augury.engines.tight import Tight, has_circle, mark, settle
 from augury.errors import InputError
 
 OPTIMAL, INFEASIBLE, INVALID = 0, 1, 2
-"""What is known of a matrix: its assignment is proven; there is none; a cost is no number, or
-infinitely good."""
+"""What is known of a matrix: its assignment is proven; there is none; a cost is no number,
+infinitely good, or so large that prices do not fit into 64 bits."""
 _TOO_WIDE, _TOO_ROUGH, _READ = 3, 4, 5
 
 FLOAT_BITS = 50
@@ -55,7 +55,7 @@ CELLS_A_THREAD = 2**17
 
 
 class Assignments(NamedTuple):
-    """What was found for each matrix; where its status is not OPTIMAL, −1 and 0."""
+    """What was found for each matrix; where there is no assignment, −1 and 0."""
 
     columns: WideArray
     """(matrix, row): the column of each row, −1 for none."""
@@ -76,6 +76,7 @@ def assign_dense(
     maximise: bool = False,
     allowed: npt.NDArray[np.bool_] | None = None,
     sizes: npt.NDArray[Any] | None = None,
+    partial: bool = False,
     threads: int = 1,
 ) -> Assignments:
     """Assign all rows or all columns of each matrix, whichever are fewer, at the least cost.
@@ -85,11 +86,12 @@ def assign_dense(
         maximise: find the greatest sum; the prices are then those of the negated costs.
         allowed: of the same shape, False for pairs that are forbidden.
         sizes: (matrix, 2), how many rows and columns of each matrix count; the others get −1.
+        partial: where that is not possible, assign as many as can be, and these at the least cost;
+            the status stays INFEASIBLE.
         threads: how many may share the matrices; a small stack takes fewer.
 
     Raises:
-        InputError: an argument has not the shape or type that it should have, or integers are so
-            large that the prices would not fit into 64 bits.
+        InputError: an argument has not the shape or type that it should have.
     """
     checked: tuple[Any, Any, Any] = _checked(cost, allowed, sizes)
     cost, mask_of, ends_of = checked
@@ -97,8 +99,9 @@ def assign_dense(
     prices = np.zeros((count, num_rows), np.int64), np.zeros((count, num_columns), np.int64)
     status, shift = np.full(count, _READ, np.int8), np.zeros(count, np.int64)
     found = Assignments(np.full((count, num_rows), -1, np.int64), *prices, status)
-    flat = cost.reshape(-1), mask_of.reshape(-1), ends_of, cost.shape[1:], bool(maximise)
-    work = _Work(Matrices(*flat), found, shift, np.zeros(count, np.bool_))
+    given = Matrices(cost.reshape(-1), mask_of.reshape(-1), bool(maximise))
+    tables = Tables(ends_of, cost.shape[1:], found, shift, np.zeros(count, np.bool_))
+    work = _Work(given, tables)
     threads = min(threads, count, cost.size // CELLS_A_THREAD)
     if threads <= 1:
         work.run(0, count)
@@ -115,12 +118,55 @@ def assign_dense(
         mask = mask_of[number, :num_rows, :num_columns] if len(mask_of) else True
         answer = _refine(own, mask, maximise)
         status[number] = INFEASIBLE if answer is None else OPTIMAL
-        for array, values in zip(found, answer or (), strict=False):
-            try:
+        try:
+            for array, values in zip(found, answer or (), strict=False):
                 array[number, : len(values)] = values
-            except OverflowError:
-                raise InputError("costs are so large that their prices pass 63 bits") from None
+        except OverflowError:
+            _refuse(found, number)
+    if partial and len(some := np.flatnonzero(status == INFEASIBLE)):
+        masks = mask_of[some] if len(mask_of) else np.True_
+        _assign_some(found, some, cost[some], masks, ends_of[some], maximise)
     return found
+
+
+def _refuse(found: Assignments, numbers: Any) -> None:
+    """Find nothing for these matrices."""
+    for array, value in zip(found, (-1, 0, 0, INVALID), strict=True):
+        array[numbers] = value
+
+
+def _assign_some(
+    found: Assignments, numbers: Any, costs: Any, allowed: Any, sizes: Any, maximise: bool
+) -> None:
+    """Assign as many rows of these matrices as possible, where that is not all of a side.
+
+    Each row gets a column of its own that is dearer than all others together, and means none.
+    """
+    count, num_rows, num_columns = costs.shape
+    wide = costs.astype(np.float64 if costs.dtype.kind == "f" else np.int64)
+    within = np.arange(num_columns) < sizes[:, 1, None, None]
+    allowed = allowed & within & (np.arange(num_rows)[:, None] < sizes[:, 0, None, None])
+    allowed &= np.isfinite(wide)
+    low = np.where(allowed, wide, np.inf).min(axis=(1, 2), initial=np.inf)
+    high = np.where(allowed, wide, -np.inf).max(axis=(1, 2), initial=-np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        extent = (num_rows + 1) * (high - low) + np.maximum(abs(low), abs(high))
+    extent = np.where(high >= low, extent, 0.0)
+    is_large = ~(extent < (2.0**1000 if costs.dtype.kind == "f" else 2.0**60))
+    dear = np.ldexp(1.0, np.frexp(np.where(is_large, 0, extent) + 1)[1] + 1)
+    none = np.broadcast_to(np.eye(num_rows, dtype=bool), (count, num_rows, num_rows))
+    own = np.broadcast_to((-dear if maximise else dear)[:, None, None], none.shape)
+    answer = assign_dense(
+        np.concatenate([np.where(allowed, wide, 0), own.astype(wide.dtype)], axis=2),
+        maximise=maximise,
+        allowed=np.concatenate([allowed, none], axis=2),
+        sizes=np.stack([sizes[:, 0], np.full(count, num_columns + num_rows)], axis=1),
+    )
+    columns = np.where(answer.columns < num_columns, answer.columns, -1)
+    own = columns, answer.row_price, answer.column_price[:, :num_columns]
+    for array, values in zip(found[:3], own, strict=True):
+        array[numbers] = values
+    _refuse(found, numbers[is_large | (answer.status == INVALID)])
 
 
 def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
@@ -152,23 +198,22 @@ def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
 
 
 class Matrices(NamedTuple):
-    """What is to be assigned, as compiled loops take it."""
+    """Costs as compiled loops take them."""
 
     cost: Any
     """(matrix * row * column,)."""
     allowed: Any
     """The same, or empty."""
+    maximise: bool
+
+
+class Tables(NamedTuple):
+    """The sizes of matrices and what is known of them, whatever the type of their costs."""
+
     sizes: Any
     """(matrix, 2)."""
     shape: tuple[int, int]
     """(row, column)."""
-    maximise: bool
-
-
-class _Work(NamedTuple):
-    """The matrices of a call and their answers; `run` may be called in several threads."""
-
-    given: Matrices
     found: Assignments
     """Prices are int64 on the way."""
     shift: Any
@@ -176,9 +221,16 @@ class _Work(NamedTuple):
     is_rough: Any
     """(matrix,): whether costs were rounded to that."""
 
+
+class _Work(NamedTuple):
+    """The matrices of a call and their answers; `run` may be called in several threads."""
+
+    given: Matrices
+    tables: Tables
+
     def run(self, start: int, stop: int) -> None:
         """Assign some of the matrices."""
-        status = self.found.status[start:stop]
+        status = self.tables.found.status[start:stop]
         self._solve(np.arange(start, stop), np.int32)
         if (is_left := status > INVALID).any():
             status[is_left] = _READ
@@ -186,20 +238,20 @@ class _Work(NamedTuple):
 
     def _solve(self, which: WideArray, dtype: Any) -> None:
         """Assign matrices in integers of this type, as many at a time as stay in the cache."""
-        given = self.given
-        num_rows, num_columns = min(given.shape), max(given.shape)
+        given, tables = self
+        num_rows, num_columns = min(tables.shape), max(tables.shape)
         room = max(num_rows * width_of(num_columns), 1)
         many = min(max(1, CHUNK_CELLS // room), len(which))
-        tables = np.empty(many * room, dtype)
-        dense, tight = Dense.of(num_rows, num_columns, tables), Tight.of(num_rows, num_columns)
+        dense = Dense.of(num_rows, num_columns, np.empty(many * room, dtype))
+        tight = Tight.of(dense)
         for first in range(0, len(which), max(many, 1)):
             some = which[first : first + many]
             if given.cost.dtype.kind == "f":
                 bits = given.cost.view(f"i{given.cost.dtype.itemsize}")
-                _read_floats(self, bits, some, dense)
+                _read_floats(given, bits, tables, some, dense)
             else:
-                _read_integers(self, some, dense)
-            _solve_all(self, some, dense, tight)
+                _read_integers(given, tables, some, dense)
+            _solve_all(tables, some, dense, tight)
 
 
 def _refine(cost: Any, allowed: Any, maximise: bool) -> Any:
@@ -248,17 +300,26 @@ def _refined(whole: Any, allowed: Any) -> tuple[Any, Any, Any] | None:
 
 
 @inlined
-def _place(given: Matrices, number: int, k: int, dense: Dense) -> Any:
+def _place(tables: Tables, number: int, k: int, dense: Dense) -> Any:
     """Set the size of the k-th table; return its steps from row to row and column to column."""
-    num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
+    num_rows, num_columns = tables.sizes[number, 0], tables.sizes[number, 1]
     dense.size[0], dense.size[1] = min(num_rows, num_columns), max(num_rows, num_columns)
     width = (dense.size[1] + LANES - 1) // LANES * LANES
     dense.size[2] = width
-    room = min(given.shape[0], given.shape[1]) * (
-        (max(given.shape[0], given.shape[1]) + LANES - 1) // LANES * LANES
-    )
-    dense.size[3] = k * room
+    dense.size[3] = k * len(dense.column_of) * len(dense.row_of)
     return (1, width) if num_rows > num_columns else (width, 1)
+
+
+@inlined
+def _lines(tables: Tables, number: int, dense: Dense) -> Any:
+    """Return how many lines of costs are to be read, and how long they are.
+
+    A line is a row, or all of them where matrix and table have them side by side.
+    """
+    num_rows, num_columns = tables.sizes[number, 0], tables.sizes[number, 1]
+    if num_rows <= num_columns == tables.shape[1] == dense.size[2]:
+        return 1, num_rows * num_columns
+    return num_rows, num_columns
 
 
 @inlined
@@ -271,113 +332,107 @@ def _pad(dense: Dense) -> None:
 
 
 @compiled
-def _read_integers(work: _Work, which: Any, dense: Dense) -> None:  # noqa: C901  # compiled
+def _read_integers(given: Matrices, tables: Tables, which: Any, dense: Dense) -> None:
     """Fill the tables of some matrices, unless their costs are too wide for them."""
-    given, zero = work.given, work.given.cost.dtype.type(0)
-    most, out = np.int64(dense.out[0]) >> 5, dense.out[0]
+    zero, out = given.cost.dtype.type(0), dense.out[0]
+    most, is_open = np.int64(out) >> 5, len(given.allowed) == 0
     for k in range(len(which)):
         number = which[k]
-        num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
-        down, right = _place(given, number, k, dense)
+        down, right = _place(tables, number, k, dense)
+        num_lines, length = _lines(tables, number, dense)
         low, high = zero, zero
-        for row in range(num_rows):
-            start = (number * given.shape[0] + row) * given.shape[1]
-            costs = given.cost[start : start + num_columns]
-            if len(given.allowed) == 0:
-                for column in range(num_columns):
+        for line in range(num_lines):
+            start = (number * tables.shape[0] + line) * tables.shape[1]
+            place = dense.size[3] + line * down
+            costs = given.cost[start : start + length]
+            if right == 1 and is_open and not given.maximise:
+                table = dense.table[place : place + length]
+                for column in range(length):
                     low, high = min(low, costs[column]), max(high, costs[column])
-            else:
-                for column in range(num_columns):
-                    if given.allowed[start + column]:
-                        low, high = min(low, costs[column]), max(high, costs[column])
-        if low < -most or high > most:
-            work.found.status[number] = _TOO_WIDE
-            continue
-        for row in range(num_rows):
-            start, place = (
-                (number * given.shape[0] + row) * given.shape[1],
-                dense.size[3] + row * down,
-            )
-            costs = given.cost[start : start + num_columns]
-            if right == 1 and len(given.allowed) == 0 and not given.maximise:
-                table = dense.table[place : place + num_columns]
-                for column in range(num_columns):
                     table[column] = costs[column]
             else:
-                for column in range(num_columns):
-                    one = -costs[column] if given.maximise else costs[column]
-                    is_open = len(given.allowed) == 0 or given.allowed[start + column]
-                    dense.table[place + column * right] = one if is_open else out
-        _pad(dense)
+                for column in range(length):
+                    one = out
+                    if is_open or given.allowed[start + column]:
+                        low, high = min(low, costs[column]), max(high, costs[column])
+                        one = -costs[column] if given.maximise else costs[column]
+                    dense.table[place + column * right] = one
+        if low < -most or high > most:
+            tables.found.status[number] = _TOO_WIDE
+        else:
+            _pad(dense)
 
 
 @compiled
-def _read_floats(work: _Work, bits: Any, which: Any, dense: Dense) -> None:  # noqa: C901  # too
+def _read_floats(  # noqa: C901  # compiled
+    given: Matrices, bits: Any, tables: Tables, which: Any, dense: Dense
+) -> None:
     """Fill the tables of some matrices; those whose costs are not whole in int32 are too wide.
 
     `bits` are the costs as integers, of which the absolute ones are in the same order.
     """
-    given, kind = work.given, bits.dtype.type
+    kind, status = bits.dtype.type, tables.found.status
     is_narrow = dense.table.itemsize == 4
     digits = 24 if is_narrow else FLOAT_BITS
     mantissa, bias = (23, 126) if bits.itemsize == 4 else (52, 1022)
     sign = kind(1 << (8 * bits.itemsize - 1))
     for k in range(len(which)):
         number = which[k]
-        num_rows, num_columns = given.sizes[number, 0], given.sizes[number, 1]
-        down, right = _place(given, number, k, dense)
+        down, right = _place(tables, number, k, dense)
+        num_lines, length = _lines(tables, number, dense)
+        start = number * tables.shape[0] * tables.shape[1]
+        if is_narrow and num_lines > 0:
+            # No coarser unit will do if that of the first row does not.
+            end, top = start + tables.sizes[number, 1], kind(0)
+            for at in range(start, end):
+                top = max(top, kind(bits[at] & ~sign))
+            finest: Any = min(digits + bias - np.int64(top >> mantissa), 1000)
+            if _is_rough(given.cost[start:end], math.ldexp(1.0, finest)):
+                status[number] = _TOO_WIDE
+                continue
         top = kind(0)
-        for row in range(num_rows):
-            start = (number * given.shape[0] + row) * given.shape[1]
-            line = bits[start : start + num_columns]
-            for column in range(num_columns):
-                top = max(top, kind(line[column] & ~sign))
-            if is_narrow and row == 0:
-                # No coarser unit will do if that of the first row does not.
-                finest: Any = min(digits + bias - np.int64(top >> mantissa), 1000)
-                unit = math.ldexp(1.0, finest)
-                if _is_rough(given.cost[start : start + num_columns], unit):
-                    work.found.status[number] = _TOO_WIDE
-                    break
-        if work.found.status[number] != _READ:
-            continue
+        for line in range(num_lines):
+            line_bits = bits[start + line * tables.shape[1] :]
+            for column in range(length):
+                top = max(top, kind(line_bits[column] & ~sign))
         is_plain = len(given.allowed) == 0 and top >> mantissa < 2 * bias + 3
         if not is_plain:
-            top = _largest_bits(given, bits, number)
+            top = _largest_bits(given, bits, tables, number)
             if top < 0:
-                work.found.status[number] = INVALID
+                status[number] = INVALID
                 continue
         shift: Any = min(digits + bias - np.int64(top >> mantissa), 1000)
         scale = math.ldexp(-1.0 if given.maximise else 1.0, shift)
         num_rough = 0
-        for row in range(num_rows):
-            start, place = (
-                (number * given.shape[0] + row) * given.shape[1],
-                dense.size[3] + row * down,
-            )
-            costs = given.cost[start : start + num_columns]
+        for line in range(num_lines):
+            first, place = start + line * tables.shape[1], dense.size[3] + line * down
+            costs = given.cost[first : first + length]
             if is_plain and right == 1:
-                table = dense.table[place : place + num_columns]
-                for column in range(num_columns):
-                    exact = np.float64(costs[column]) * scale
-                    num_rough += exact + ROUND - ROUND != exact
-                    table[column] = _whole(exact)
+                table = dense.table[place : place + length]
+                if is_narrow:
+                    for column in range(length):
+                        exact = np.float64(costs[column]) * scale
+                        table[column] = np.int32(exact)
+                        num_rough += np.float64(np.int32(exact)) != exact
+                else:
+                    for column in range(length):
+                        exact = np.float64(costs[column]) * scale
+                        table[column] = _whole(exact)
+                        num_rough += exact + ROUND - ROUND != exact
             else:
-                for column in range(num_columns):
+                for column in range(length):
                     at = place + column * right
-                    if is_plain or _is_open(given, start + column):
+                    if is_plain or _is_open(given, first + column):
                         exact = np.float64(costs[column]) * scale
                         num_rough += exact + ROUND - ROUND != exact
                         dense.table[at] = _whole(exact)
                     else:
                         dense.table[at] = dense.out[0]
-            if is_narrow and num_rough:
-                break
-        work.shift[number], work.is_rough[number] = shift, num_rough > 0
+        tables.shift[number], tables.is_rough[number] = shift, num_rough > 0
         if is_narrow and num_rough:
-            work.found.status[number] = _TOO_WIDE
-            continue
-        _pad(dense)
+            status[number] = _TOO_WIDE
+        else:
+            _pad(dense)
 
 
 @compiled
@@ -404,12 +459,12 @@ def _is_open(given: Matrices, at: int) -> bool:
 
 
 @compiled
-def _largest_bits(given: Matrices, bits: Any, number: int) -> Any:
+def _largest_bits(given: Matrices, bits: Any, tables: Tables, number: int) -> Any:
     """Return the largest bits of a cost that counts, −1 if one is no number or infinitely good."""
     top, sign = bits.dtype.type(0), bits.dtype.type(1 << (8 * bits.itemsize - 1))
-    for row in range(given.sizes[number, 0]):
-        start = (number * given.shape[0] + row) * given.shape[1]
-        for at in range(start, start + given.sizes[number, 1]):
+    for row in range(tables.sizes[number, 0]):
+        start = (number * tables.shape[0] + row) * tables.shape[1]
+        for at in range(start, start + tables.sizes[number, 1]):
             if _is_open(given, at):
                 if not np.isfinite(given.cost[at]):
                     return bits.dtype.type(-1)
@@ -418,25 +473,28 @@ def _largest_bits(given: Matrices, bits: Any, number: int) -> Any:
 
 
 @compiled
-def _solve_all(work: _Work, which: Any, dense: Dense, tight: Tight) -> None:  # noqa: C901
+def _solve_all(tables: Tables, which: Any, dense: Dense, tight: Tight) -> None:  # noqa: C901
     """Assign the matrices whose tables were filled."""
-    columns, row_price, column_price, status = work.found
+    columns, row_price, column_price, status = tables.found
     for k in range(len(which)):
         number = which[k]
         if status[number] != _READ:
             continue
-        down, _ = _place(work.given, number, k, dense)
+        down, _ = _place(tables, number, k, dense)
         num_rows, num_columns = dense.size[0], dense.size[1]
         how = assign(dense)
         if how != FULL:
             status[number] = INFEASIBLE if how == NOT_FULL else _TOO_WIDE
             continue
-        slack = num_rows if work.is_rough[number] else 0
+        slack = num_rows if tables.is_rough[number] else 0
         is_exchanged = down == 1 and num_rows < num_columns
-        kind = first_of_equals(dense, tight, slack, is_exchanged)
-        if kind == WRONG or (slack > 0 and kind != ALONE):
+        is_proven = mark(dense, tight, slack)
+        is_alone = not has_circle(tight)
+        if not is_proven or (slack > 0 and not is_alone):
             status[number] = _TOO_ROUGH
             continue
+        if not is_alone:
+            settle(tight, is_exchanged)
         status[number] = OPTIMAL
         highest = np.int64(0)
         if num_rows == num_columns > 0:

@@ -83,6 +83,31 @@ def store(typing, array, at, value):
 
 
 @intrinsic
+def set_octet(typing, words, at, octet):
+    """Write one byte of a contiguous array of words, counted from its beginning."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(words)(context, builder, args[0]).data
+        place = builder.bitcast(data, ir.IntType(8).as_pointer())
+        builder.store(args[2], builder.gep(place, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.void(words, types.intp, types.uint8), generate
+
+
+@intrinsic
+def get_octet(typing, words, at):
+    """Return one byte of a contiguous array of words, counted from its beginning."""
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(words)(context, builder, args[0]).data
+        place = builder.bitcast(data, ir.IntType(8).as_pointer())
+        return builder.load(builder.gep(place, [args[1]]))
+
+    return types.uint8(words, types.intp), generate
+
+
+@intrinsic
 def spread(typing, value, array):
     """Return a number eight times, as those of an array."""
     kind = _LanesType(array.dtype)
@@ -141,13 +166,29 @@ mask_equal, mask_less = _mask("=="), _mask("<")
 
 
 @intrinsic
-def least_of(typing, a):
-    """Return the least of the eight."""
+def where(typing, mask, chosen, other):
+    """Return, lane by lane, what was chosen where a bit of a byte is set, else the other."""
 
     def generate(context, builder, signature, args):
-        width = a.element.bitwidth
-        kind = ir.FunctionType(ir.IntType(width), [args[0].type])
-        name = f"llvm.vector.reduce.smin.v{LANES}i{width}"
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+        bits = builder.bitcast(args[0], ir.VectorType(ir.IntType(1), LANES))
+        return builder.select(bits, *args[1:])
 
-    return a.element(a), generate
+    return chosen(types.uint8, chosen, chosen), generate
+
+
+def _reducer(operation: str) -> Any:
+    @intrinsic
+    def reduce(typing, a):
+        def generate(context, builder, signature, args):
+            width = a.element.bitwidth
+            kind = ir.FunctionType(ir.IntType(width), [args[0].type])
+            name = f"llvm.vector.reduce.{operation}.v{LANES}i{width}"
+            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+        return a.element(a), generate
+
+    return reduce
+
+
+least_of, union_of = _reducer("smin"), _reducer("or")
+"""The least of the eight; the bits that one of them has."""

@@ -3,7 +3,8 @@
 These loops (`assignments`, `min_cost`) do not go the way of the network's phases: they are other
 methods for the same problem, Jonker and Volgenant's and the network simplex. Equal is what is
 proven: a legal answer, the largest, of least cost, with prices that certify it. Among several best
-answers they may choose another than the network does.
+answers a dense graph gets the first (see `assignments`), however it was given; a sparse one, a flow
+and the network itself get any.
 """
 
 from __future__ import annotations
@@ -57,49 +58,47 @@ def _chunks(places: Sequence[int], graphs: Sequence[BipartiteGraph]) -> Iterable
 
 
 def _assigned_dense(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
-    """Assign graphs of one shape; those without a full assignment by their edges."""
+    """Assign graphs of one shape; those with very large costs by their edges."""
     first = graphs[0]
     cost = np.full((len(graphs), first.num_left, first.num_right), NO_EDGE)
     for own, graph in zip(cost, graphs, strict=True):
         assert graph.costs is not None
         own[graph.left, graph.right] = graph.costs.to_minimise
-    mates, price, is_full = assigned(cost)
-    answers: list[Answer] = []
-    for graph, own, prices, full in zip(graphs, mates, price, is_full, strict=True):
-        if full:
-            answers.append(Answer(own, 0, price=prices))
-        else:
-            answers.append(_assigned(graph))
-    return answers
+    return [
+        Answer(mates, 0, price=price) if is_found else _assigned(graph)
+        for graph, mates, price, is_found in zip(graphs, *assigned(cost), strict=True)
+    ]
 
 
 def assigned(
     cost: npt.NDArray[np.int64],
 ) -> tuple[WideArray, WideArray, npt.NDArray[np.bool_]]:
-    """(graph, left, right) costs → mates (graph, left), prices (graph, node), is_full (graph,).
+    """(graph, left, right) costs → mates (graph, left), prices (graph, node), is_found (graph,).
 
-    Nodes are source, left, right, sink. Where not every node of the smaller side can be matched,
-    `is_full` is False and the rest is undefined.
+    Nodes are source, left, right, sink. Of several best answers it is the first, as in
+    `assignments`. Where costs are too large, `is_found` is False and the rest is undefined.
     """
-    from augury.engines.assignments import OPTIMAL, assign_dense
+    from augury.engines.assignments import INFEASIBLE, assign_dense
 
     num_graphs, num_left, num_right = cost.shape
     allowed = cost != NO_EDGE if cost.max(initial=0) == NO_EDGE else None
-    mates, rows, columns, status = assign_dense(cost, allowed=allowed)
+    mates, rows, columns, status = assign_dense(cost, allowed=allowed, partial=True)
     price = np.zeros((num_graphs, num_left + num_right + 2), np.int64)
-    left, right = price[:, 1 : 1 + num_left], price[:, 1 + num_left : -1]
-    left[:], right[:] = -rows, columns
-    if num_left <= num_right:
-        price[:, 0] = left.min(axis=1, initial=0)
-    else:
-        price[:, -1] = right.max(axis=1, initial=0)
-    return mates, price, status == OPTIMAL
+    price[:, 1 : 1 + num_left], price[:, 1 + num_left : -1] = -rows, columns
+    # A row pays no more than any that has no column, and a column no more than one that is free.
+    lowest, (graph, row) = np.iinfo(np.int64).min, np.nonzero(mates >= 0)
+    taken = np.zeros((num_graphs, num_right), np.bool_)
+    taken[graph, mates[graph, row]] = True
+    paid = np.where(mates >= 0, rows, lowest).max(axis=1, initial=lowest)
+    most = np.where(taken, columns, lowest).max(axis=1, initial=lowest)
+    price[:, 0], price[:, -1] = np.where(paid > lowest, -paid, 0), np.where(most > lowest, most, 0)
+    return mates, price, status <= INFEASIBLE
 
 
 def assign_stack(stack: Stack) -> tuple[WideArray, WideArray]:
     """Assign cost matrices: mates (graph, left), prices (graph, node)."""
-    mates, price, is_full = assigned(stack.amount)
-    for number in np.flatnonzero(~is_full).tolist():
+    mates, price, is_found = assigned(stack.amount)
+    for number in np.flatnonzero(~is_found).tolist():
         answer = _assigned(stack.graph(number))
         mates[number] = answer.found
         assert answer.price is not None

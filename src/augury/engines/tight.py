@@ -19,86 +19,85 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.engines.assignment_loops import Dense, compiled, inlined, start_of
-from augury.engines.lanes import LANES, least_of, load, mask_equal, mask_less, smaller, spread
+from augury.engines.lanes import (
+    LANES,
+    get_octet,
+    least_of,
+    load,
+    mask_equal,
+    mask_less,
+    set_octet,
+    smaller,
+    spread,
+    store,
+    union_of,
+    where,
+)
 from augury.engines.words import ONE, ZERO, lowest
 
 WORD = 64
-PATIENCE = 8
-"""Steps of a search after which it pays to look from its end."""
-WRONG, ALONE, ONE_OF_MANY = 0, 1, 2
+SMALL = 32
+"""Up to so many rows it does not pay to begin anew."""
+FEW = 8
+"""Of so many rows one may be without a column."""
+PATIENCE = 16
+"""Columns that are tried for a way of two steps."""
 
 
 class Tight(NamedTuple):
-    """The tight pairs of one table, and scratch memory."""
+    """The tight pairs of one table, its assignment, and scratch memory.
 
+    Nothing here depends on the type of costs, so searches are compiled once.
+    """
+
+    size: Any
+    """(4,): the table's; rows and columns come first."""
+    row_of: Any
+    """(column,): the table's."""
+    column_of: Any
+    """(row,): the table's."""
     words: Any
     """((row + 1) * word,): the columns with which a row is tight, but its own.
 
     The last row is that of free columns.
     """
-    octets: Any
-    """The same memory, as bytes."""
     alive: Any
     """(word,): columns that may be on a circle and are not settled."""
-    octets_alive: Any
-    """The same memory, as bytes."""
-    left: Any
-    """(word,): columns that will be alive, or are worth a visit."""
-    octets_left: Any
-    """The same memory, as bytes."""
     ways: Any
     """(word * column,): the columns with which the row of each column is tight."""
     free: Any
     """(word,): columns that are not assigned."""
-    near: Any
-    """(word,): columns from which a way leads to the one that is looked for."""
-    octets_near: Any
-    """The same memory, as bytes."""
     seen: Any
     """(word,): columns that a search has come to."""
-    octets_seen: Any
-    """The same memory, as bytes."""
+    levels: Any
+    """((column + 1) * word,): columns from which one is reached in at most so many steps."""
     stack: Any
     """(column + 1,): columns of the way in search."""
     parent: Any
     """(column,): the row before each column."""
 
     @classmethod
-    def of(cls, num_rows: int, num_columns: int) -> Tight:
-        """Allocate."""
+    def of(cls, dense: Dense) -> Tight:
+        """Allocate for the largest table that these arrays can hold."""
+        num_rows, num_columns = len(dense.column_of), len(dense.row_of)
         num_words = -(-num_columns // WORD)
         words = np.zeros((num_rows + 1) * num_words, np.uint64)
-        alive, left, free, near, seen = np.zeros((5, num_words), np.uint64)
+        alive, free, seen = np.zeros((3, num_words), np.uint64)
+        levels = np.zeros((num_columns + 2) * num_words, np.uint64)
         ways = np.zeros(num_words * num_words * WORD, np.uint64)
         stack, parent = np.zeros(num_columns + 1, np.int32), np.zeros(num_columns, np.int32)
-        octets = (array.view(np.uint8) for array in (words, alive, left, near, seen))
         return cls(
-            words, next(octets), alive, next(octets), left, next(octets),
-            ways, free, near, next(octets), seen, next(octets), stack, parent,
+            dense.size, dense.row_of, dense.column_of,
+            words, alive, ways, free, seen, levels, stack, parent,
         )  # fmt: skip
 
 
-@compiled
-def first_of_equals(dense: Dense, tight: Tight, slack: int, is_exchanged: bool) -> int:
-    """Check an assignment by its prices, and make it the first of its cost.
-
-    Pairs are taken as tight whose reduced cost is not above `slack`; if that is not 0, nothing is
-    changed. Return WRONG if the check fails, and whether there are others over tight pairs.
-    """
-    if not _mark(dense, tight, slack):
-        return WRONG
-    if not _has_circle(dense, tight):
-        return ALONE
-    if slack == 0 and is_exchanged:
-        _settle_columns(dense, tight)
-    elif slack == 0:
-        _settle_rows(dense, tight)
-    return ONE_OF_MANY
-
-
 @inlined
-def _mark(dense: Dense, tight: Tight, slack: int) -> bool:
-    """Fill the sets; return whether no pair costs less than its prices."""
+def mark(dense: Dense, tight: Tight, slack: int) -> bool:
+    """Fill the sets; return whether no pair costs less than its prices.
+
+    Pairs are taken as tight whose reduced cost is not above `slack`.
+    """
     num_rows, num_columns, width = dense.size[0], dense.size[1], dense.size[2]
     table, price, num_words = dense.table, dense.price, words_of(num_columns)
     num_octets = num_words * (WORD // LANES)
@@ -114,9 +113,9 @@ def _mark(dense: Dense, tight: Tight, slack: int) -> bool:
         for column in range(0, width, LANES):
             cost = load(table, start + column) - load(price, column)
             least = smaller(least, cost)
-            tight.octets[row * num_octets + (column >> 3)] = mask_less(cost, above)
+            set_octet(tight.words, row * num_octets + (column >> 3), mask_less(cost, above))
         is_proven = is_proven and np.int64(least_of(least)) >= paid
-        tight.octets[row * num_octets + (own >> 3)] &= ~np.uint8(1 << (own & 7))
+        tight.words[row * num_words + (own >> 6)] &= ~bit(own)
     if num_rows < num_columns:
         for column in range(num_columns):
             if dense.row_of[column] < 0:
@@ -124,6 +123,15 @@ def _mark(dense: Dense, tight: Tight, slack: int) -> bool:
             elif dense.price[column] >= -slack:
                 tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
     return is_proven
+
+
+@compiled
+def settle(tight: Tight, is_exchanged: bool) -> None:
+    """Make the assignment the first of its cost, where there are several."""
+    if is_exchanged:
+        _settle_columns(tight)
+    else:
+        _settle_rows(tight, words_of(tight.size[1]))
 
 
 @inlined
@@ -139,208 +147,258 @@ def bit(column: int) -> Any:
 
 
 @inlined
-def _row_of(dense: Dense, column: int, num_rows: int) -> Any:
+def _row_of(tight: Tight, column: int, num_rows: int) -> Any:
     """Return the row of a column, that of free ones being the last."""
-    row = np.int64(dense.row_of[column])
+    row = np.int64(tight.row_of[column])
     return num_rows if row < 0 else row
 
 
 @inlined
-def _has_circle(dense: Dense, tight: Tight) -> bool:
+def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
     """Keep alive the columns between two circles; return whether there are any.
 
     A column is dead if no way leads from it to one that is alive, or none from such a one to it.
     """
-    num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    size = num_words * WORD
-    for column in range(dense.size[1]):
-        row = _row_of(dense, column, num_rows)
+    num_rows, num_columns, width = tight.size[0], tight.size[1], tight.size[2]
+    num_words = words_of(num_columns)
+    size, zero = num_words * WORD, spread(0, tight.ways)
+    for column in range(num_columns):
+        row = _row_of(tight, column, num_rows)
         for word in range(num_words):
             tight.ways[word * size + column] = tight.words[row * num_words + word]
-    while _kill_ends(tight, num_words, dense.size[2]):
-        num_dead = 0
-        for word in range(num_words):
-            tight.seen[word] = ZERO
-        for column in range(dense.size[1]):
-            if tight.alive[column >> 6] & bit(column):
-                for word in range(num_words):
-                    tight.seen[word] |= tight.ways[word * size + column]
-        for word in range(num_words):
-            num_dead += tight.alive[word] & ~tight.seen[word] != ZERO
-            tight.alive[word] &= tight.seen[word]
-        if num_dead == 0:
-            return True
-    return False
-
-
-@inlined
-def _kill_ends(tight: Tight, num_words: int, width: int) -> bool:
-    """Let columns die that have no way to one that is alive; return whether some stay alive."""
-    zero, size = spread(0, tight.ways), num_words * WORD
     for word in range(num_words):
-        tight.left[word] = ZERO
+        for column in range(num_columns, width):
+            tight.ways[word * size + column] = ZERO
     while True:
-        num_dead, is_alive = np.uint8(0), np.uint8(0)
+        num_dead, is_alive = ZERO, ZERO
+        for word in range(num_words):
+            into = zero
+            for column in range(0, width, LANES):
+                into = into | load(tight.ways, word * size + column)
+            after = tight.alive[word] & union_of(into)
+            num_dead |= tight.alive[word] ^ after
+            tight.alive[word] = tight.seen[word] = after
         for column in range(0, width, LANES):
-            onward = zero
+            before, onward = get_octet(tight.alive, column >> 3), zero
             for word in range(num_words):
-                there = spread(tight.alive[word], tight.ways)
-                onward = onward | (load(tight.ways, word * size + column) & there)
-            before = tight.octets_alive[column >> 3]
-            after = before & ~mask_equal(onward, zero)
-            tight.octets_left[column >> 3] = after
-            num_dead |= before ^ after
-            is_alive |= after
+                place = word * size + column
+                ways = load(tight.ways, place) & spread(tight.alive[word], tight.ways)
+                ways = where(before, ways, zero)
+                store(tight.ways, place, ways)
+                onward = onward | ways
+            set_octet(tight.seen, column >> 3, before & ~mask_equal(onward, zero))
         for word in range(num_words):
-            tight.alive[word] = tight.left[word]
-        if is_alive == 0 or num_dead == 0:
-            return is_alive != 0
+            num_dead |= tight.alive[word] ^ tight.seen[word]
+            tight.alive[word] = tight.seen[word]
+            is_alive |= tight.seen[word]
+        if not is_alive or not num_dead:
+            return is_alive != ZERO
 
 
 @inlined
-def _settle_rows(dense: Dense, tight: Tight) -> None:
-    """Give each row in turn the least column that it can have."""
-    num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    for row in range(num_rows):
-        own = np.int64(dense.column_of[row])
-        if not tight.alive[own >> 6] & bit(own):
-            continue
-        for word in range(num_words):
-            tight.seen[word], tight.left[word] = ZERO, tight.alive[word]
-        column, patience = _next_candidate(tight, row, own, num_words), PATIENCE
-        if column >= 0 and not _find_near(dense, tight, own):
-            column = -1
-        while column >= 0:
-            depth, patience = _way(dense, tight, column, patience)
-            if depth >= 0:
-                _rotate(dense, tight, row, own, depth)
-                break
-            if patience == 0:
-                _close_in(dense, tight)
-                patience = -1
-            column = _next_candidate(tight, row, own, num_words)
-        settled = dense.column_of[row]
-        tight.alive[settled >> 6] &= ~bit(settled)
+def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops over words
+    """Give each row in turn the least column that is left, and few of them another.
 
-
-@inlined
-def _close_in(dense: Dense, tight: Tight) -> None:
-    """Leave only the columns from which one that is near can be reached, all of them unseen."""
-    num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    size, zero = num_words * WORD, spread(0, tight.ways)
+    Where ties are many that is nearly the first assignment. If it leaves many rows without a
+    column, everything stays as it is.
+    """
+    num_rows, num_without = tight.size[0], 0
     for word in range(num_words):
-        tight.left[word], tight.seen[word] = tight.near[word], ZERO
-    while True:
-        for column in range(0, dense.size[2], LANES):
-            onward = zero
+        tight.seen[word] = tight.alive[word]  # what is left
+    for row in range(num_rows):
+        own = np.int64(tight.column_of[row])
+        tight.stack[row] = own
+        if tight.alive[own >> 6] & bit(own):
+            tight.words[row * num_words + (own >> 6)] |= bit(own)
+            tight.stack[row] = -1
             for word in range(num_words):
-                there = spread(tight.left[word], tight.ways)
-                onward = onward | (load(tight.ways, word * size + column) & there)
-            tight.octets_seen[column >> 3] = ~mask_equal(onward, zero)
-        onto = ZERO
+                ways = tight.words[row * num_words + word] & tight.seen[word]
+                if ways:
+                    tight.seen[word] ^= ways & (ZERO - ways)
+                    tight.stack[row] = word * WORD + np.int64(lowest(ways))
+                    break
+            num_without += tight.stack[row] < 0
+    if num_without * FEW <= num_rows:
+        for row in range(num_rows):
+            tight.column_of[row] = tight.stack[row]
+            if tight.stack[row] >= 0:
+                tight.row_of[tight.stack[row]] = row
+        for row in range(num_rows):
+            if tight.column_of[row] < 0:
+                _take_over(tight, num_words, np.int64(row))
+    for row in range(num_rows):
+        own = np.int64(tight.column_of[row])
+        tight.words[row * num_words + (own >> 6)] &= ~bit(own)
         for word in range(num_words):
-            onto |= tight.words[num_rows * num_words + word] & tight.left[word]
-        grown = ZERO
-        for word in range(num_words):
-            more = tight.seen[word] & ~tight.free[word]
-            more = (more | tight.free[word] if onto else more) & tight.alive[word]
-            grown |= more & ~tight.left[word]
-            tight.left[word] |= more
-            tight.seen[word] = ZERO
-        if not grown:
-            return
+            tight.ways[word * num_words * WORD + own] = tight.words[row * num_words + word]
 
 
 @inlined
-def _next_candidate(tight: Tight, row: int, own: int, num_words: int) -> Any:
-    """Return the first column before its own that is tight with a row and was not tried; or −1."""
+def _take_over(tight: Tight, num_words: int, free_row: int) -> None:
+    """Give a row a column along a shortest path to one that is left; there is always one."""
+    for word in range(num_words):
+        tight.levels[word] = ZERO  # seen
+    row, head, tail, column = free_row, 0, 0, -1
+    while column < 0:
+        for word in range(num_words):
+            fresh = tight.words[row * num_words + word] & tight.alive[word] & ~tight.levels[word]
+            if fresh & tight.seen[word]:
+                column = word * WORD + np.int64(lowest(fresh & tight.seen[word]))
+                tight.seen[word] ^= bit(column)
+                break
+            tight.levels[word] |= fresh
+            while fresh:
+                tight.stack[tail] = word * WORD + np.int64(lowest(fresh))
+                tight.parent[tight.stack[tail]] = row
+                fresh &= fresh - ONE
+                tail += 1
+        if column < 0:
+            row = np.int64(tight.row_of[tight.stack[head]])
+            head += 1
+    while column >= 0:
+        before = np.int64(tight.column_of[row])
+        tight.column_of[row], tight.row_of[column] = column, row
+        column, row = before, np.int64(tight.parent[before]) if before >= 0 else row
+
+
+@inlined
+def _settle_rows(tight: Tight, num_words: int) -> None:
+    """Give each row in turn the least column that it can have."""
+    if tight.size[0] == tight.size[1] > SMALL:
+        _take_least(tight, num_words)
+    for row in range(tight.size[0]):
+        own = np.int64(tight.column_of[row])
+        if tight.alive[own >> 6] & bit(own):
+            least = _least_tight(tight, num_words, row, own, tight.alive, 0)
+            last = _short_way(tight, num_words, least, own) if least < own else -1
+            if least < own and last < 0:
+                depth = _approach(tight, num_words, least, own)
+                start = depth * num_words
+                least = _least_tight(tight, num_words, row, own, tight.levels, start)
+                if least < own:
+                    last = _way(tight, num_words, least, depth)
+            if last >= 0:
+                _rotate(tight, num_words, row, own, last)
+            settled = np.int64(tight.column_of[row])
+            tight.alive[settled >> 6] &= ~bit(settled)
+
+
+@inlined
+def _least_tight(tight: Tight, num_words: int, row: int, own: int, among: Any, start: int) -> Any:
+    """Return the least column of a set, and before its own, that is tight with a row, or `own`."""
     for word in range((own >> 6) + 1):
-        ways = tight.words[row * num_words + word] & tight.left[word] & ~tight.seen[word]
-        if word == own >> 6:
-            ways &= bit(own) - ONE
+        ways = tight.words[row * num_words + word] & among[start + word] & tight.alive[word]
         if ways:
-            return word * WORD + np.int64(lowest(ways))
+            return min(word * WORD + np.int64(lowest(ways)), own)
+    return own
+
+
+@inlined
+def _short_way(tight: Tight, num_words: int, column: int, target: int) -> int:
+    """Look for a way of one or two steps, as there is where ties are many; `stack` gets it.
+
+    Return how many steps it has before the last, −1 if none was found.
+    """
+    num_rows, place = tight.size[0], target >> 6
+    row, patience = _row_of(tight, column, num_rows), PATIENCE
+    tight.stack[0] = column
+    if tight.words[row * num_words + place] & bit(target):
+        return 0
+    for word in range(num_words):
+        ways = tight.words[row * num_words + word] & tight.alive[word]
+        while ways and patience > 0:
+            following = word * WORD + np.int64(lowest(ways))
+            ways &= ways - ONE
+            patience -= 1
+            other = _row_of(tight, following, num_rows)
+            if tight.words[other * num_words + place] & bit(target):
+                tight.stack[1] = following
+                return 1
     return -1
 
 
 @inlined
-def _find_near(dense: Dense, tight: Tight, target: int) -> bool:
-    """Find the columns from which a way leads to this one; return whether there are any."""
-    num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    start = (target >> 6) * num_words * WORD
-    mask, zero = spread(bit(target), tight.ways), spread(0, tight.ways)
-    for word in range(num_words):
-        tight.near[word] = ZERO
-    for column in range(0, dense.size[2], LANES):
-        tight.octets_near[column >> 3] = ~mask_equal(load(tight.ways, start + column) & mask, zero)
-    is_free_near = tight.words[num_rows * num_words + (target >> 6)] & bit(target) != ZERO
-    found = ZERO
-    for word in range(num_words):
-        near = tight.near[word] & ~tight.free[word]
-        tight.near[word] = (near | tight.free[word] if is_free_near else near) & tight.alive[word]
-        found |= tight.near[word]
-    return found != ZERO
+def _approach(tight: Tight, num_words: int, column: int, target: int) -> int:
+    """Find the columns from which one is reached, in ever more steps; return in how many.
 
-
-@inlined
-def _way(dense: Dense, tight: Tight, column: int, patience: int) -> Any:
-    """Search a way from a column to a near one, depth first, over what no search has seen.
-
-    Its columns are in `stack`. Return the place of the last, −1 if none was found, and how many
-    steps of patience are left: with 0 there may be one.
+    That ends with the level of this column, if it is among them.
     """
-    num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    depth = 0
-    tight.stack[0] = column
-    tight.seen[column >> 6] |= bit(column)
-    if tight.near[column >> 6] & bit(column):
-        return depth, patience
-    while depth >= 0 and patience != 0:
-        patience -= 1
-        row = _row_of(dense, np.int64(tight.stack[depth]), num_rows)
-        following, is_near = -1, False
+    num_rows = tight.size[0]
+    size, zero, depth = num_words * WORD, spread(0, tight.ways), 0
+    for word in range(num_words):
+        tight.levels[word] = ZERO
+    tight.levels[target >> 6] = bit(target)
+    first, last = target >> 6, (target >> 6) + 1
+    while True:
+        here, there = depth * num_words, (depth + 1) * num_words
+        for block in range(0, tight.size[2], LANES):
+            onward = zero
+            for word in range(first, last):
+                level = spread(tight.levels[here + word], tight.ways)
+                onward = onward | (load(tight.ways, word * size + block) & level)
+            set_octet(tight.levels, there * LANES + (block >> 3), ~mask_equal(onward, zero))
+        first, last, depth = 0, num_words, depth + 1
+        # All free columns have the same ways, which change while rows are settled.
+        onto = ZERO
         for word in range(num_words):
-            ways = tight.words[row * num_words + word] & tight.left[word] & ~tight.seen[word]
-            if ways & tight.near[word]:
-                following, is_near = word * WORD + np.int64(lowest(ways & tight.near[word])), True
-                break
-            if ways and following < 0:
-                following = word * WORD + np.int64(lowest(ways))
-        if following < 0:
-            depth -= 1
-            continue
-        depth += 1
-        tight.stack[depth] = following
-        tight.seen[following >> 6] |= bit(following)
-        if is_near:
-            return depth, patience
-    return -1, patience
+            onto |= tight.words[num_rows * num_words + word] & tight.levels[here + word]
+        grown = ZERO
+        for word in range(num_words):
+            more = tight.levels[there + word] & ~tight.free[word]
+            more = (more | tight.free[word] if onto else more) & tight.alive[word]
+            grown |= more & ~tight.levels[here + word]
+            tight.levels[there + word] = more | tight.levels[here + word]
+        if tight.levels[there + (column >> 6)] & bit(column) or not grown:
+            return depth
 
 
 @inlined
-def _rotate(dense: Dense, tight: Tight, row: int, own: int, depth: int) -> None:
+def _way(tight: Tight, num_words: int, column: int, depth: int) -> int:
+    """Go from a column to the target of its level; `stack` gets the way but for the target.
+
+    Return how many steps were gone before the last.
+    """
+    num_rows, last = tight.size[0], 0
+    while True:
+        tight.stack[last] = column
+        while tight.levels[(depth - 1) * num_words + (column >> 6)] & bit(column):
+            depth -= 1
+        if depth == 1:
+            return last
+        row, last = _row_of(tight, column, num_rows), last + 1
+        for word in range(num_words):
+            ways = (
+                tight.words[row * num_words + word] & tight.levels[(depth - 1) * num_words + word]
+            )
+            if ways:
+                column = word * WORD + np.int64(lowest(ways))
+                break
+
+
+@inlined
+def _rotate(tight: Tight, num_words: int, row: int, own: int, depth: int) -> None:
     """Give a row the first column of a way, its row the next, and so on; the last gets `own`."""
     for k in range(depth + 1):
-        column = tight.stack[k]
-        loser = dense.row_of[column]
-        _give(dense, tight, row, column)
+        column = np.int64(tight.stack[k])
+        loser = np.int64(tight.row_of[column])
+        _give(tight, num_words, row, column)
         row = loser
-    _give(dense, tight, row, own)
+    _give(tight, num_words, row, own)
 
 
 @inlined
-def _give(dense: Dense, tight: Tight, row: int, column: int) -> None:
+def _give(tight: Tight, num_words: int, row: int, column: int) -> None:
     """Give a row, or nobody (−1), a column; what it had before stays tight."""
-    num_rows, num_words = dense.size[0], words_of(dense.size[1])
-    if dense.row_of[column] < 0:
+    num_rows = tight.size[0]
+    if tight.row_of[column] < 0:
         tight.free[column >> 6] &= ~bit(column)
         tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
-    dense.row_of[column] = row
+    tight.row_of[column] = row
     if row >= 0:
-        before = np.int64(dense.column_of[row])
+        before = np.int64(tight.column_of[row])
         tight.words[row * num_words + (before >> 6)] |= bit(before)
         tight.words[row * num_words + (column >> 6)] &= ~bit(column)
-        dense.column_of[row] = column
+        tight.column_of[row] = column
     else:
         tight.free[column >> 6] |= bit(column)
         tight.words[num_rows * num_words + (column >> 6)] &= ~bit(column)
@@ -350,31 +408,31 @@ def _give(dense: Dense, tight: Tight, row: int, column: int) -> None:
 
 
 @inlined
-def _settle_columns(dense: Dense, tight: Tight) -> None:
+def _settle_columns(tight: Tight) -> None:
     """Give each column in turn the least row that it can have."""
-    num_rows, num_columns = dense.size[0], dense.size[1]
+    num_rows, num_columns = tight.size[0], tight.size[1]
     for column in range(num_columns):
         if not tight.alive[column >> 6] & bit(column):
             continue
-        own = _row_of(dense, column, num_rows)
-        candidate = _next_row(dense, tight, column, 0, own)
+        own = _row_of(tight, column, num_rows)
+        candidate = _next_row(tight, column, 0, own)
         if candidate < own:
-            entry = _explore(dense, tight, column)
+            entry = _explore(tight, column)
             while candidate < own:
-                at = dense.column_of[candidate]
+                at = tight.column_of[candidate]
                 if tight.seen[at >> 6] & bit(at):
-                    _rotate_back(dense, tight, candidate, column, entry)
+                    _rotate_back(tight, candidate, column, entry)
                     break
-                candidate = _next_row(dense, tight, column, candidate + 1, own)
+                candidate = _next_row(tight, column, candidate + 1, own)
         tight.alive[column >> 6] &= ~bit(column)
 
 
 @inlined
-def _next_row(dense: Dense, tight: Tight, column: int, first: int, own: int) -> int:
+def _next_row(tight: Tight, column: int, first: int, own: int) -> int:
     """Return the first row from `first` on, and before `own`, that could get a column, or `own`."""
-    num_words = words_of(dense.size[1])
-    for row in range(first, min(own, dense.size[0])):
-        at = dense.column_of[row]
+    num_words = words_of(tight.size[1])
+    for row in range(first, min(own, tight.size[0])):
+        at = tight.column_of[row]
         is_alive = tight.alive[at >> 6] & bit(at)
         if is_alive and tight.words[row * num_words + (column >> 6)] & bit(column):
             return row
@@ -382,21 +440,21 @@ def _next_row(dense: Dense, tight: Tight, column: int, first: int, own: int) -> 
 
 
 @inlined
-def _explore(dense: Dense, tight: Tight, column: int) -> int:
+def _explore(tight: Tight, column: int) -> int:
     """Find everything that can be reached from a column, and from where.
 
     Return the first free column that is reached, −1 if there is none.
     """
-    num_rows, num_words = dense.size[0], words_of(dense.size[1])
+    num_rows, num_words = tight.size[0], words_of(tight.size[1])
     for word in range(num_words):
         tight.seen[word] = ZERO
     tight.seen[column >> 6] |= bit(column)
     entry, depth = -1, 0
     tight.stack[0] = column
     while depth >= 0:
-        at = tight.stack[depth]
+        at = np.int64(tight.stack[depth])
         depth -= 1
-        row = _row_of(dense, at, num_rows)
+        row = _row_of(tight, at, num_rows)
         if row == num_rows:
             if entry >= 0:
                 continue
@@ -416,12 +474,12 @@ def _explore(dense: Dense, tight: Tight, column: int) -> int:
 
 
 @inlined
-def _rotate_back(dense: Dense, tight: Tight, row: Any, column: Any, entry: int) -> None:
+def _rotate_back(tight: Tight, row: Any, column: Any, entry: int) -> None:
     """Give a row a column, what it had to the row before it on the way, and so on."""
-    num_rows, end = dense.size[0], _row_of(dense, column, dense.size[0])
+    num_rows, end = tight.size[0], _row_of(tight, column, tight.size[0])
     while True:
-        before = entry if row == num_rows else np.int64(dense.column_of[row])
-        _give(dense, tight, -1 if row == num_rows else row, column)
+        before = entry if row == num_rows else np.int64(tight.column_of[row])
+        _give(tight, words_of(tight.size[1]), -1 if row == num_rows else row, column)
         if row == end:
             return
         column = before

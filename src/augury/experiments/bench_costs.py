@@ -1,14 +1,13 @@
-"""Costs become assignments, flows and seconds: our compiled loops and their peers, in one run.
+"""Sparse graphs and networks with costs become answers and seconds: our loops and their peers.
 
-Everybody gets the same numbers, on one thread; seconds are CPU seconds of the process, the least of
-several repetitions for what is short. Handing a problem to OR-Tools is not counted. Every answer of
-ours is certified by its prices, and its cost compared with the peer's; "certified" counts reading
-the costs and checking the prices as well. Ratios above 1 are in our favour.
+Everybody gets the same numbers, on one thread; seconds are CPU seconds of the process. Handing a
+problem to OR-Tools is not counted. Every answer of ours is certified by its prices, and its cost
+compared with the peer's. Ratios above 1 are in our favour. Dense ones: `bench_assignments`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -21,60 +20,11 @@ from augury.classical.graph import BipartiteGraph
 from augury.classical.prices import certify_cost
 from augury.engines.least_cost import solved
 from augury.errors import InputError
-from augury.experiments.bench import Record, seconds_of
+from augury.experiments.bench import Record
 from augury.processes import use_one_thread
-from augury.solution import Solutions
-from augury.solver import solve_batch
 
 MAX_SCIPY = 20_000
 """Nodes a side from which on SciPy's sparse matching would take minutes."""
-
-
-def dense_families(n: int, rng: np.random.Generator) -> dict[str, WideArray]:
-    """Return stacks of square cost matrices, and one of matrices that are wider."""
-    count = max(2, min(1000, int(4e6 / n**2.5)))
-    shape = (count, n, n)
-    outer = rng.integers(1, 1000, (count, n, 1)) * rng.integers(1, 1000, (count, 1, n))
-    return {
-        "to 100": rng.integers(0, 100, shape),
-        "to 10^6": rng.integers(0, 10**6, shape),
-        "rank one and noise": outer + rng.integers(0, 1000, shape),
-        "many ties": rng.integers(0, 4, shape),
-        "skewed": (10 ** (6 * rng.random(shape))).astype(np.int64),
-        "all equal": np.full(shape, 7),
-        "a quarter wider": rng.integers(0, 10**6, (count, n, n + n // 4)),
-    }
-
-
-def measure_dense(sizes: Sequence[int], seconds: float = 0.2) -> Iterator[Record]:
-    """Yield a record for each size and family: batches, beside SciPy called in a loop."""
-    from scipy.optimize import linear_sum_assignment
-
-    from augury.engines.assignments import assign_dense
-
-    use_one_thread()
-    for n in sizes:
-        for family, costs in dense_families(n, np.random.default_rng(n)).items():
-            found = _certified(costs)
-            peers = [linear_sum_assignment(matrix) for matrix in costs]
-            least = [matrix[pairs].sum() for matrix, pairs in zip(costs, peers, strict=True)]
-            if found.proofs.totals.tolist() != [int(one) for one in least]:  # type: ignore[union-attr]
-                raise InputError("an assignment costs something else than SciPy's")
-            ours = seconds_of(partial(assign_dense, costs), least=seconds)
-            proven = seconds_of(partial(_certified, costs), least=seconds)
-            peer = seconds_of(lambda c=costs: list(map(linear_sum_assignment, c)), least=seconds)
-            yield {
-                "what": f"{n} x {costs.shape[2]}, {len(costs):,} at once", "family": family,
-                "n": n, "batch": len(costs), "ms": 1e3 * ours / len(costs), "peer": "SciPy",
-                "ratio": peer / ours, "certified": peer / proven,
-            }  # fmt: skip
-
-
-def _certified(costs: WideArray) -> Solutions:
-    found = solve_batch(costs, algorithm="assignment", engine="table")
-    if not isinstance(found, Solutions) or not found.proofs.is_proven.all():
-        raise InputError("an assignment could not be proven")
-    return found
 
 
 def sparse_families(size: int, rng: np.random.Generator) -> Iterator[tuple[str, BipartiteGraph]]:

@@ -20,7 +20,7 @@ from augury.apps.commands.terminal import (
 
 EXAMPLES = (
     "Examples:  augury bench --quick  ·  augury bench --sizes 8,64 --batch 4096  ·  "
-    "augury bench --out bench.json --plot bench.svg  ·  augury bench flows --quick"
+    "augury bench --out bench.json --plot bench.svg  ·  augury bench assignments --quick"
 )
 
 QUICK_SIZES, QUICK_EDGES = "8,64", "1000,100000"
@@ -40,10 +40,6 @@ GROWTH = {
     "edges": "{edges:,}", "one graph": "{name}", "CPU ms": "{ms:.2f}",
     "times SciPy": "{ratio:.3g}", "MB for it": "{MB:.1f}", "MB in all": "{peak_MB:.0f}",
 }  # fmt: skip
-DENSE = {
-    "assignments": "{what}", "costs": "{family}", "ms each": "{ms:.4f}",
-    "times SciPy": "{ratio:.2f}", "certified": "{certified:.2f}",
-}  # fmt: skip
 SINGLE = {
     "graph": "{what}", "costs": "{family}", "ms": "{ms:,.1f}", "peer": "{peer}",
     "times faster": "{faster}",
@@ -53,7 +49,7 @@ SINGLE = {
 
 def bench(  # noqa: PLR0913  # one parameter for each option
     what: Annotated[
-        str, typer.Argument(metavar="[matchings|costs|flows]", help="What is solved.")
+        str, typer.Argument(metavar="[matchings|assignments|costs|flows]", help="What is solved.")
     ] = "matchings",
     sizes: Annotated[str, typer.Option(help="Nodes a side.")] = "8,16,32,64,256,1024",
     batch: Annotated[int, typer.Option(min=2, help="Graphs of each size and density.")] = 256,
@@ -75,7 +71,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         typer.Option(
             min=0,
             help="About how long one call may take; slow ones get fewer or smaller graphs.",
-            show_default="2, of flows 10",
+            show_default="2, of assignments 0.2, of flows 10",
         ),
     ] = None,
     out: Annotated[
@@ -86,7 +82,10 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     ] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Measure no flows; print such records as Markdown."),
+        typer.Option(
+            metavar="FILE",
+            help="Measure nothing; print records of assignments or flows as Markdown.",
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and edges.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -96,7 +95,8 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     Graphs a second end to end, by CPU time, all answers checked; ratios are to SciPy's one
     block-diagonal call. "table" is the compiled network, "lookup" reads its table, "plain"
     evaluates it. Then what two threads save, and how time and memory grow with one graph.
-    "costs": assignments in batches beside SciPy, large sparse ones and flows beside OR-Tools.
+    "assignments": dense ones in batches, beside lapx, SciPy and OR-Tools. "costs": large sparse
+    ones, and flows of least cost.
     "flows": hard families of flows and matchings, each size four times the last, and how time
     grows with them.
     """
@@ -108,6 +108,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     refuse_missing_folders([out, plot])
     ways: dict[str, Callable[[Path | None, bool, bool], None]] = {
         "matchings": partial(_bench_matchings, sizes, batch, edges, cells, limit(2.0), plot),
+        "assignments": partial(_bench_assignments, limit(0.2), markdown),
         "costs": _bench_costs,
         "flows": partial(_bench_flows, arcs, families, limit(10.0), markdown),
     }
@@ -165,19 +166,40 @@ def _bench_matchings(  # noqa: PLR0913  # one parameter for each option
     _print(GROWTH, growth)
 
 
-def _bench_costs(out: Path | None, quick: bool, as_json: bool) -> None:
+def _bench_assignments(
+    seconds: float, markdown: Path | None, out: Path | None, quick: bool, as_json: bool
+) -> None:
+    from augury.experiments import bench_assignments as dense
     from augury.experiments.bench import machine
-    from augury.experiments.bench_costs import measure_dense, measure_flows, measure_sparse
     from augury.files import write_text
 
-    sizes, large = ((8, 64), 10_000) if quick else ((8, 16, 32, 64, 128, 300, 500), 100_000)
-    parts = ("dense", DENSE, measure_dense(sizes)), ("sparse", SINGLE, measure_sparse(large))
+    if markdown is not None:
+        _print_markdown("assignments", markdown, dense.markdown)
+        return
+    sizes = dense.QUICK_SIZES if quick else dense.SIZES
+    told: dict[str, Any] = {"machine": machine(), "peers": dense.versions(), "seed": dense.SEED}
+    told |= {"sizes": sizes, "seconds": seconds}
+    told["records"] = list(dense.measure_assignments(sizes, seconds))
+    if out is not None:
+        write_text(out, json_text.dumps(told, indent=1) + "\n")
+    if as_json:
+        print(json_text.dumps(told))
+    else:
+        print_table(dense.HEAD, list(dense.rows(told["records"])))
+
+
+def _bench_costs(out: Path | None, quick: bool, as_json: bool) -> None:
+    from augury.experiments.bench import machine
+    from augury.experiments.bench_costs import measure_flows, measure_sparse
+    from augury.files import write_text
+
+    large = 10_000 if quick else 100_000
     told: dict[str, Any] = {"machine": machine()}
-    for name, columns, records in (*parts, ("flows", SINGLE, measure_flows(large))):
-        told[name] = list(records)
+    for name, measure in (("sparse", measure_sparse), ("flows", measure_flows)):
+        told[name] = list(measure(large))
         if not as_json:
             shown = [r | {"faster": f"{r['ratio']:.2f}" if r["ratio"] else "–"} for r in told[name]]
-            _print(columns, shown)
+            _print(SINGLE, shown)
     if out is not None:
         write_text(out, json_text.dumps(told, indent=1) + "\n")
     if as_json:
@@ -198,7 +220,7 @@ def _bench_flows(  # noqa: PLR0913  # one parameter for each option
     from augury.files import write_text
 
     if markdown is not None:
-        _print_markdown(markdown)
+        _print_markdown("flows", markdown, hard.markdown)
         return
     counts = hard.QUICK_ARCS if quick else hard.ARCS
     counts = counts if arcs is None else _numbers("--arcs", arcs)
@@ -219,9 +241,8 @@ def _bench_flows(  # noqa: PLR0913  # one parameter for each option
         say(hard.verdict(records))
 
 
-def _print_markdown(path: Path) -> None:
+def _print_markdown(what: str, path: Path, markdown: Callable[[Any], str]) -> None:
     from augury.errors import InputError
-    from augury.experiments.bench_flows import markdown
     from augury.files import named
 
     with named(path):
@@ -229,7 +250,7 @@ def _print_markdown(path: Path) -> None:
     try:
         print(markdown(json_text.loads(text)["records"]))
     except (ValueError, TypeError, LookupError):
-        raise InputError(f"{path}: not the records of `augury bench flows --out`") from None
+        raise InputError(f"{path}: not the records of `augury bench {what} --out`") from None
 
 
 def _print(columns: dict[str, str], records: list[dict[str, Any]]) -> None:
