@@ -204,8 +204,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     networks = [model] if model is not None and os.path.isfile(model) else []
     written = {"--output": outputs, "--story": [story], "--html": [html]}
     terminal.refuse_overwriting([*names, *networks, *([supply] if supply else [])], written)
-    options = terminal.read_options(*said)
-    options = options if algorithm is None else _options_for(algorithm, options)
+    options = _options_for(algorithm, terminal.read_options(*said))
     choices = {"model": model, "device": device, "engine": engine, "perfect": perfect}
     choices["shows_progress"] = not several  # several files have their own
     work = Work(
@@ -367,8 +366,10 @@ def _refuse_classical(model: str | None) -> None:
         raise InputError(f"--device is for a network, and {model} is none")
 
 
-def _options_for(algorithm: str, options: ReadOptions) -> ReadOptions:
-    """Read files as an algorithm takes them."""
+def _options_for(algorithm: str | None, options: ReadOptions) -> ReadOptions:
+    """Read files as an algorithm takes them; None: as they are."""
+    if algorithm is None:
+        return options
     from augury.algorithms import ALGORITHMS
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError

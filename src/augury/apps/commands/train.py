@@ -97,6 +97,7 @@ def train(  # noqa: PLR0913  # one parameter for each option
     larger training.max_epochs prolongs it.
     """
     from augury.config import preset, with_file, with_settings
+    from augury.errors import InputError
 
     if seed is not None and seeds is not None:
         raise typer.BadParameter("give either --seed or --seeds", param_hint="--seeds")
