@@ -235,20 +235,19 @@ def _dense(size: int) -> list[Maker]:
     ]
 
 
-def _one_of(families: Callable[[int, Rng], Any], size: int, quick: bool) -> list[Maker]:
+def _one_of(
+    families: Callable[[int, Rng], Any], size: int, quick: Sequence[str] = ()
+) -> list[Maker]:
+    """Return a row for each family; a quick exam asks those that even `plain` soon answers."""
     names = [name for name, _ in families(400, np.random.default_rng(0))]
     return [
         (
             f"{name}, {size:,}",
             lambda rng, name=name: next(g for n, g in families(size, rng) if n == name),
-            quick,
+            name in quick,
         )
         for name in names
     ]
-
-
-def _sparse(size: int, rng: Rng) -> Any:
-    return sparse_families(size, rng)
 
 
 def _matchings() -> list[Maker]:
@@ -332,14 +331,15 @@ JUDGES: Choices[Judge] = Choices(
             "cost",
             lambda: [
                 *(row for size in (8, 64, 200) for row in _dense(size)),
-                *(row for size in (100, 1000) for row in _one_of(_sparse, size, size < 500)),
+                *(row for size in (100, 1000) for row in _one_of(sparse_families, size)),
             ],
         ),
         "cost-flows": _drawn(
             "the flows of least cost of `augury bench costs`",
             "cost",
             lambda: [
-                row for arcs in (400, 4000) for row in _one_of(flow_families, arcs, arcs < 500)
+                *_one_of(flow_families, 400, ("random, degree 100", "transport")),
+                *_one_of(flow_families, 4000),
             ],
         ),
     }
