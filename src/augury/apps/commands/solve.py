@@ -225,8 +225,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     graph = work.read(names[0])
     [solution] = work.solve([graph])
     terminal.raise_lost()  # before anything is written
-    if story is not None or html is not None:
-        _write_story(solution, story, html)
+    _write_story(solution, story, html)
     answer = work.answer(names[0], solution) if printed or output else {}
     if output is not None:
         write_text(output, work.text(output, answer))
@@ -494,6 +493,8 @@ def _write_story(solution: Solution, file: Path | None, html: Path | None) -> No
 
     from augury.files import write_text
 
+    if file is None and html is None:
+        return
     story = solution.story()
     if file is not None:
         write_text(file, json.dumps(story) + "\n")
