@@ -151,7 +151,7 @@ def test_the_wheel_installs_into_an_empty_environment_and_runs(
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     python = tmp_path / "env" / "bin" / "python"
     install = [str(python), "-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run(install, check=True, capture_output=True)
+    subprocess.run(install, check=True, capture_output=True, env=alone())
     paths = [path for path in sys.path if path.endswith("site-packages")]
     own = tmp_path / "env" / "lib" / f"python{sysconfig.get_python_version()}" / "site-packages"
     (own / "theirs.pth").write_text("\n".join(paths) + "\n")
