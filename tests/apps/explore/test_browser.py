@@ -837,11 +837,13 @@ def test_sentence_and_buttons_stay_in_sight_while_the_legend_is_read(
     for width, height in ((1366, 768), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
         watched.open(address)
-        page.locator("#legend").scroll_into_view_if_needed()
         page.keyboard.press("End")
-        for seen in (".sentence", "#play", "#slider"):
-            box = _box(page.locator(seen))
-            assert 0 <= box["y"] <= height - box["height"], (width, seen)
+        for part in ("#panel-draw", "#legend"):
+            page.click("#tab-draw" if part == "#panel-draw" else "#tab-examples")
+            page.locator(part).scroll_into_view_if_needed()
+            for seen in (".sentence", "#play", "#slider"):
+                box = _box(page.locator(seen))
+                assert 0 <= box["y"] <= height - box["height"], (width, part, seen)
 
 
 def test_the_legend_explains_what_is_there(bench: Watched) -> None:
