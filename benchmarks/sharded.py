@@ -228,7 +228,7 @@ def main() -> None:
         print(json.dumps(runs[-1]), flush=True)
     answer = [run.pop("answer") for run in runs][-1]
     record = {
-        "command": " ".join(["python", "benchmarks/sharded.py", *sys.argv[1:]]),
+        "options": {key: value for key, value in vars(options).items() if type(value) is int},
         **provenance("cpu"),
         "cores": os.cpu_count(),
         "nodes_a_side": options.nodes,
