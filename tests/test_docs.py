@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from augury.config import PRESETS
+from augury.config import PRESETS, NetworkConfig
+from augury.models.checkpoint import make_network
+from augury.paper.processors import PROCESSORS
 from documents import ROOT, blocks, commands, parse, run_and_tell, run_python
 
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -85,9 +87,23 @@ def test_the_examples_of_the_formats_run_on_the_files_that_are_shown(
     assert (tmp_path / "people.json.gz").exists()
 
 
+def test_the_processor_in_the_documentation_can_be_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(PROCESSORS, "louder", None)
+    run_python(ROOT / "docs" / "training.md")
+    quiet, louder = (make_network(NetworkConfig(processor=name)) for name in ("mpnn", "louder"))
+    assert quiet.state_dict().keys() == louder.state_dict().keys()
+    assert type(louder.processor).__name__ == "Louder"
+
+
 def test_every_document_with_python_is_run_by_a_test() -> None:
     """README.md is run by test_readme, networkx.md by test_networkx_backend, the others above."""
-    run = {f"docs/{name}" for name in (*TOLD, *ALONE)} | {"README.md", "docs/networkx.md"}
+    run = {f"docs/{name}" for name in (*TOLD, *ALONE)} | {
+        "README.md",
+        "docs/networkx.md",
+        "docs/training.md",
+    }
     assert {str(path.relative_to(ROOT)) for path in DOCUMENTS if blocks(path, "python")} == run
 
 

@@ -64,8 +64,11 @@ BAD: list[tuple[list[str], str]] = [
     ),
     (["solve", "jobs.csv", "--source", "ann"], "jobs.csv: a bipartite graph has no source"),
     (["certify", "jobs.csv", "jobs.csv", "--sink", "t"], "jobs.csv: a bipartite graph has no sink"),
-    (["solve", "jobs.csv", "--model", "."], ".: this is a folder, and one network is wanted"),
-    (["verify", "."], ".: this is a folder, and one network is wanted"),
+    (
+        ["solve", "jobs.csv", "--model", "."],
+        ".: there is no seed-*/best.safetensors in this folder",
+    ),
+    (["verify", "."], ".: there is no seed-*/best.safetensors in this folder"),
     (["reproduce", "--quick", "--out", "jobs.csv"], "jobs.csv: this is a file, not a folder"),
     (["generate", "uniform", "--n", "3", "--count", "2", "--output", "x.csv"], "must hold {}"),
 ]
@@ -158,7 +161,7 @@ def test_nothing_that_lies_here_takes_the_place_of_a_shipped_network(
     assert json.loads(augury("evaluate", "discrete", *small).out)["model"] == "discrete"
     here = augury("verify", "./discrete")
     assert here.code == 2
-    assert ("is a folder" if what == "folder" else "this is paper-mpnn") in here.err
+    assert ("in this folder" if what == "folder" else "this is paper-mpnn") in here.err
 
 
 def shell(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -423,6 +423,7 @@ def events(path: Path) -> list[tuple[str, int, float]]:
         (value.tag, event.step, value.tensor.float_val[0])
         for event in told
         for value in event.summary.value
+        if not value.tag.startswith("_hparams_")
         if not value.tag.endswith("seconds")
     ]
 

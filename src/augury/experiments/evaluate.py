@@ -68,14 +68,14 @@ def load_models(names: Sequence[str], device: str) -> list[Model]:
     A network is named after its preset and what was changed in it; if that gives two of them the
     same name and seed, all networks of that name are named after their files too.
     """
-    from augury.models.checkpoint import find_all
-
     models: dict[Any, Model] = {}
     for name in names:
         executor = BELLMAN_FORD if name == CLASSICAL else own_model(name)
         if executor is not None:
             models[name] = Model(name, 0, executor)
         else:
+            from augury.models.checkpoint import find_all  # which imports PyTorch
+
             models |= {path: _model(path, device) for path in find_all(name)}
     called = [(model.name, model.seed) for model in models.values()]
     unclear = {name for name, seed in called if called.count((name, seed)) > 1}

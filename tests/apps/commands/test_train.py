@@ -69,7 +69,7 @@ def test_a_finished_run_is_not_overwritten_and_needs_no_resuming(augury: Augury)
     assert augury(*run, "--resume").code == 0
     other = augury(*run, "--resume", "--seed", "1")
     assert other.code == 2
-    assert "other settings or seeds" in other.err
+    assert "other settings: the seeds are 0, not 1" in other.err
     assert Path("run/seed-0/best.safetensors").read_bytes() == before
 
 
