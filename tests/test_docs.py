@@ -70,8 +70,9 @@ def test_the_examples_of_the_formats_run_on_the_files_that_are_shown(
 
 
 def test_every_document_with_python_is_run_by_a_test() -> None:
-    """README.md is run by test_readme, the others above."""
+    """README.md is run by test_readme, cluster.md by test_ray, the others above."""
     run = {"README.md", "own_model.md", "tutorial.md", "libraries.md", "explore.md", "formats.md"}
+    run |= {"cluster.md"}
     assert {path.name for path in DOCUMENTS if blocks(path, "python")} == run
 
 
