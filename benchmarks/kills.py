@@ -79,7 +79,7 @@ class Campaign:
             child = self.start()
             kills_driver = self.drivers < self.given.drivers and self.rng.random() < 0.5
             while child.poll() is None:
-                time.sleep(self.rng.uniform(0.05, 0.6))
+                time.sleep(self.rng.uniform(0, 2 * self.given.pause))
                 working = at_work(child.pid)
                 if not working:
                     continue
@@ -89,7 +89,8 @@ class Campaign:
                 elif self.workers < self.given.workers:
                     os.kill(self.rng.choice(working), signal.SIGKILL)
                     self.workers += 1
-            if child.wait() in (0, 3):
+            # Some pieces may have ended too many processes: then the same command goes on.
+            if child.wait() in (0, 3) and len(files(self.output)) == self.given.files:
                 self.finished += 1
                 return
 
@@ -109,6 +110,7 @@ def main() -> None:
     parser.add_argument("--drivers", type=int, default=10)
     parser.add_argument("--bad", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between kills")
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -121,7 +123,7 @@ def main() -> None:
     clean, output = given.folder / "alone", given.folder / "killed"
     for folder in (clean, output):
         shutil.rmtree(folder, ignore_errors=True)
-    nobody = argparse.Namespace(workers=0, drivers=0, seed=0)
+    nobody = argparse.Namespace(**vars(given) | {"workers": 0, "drivers": 0})
     Campaign(source, clean, nobody).run()
     expected = digest(clean), files(clean)
     campaign, equal = Campaign(source, output, given), 0

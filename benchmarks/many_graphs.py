@@ -156,15 +156,17 @@ def run(path: Path, output: Path, workers: int) -> dict[str, Any]:
     before = time.process_time()
     watch = Watch()
     watch.start()
-    done, at = [], []
+    done, at, own = [], [], []
     for one in solve_sources([str(path)], output, Settings(), slots=workers):
         if not isinstance(one, Plan):
             done.append(one)
             at.append(time.monotonic() - watch.started)
+            own.append(time.process_time())
     watch.over.set()
     watch.join()
     rows, seconds = sum(one.rows for one in done), sum(one.seconds for one in done)
-    steady = [own for own in watch.memory if own[0] >= at[0]]
+    steady = [told for told in watch.memory if told[0] >= at[0]]
+    written = sum(file.stat().st_size for file in output.glob("*.parquet"))
     return {
         "workers": workers,
         "rows": rows,
@@ -175,7 +177,9 @@ def run(path: Path, output: Path, workers: int) -> dict[str, Any]:
         "graphs_a_second_of_workers": round(rows / seconds),
         "graphs_a_second_of_everything": round(rows / (watch.cpu_seconds - before)),
         "wall_graphs_a_second": round((rows - done[0].rows) / max(at[-1] - at[0], 1e-9)),
-        "peak_mb": max(own[1] for own in watch.memory),
+        "driver_seconds_a_piece": (own[-1] - own[0]) / max(len(own) - 1, 1),
+        "bytes_a_graph": (path.stat().st_size + written) / rows,
+        "peak_mb": max(told[1] for told in watch.memory),
         "mb_when_first_piece_was_done": steady[0][1] if steady else None,
         "mb_in_the_end": steady[-1][1] if steady else None,
         "memory": watch.memory,

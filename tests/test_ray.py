@@ -23,6 +23,7 @@ from augury.errors import InputError
 from augury.ray import MADE, UNFINISHED, Done, Piece, Plan, _counted, _solve_piece, pieces_of
 from augury.ray import solve_sources as solved
 from augury.tables import Settings, answers
+from documents import ROOT, run_python
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated")  # Ray, of its own settings
 ROWS = 500
@@ -213,6 +214,11 @@ def test_a_dataset_gets_the_answers_of_its_rows(joined: Any) -> None:
         augury.ray.solve(dataset, color=1)
     with pytest.raises(InputError, match="there are neither columns"):
         augury.ray.solve(ray.data.from_arrow(table.drop_columns("right")))
+
+
+def test_the_example_of_the_document_runs(joined: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run_python(ROOT / "docs" / "cluster.md")
+    assert "7 2 certified maximum" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -404,6 +404,7 @@ def _parquet(path: str, schema: pa.Schema) -> Generator[Callable[[pa.Table], Non
     how: dict[str, Any] = {"use_dictionary": [name for name in kinds if name not in deltas]}
     how |= {"column_encoding": dict.fromkeys(deltas, "DELTA_BINARY_PACKED")} if deltas else {}
     how["write_statistics"] = ["error"]
+    how["store_schema"] = False  # text stays text
     with pq.ParquetWriter(path, schema, **how) as writer:
         yield writer.write_table
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from augury import ray
 from augury.apps.commands import several
+from augury.classical.formats import ReadOptions
 from augury.solver import Runner
 from command import JOBS, Augury
 
@@ -195,3 +197,41 @@ def test_large_graphs_are_solved_before_the_next_is_read(
     monkeypatch.setattr(several, "MANY_ARCS", 1)
     assert augury(*SOLVE).code == 0
     assert solved == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "--ray writes a table of answers: give --output FOLDER"),
+        (["--output", "out", "--json"], "--json is not for --ray, which writes a table of answers"),
+        (["--output", "out", "--format", "csv"], "--format is not for --ray, which writes a table"),
+        (["--output", "x/out"], "x: there is no such folder"),
+        (["--output", "out", "--engine", "none"], "'none' is not one of the engines"),
+        (["--output", "out", "--model", "nobody"], "nobody"),
+    ],
+)
+def test_what_ray_cannot_do_is_one_sentence_before_it_starts(
+    augury: Augury, options: list[str], told: str
+) -> None:
+    done = augury("solve", "jobs.csv", "--ray", "local", *options)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert not Path("out").exists()
+
+
+def test_pieces_are_counted_and_faults_told(
+    augury: Augury, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ray.Plan([ray.Piece("a", "files", ("jobs.csv",))] * 3, "out", ".jsonl", ReadOptions())
+    done = [ray.Done("a", 5, 1), ray.Done("b", 4, 0, is_new=False), ray.Done("c", 0, 0, "c: bad")]
+    monkeypatch.setattr(ray, "solve_sources", lambda *given, **how: (x for x in [plan, *done]))
+    told = augury("solve", "jobs.csv", "--ray", "local", "--output", "out", "--format", "json")
+    assert told.code == several.FAILED
+    assert told.err == "augury: c: bad\n"
+    assert told.out.splitlines() == [
+        "8 graphs solved",
+        "1 row failed: see the column error",
+        "1 piece failed",
+        "4 answers there already, and unchanged",
+        "written to out",
+    ]
