@@ -129,6 +129,14 @@ def test_so_it_is_among_very_many(shape: tuple[int, int], high: int) -> None:
         assert columns.tolist() == first_by_steps(values, best)
 
 
+def test_long_ways_may_lead_through_columns_that_are_free() -> None:
+    rng = np.random.default_rng(15)
+    cost = np.where(rng.random((60, 8, 10)) < 0.3, rng.integers(0, 2, (60, 8, 10)), 9)
+    for values, columns in zip(cost, assign_dense(cost).columns, strict=True):
+        best = values[linear_sum_assignment(values)].sum()
+        assert columns.tolist() == first_by_steps(values, best)
+
+
 def test_neither_the_prices_nor_the_order_of_work_decide_among_equals() -> None:
     """Adding to rows and columns changes every price and no comparison of assignments."""
     rng = np.random.default_rng(7)
