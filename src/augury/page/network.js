@@ -239,6 +239,7 @@ function roundOf(said, graph, residual, generator, value) {
   /** @type {number[]} */
   const arcs = [];
   for (let node = graph.sink; node !== graph.source; node = graph.arcs[arcs[0]][0]) {
+    judge(parent[node] >= 0 && arcs.length < graph.nodes, "path");
     arcs.unshift(parent[node]);
   }
   const before = arcs.map((arc) => residual[arc]), bottleneck = Math.min(...before);
