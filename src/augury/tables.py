@@ -543,7 +543,7 @@ def _graph(form: Form, row: Mapping[str, Any], maximise: bool) -> Graph:
         return BipartiteGraph(*parts, costs=costs)
     if costs is None:
         return FlowNetwork.from_arcs(*parts, **ends)
-    return CostNetwork(*parts, costs, **ends)
+    return CostNetwork(*parts, costs=costs, **ends)
 
 
 def _count(row: Mapping[str, Any], name: str, nodes: Sequence[int]) -> int:
