@@ -103,6 +103,15 @@ def test_json_lines_are_cut_anywhere_and_each_line_is_read_once(
     assert [_counted(str(path), "").failed for path in paths] == [own.failed for own in done]
 
 
+def test_a_line_that_starts_where_a_piece_does_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = '{"left": [0], "right": [0]}'
+    monkeypatch.setattr(augury.ray, "PIECE_BYTES", 2 * len(line) + 2)
+    source = write_lines(tmp_path / "a.jsonl", [line] * 7)
+    assert [own.rows for own in solve_here([source], tmp_path / "out")] == [2, 2, 2, 1]
+
+
 def test_the_same_piece_is_the_same_bytes_and_leaves_nothing_else(tmp_path: Path) -> None:
     source = write_parquet(tmp_path / "a.parquet", graphs())
     for name in ("one", "two"):

@@ -308,7 +308,8 @@ def _read_lines(piece: Piece, settings: Settings, _: ReadOptions) -> Iterator[pa
             lines.seek(piece.first - 1)
             lines.readline()
         while (at := lines.tell()) < piece.last:
-            text = lines.read(min(BYTES_AT_ONCE, piece.last - at)) + lines.readline()
+            text = lines.read(min(BYTES_AT_ONCE, piece.last - at))
+            text += b"" if text.endswith(b"\n") else lines.readline()
             rows = BytesIO(text).readlines()
             start = at + np.concatenate([[0], np.cumsum([len(row) for row in rows])[:-1]])
             is_row = np.array([not row.isspace() for row in rows])

@@ -252,7 +252,9 @@ def _repeated(text: str, count: int) -> pa.Array:
 
 def _chunks(table: pa.Table, form: Form) -> Iterator[pa.Table]:
     """Cut a table into parts of at most `ROWS` rows and `MAX_ARCS` edges, or of one row."""
-    import pyarrow.compute as pc
+    from pyarrow import compute
+
+    pc: Any = compute
 
     lengths = pc.fill_null(pc.list_value_length(table[form.lists[0]]), 0)
     total = starts(np.asarray(lengths.to_numpy(), np.int64))
@@ -536,11 +538,12 @@ def _graph(form: Form, row: Mapping[str, Any], maximise: bool) -> Graph:
     if "cost" in row:
         kind = np.float64 if any(isinstance(cost, float) for cost in row["cost"]) else np.int64
         costs = Costs.of(np.array(row["cost"], kind), sum(counts) + 2, maximise)
+    parts: list[Any] = [*counts, *columns]
     if form is MATCHING:
-        return BipartiteGraph(*counts, *columns, costs=costs)
+        return BipartiteGraph(*parts, costs=costs)
     if costs is None:
-        return FlowNetwork.from_arcs(*counts, *columns, **ends)
-    return CostNetwork(*counts, *columns, costs, **ends)
+        return FlowNetwork.from_arcs(*parts, **ends)
+    return CostNetwork(*parts, costs=costs, **ends)
 
 
 def _count(row: Mapping[str, Any], name: str, nodes: Sequence[int]) -> int:

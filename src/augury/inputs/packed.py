@@ -65,7 +65,8 @@ def as_matchings(
     survey_edges(start, ends, counts, FREE_NODES, state)
     state[is_unclear] = BAD
     is_unclear = state == BAD
-    sides = tuple(starts(np.where(is_unclear, 0, count)) for count in counts)
+    left_start, right_start = (starts(np.where(is_unclear, 0, count)) for count in counts)
+    sides = left_start, right_start
     nodes = max(int(np.diff(side).max(initial=0)) for side in sides) + 1
     most = int(np.diff(start)[state != 0].max(initial=0))  # a sorted graph needs no room
     room = np.empty(nodes, np.int64), np.empty(2 * most, np.int64), np.empty(2 * most, np.int64)
