@@ -66,7 +66,7 @@ class Campaign:
         self.rng = random.Random(given.seed)
         self.workers = self.drivers = self.starts = self.finished = 0
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> subprocess.Popen[Any]:
         """Start the command."""
         self.starts += 1
         how = ["--ray", "local", "--workers", "2", "--output", str(self.output)]
@@ -102,7 +102,7 @@ class Campaign:
 
 def main() -> None:
     """Run the campaign and write a record."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--graphs", type=int, default=600_000)
     parser.add_argument("--files", type=int, default=30, help="a piece each")

@@ -208,7 +208,7 @@ def check(output: Path, count: int, bad: int) -> dict[str, Any]:
 
 def main() -> None:
     """Make, solve, check, record."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--graphs", type=int, default=10_000_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[2])

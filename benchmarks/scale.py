@@ -190,7 +190,7 @@ def plot(path: Path, many: list[dict[str, Any]], one: list[dict[str, Any]]) -> N
 
 def main() -> None:
     """Simulate, print, record, draw."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--many", type=Path, default=ROOT / "docs/results/many-graphs.json")
     parser.add_argument("--sharded", type=Path)
     parser.add_argument("--seed", type=int, default=0)

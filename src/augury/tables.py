@@ -256,7 +256,12 @@ def _chunks(table: pa.Table, form: Form) -> Iterator[pa.Table]:
 
     pc: Any = compute
 
-    lengths = pc.fill_null(pc.list_value_length(table[form.lists[0]]), 0)
+    lengths = pc.fill_null(
+        pc.list_value_length(  # type: ignore[attr-defined]
+            table[form.lists[0]]
+        ),
+        0,
+    )
     total = starts(np.asarray(lengths.to_numpy(), np.int64))
     first = 0
     while first < len(table):

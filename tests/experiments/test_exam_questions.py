@@ -83,7 +83,7 @@ def test_every_network_has_the_maximum_of_its_class() -> None:
     for number in rng.integers(9 + 729, questions.FLOWS, 300).tolist():
         network = questions.flow(number)
         useful = [arc for arc in network.arcs() if arc[1] != 0 and arc[0] != 3]
-        swapped = {0: 0, 1: 2, 2: 1, 3: 3}
+        swapped: dict[Any, int] = {0: 0, 1: 2, 2: 1, 3: 3}
         forms = [useful, [(swapped[tail], swapped[head], room) for tail, head, room in useful]]
         known = {tuple(_network(form).arcs()) for form in forms}
         [member] = [by_arcs[arcs] for arcs in known if arcs in by_arcs]

@@ -371,7 +371,7 @@ def _way(tight: Tight, num_words: int, column: int, depth: int) -> int:
                 tight.words[row * num_words + word] & tight.levels[(depth - 1) * num_words + word]
             )
             if ways:
-                column = word * WORD + np.int64(lowest(ways))
+                column = word * WORD + np.int64(lowest(ways))  # type: ignore[assignment]
                 break
 
 
@@ -382,7 +382,7 @@ def _rotate(tight: Tight, num_words: int, row: int, own: int, depth: int) -> Non
         column = np.int64(tight.stack[k])
         loser = np.int64(tight.row_of[column])
         _give(tight, num_words, row, column)
-        row = loser
+        row = loser  # type: ignore[assignment]
     _give(tight, num_words, row, own)
 
 
@@ -470,7 +470,7 @@ def _explore(tight: Tight, column: int) -> int:
                 tight.parent[following] = row
                 depth += 1
                 tight.stack[depth] = following
-    return entry
+    return entry  # type: ignore[return-value]
 
 
 @inlined

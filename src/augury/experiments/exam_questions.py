@@ -27,7 +27,8 @@ from augury.classical.graph import BipartiteGraph
 from augury.classical.hard import HARD_FLOWS, HARD_MATCHINGS
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import Choices, InputError
-from augury.experiments.bench_costs import dense_families, flow_families, sparse_families
+from augury.experiments.bench_assignments import FAMILIES as DENSE
+from augury.experiments.bench_costs import flow_families, sparse_families
 
 Rng = np.random.Generator
 
@@ -226,12 +227,12 @@ def _hard(families: dict[str, Any], sizes: Sequence[int]) -> list[Maker]:
 
 def _dense(size: int) -> list[Maker]:
     def make(rng: Rng, family: str) -> BipartiteGraph:
-        return BipartiteGraph.from_costs(dense_families(size, rng)[family][0])
+        draw, scale = DENSE[family]
+        return BipartiteGraph.from_costs((scale * draw((1, size, size), rng)[0]).astype(np.int64))
 
-    names = dense_families(2, np.random.default_rng(0))
     return [
         (f"{size} a side, {name}", lambda rng, name=name: make(rng, name), size < 64)
-        for name in names
+        for name in DENSE
     ]
 
 

@@ -227,7 +227,7 @@ class RunFolder:
         wants = [want for want in self.plan.wants() if want.network == seed.network]
         needed = {part.epoch for part in self.results.missing(wants) if part.seed == seed.seed}
         if seed.history and not seed.is_finished:  # they may yet be chosen
-            rules = {want.rule for want in wants} & {"paper", "last"}
+            rules = {want.rule for want in wants if want.rule in ("paper", "last")}
             needed |= {seed.epoch(rule) for rule in rules}
         for path in seed.folder.glob("epoch-*.safetensors"):
             if int(path.stem.removeprefix("epoch-")) not in needed:

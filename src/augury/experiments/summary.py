@@ -188,7 +188,8 @@ def lines_of(summaries: Iterable[dict[str, Any]]) -> dict[str, dict[str, tuple[s
         share = told["accuracy"]
         interval = told.get("seed_interval") or wilson(share, told["graphs"])
         _, points = lines.setdefault(told["p"], {}).setdefault(label, (label, {}))
-        points[told["scale"]] = share, *interval
+        low, high = interval
+        points[told["scale"]] = share, low, high
     return lines
 
 

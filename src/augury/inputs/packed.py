@@ -72,7 +72,8 @@ def as_matchings(
     room = np.empty(nodes, np.int64), np.empty(2 * most, np.int64), np.empty(2 * most, np.int64)
     rows = np.empty(int(sides[0][-1]) + 1, np.int64), np.empty(len(ends[0]), np.int32)
     end = lay_edges(start, ends, sides, state, room, rows)
-    return BipartiteBatch(*sides, rows[0], rows[1][:end]), is_unclear
+    left_start, right_start = sides
+    return BipartiteBatch(left_start, right_start, rows[0], rows[1][:end]), is_unclear
 
 
 class Small(NamedTuple):

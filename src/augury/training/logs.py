@@ -108,7 +108,7 @@ class Logs:
 def _tracker(folder: Path, settings: Mapping[str, object], project: str) -> Any:
     """Join a run of Weights & Biases: that of this folder, if it has one."""
     with needs("--wandb"):
-        import wandb
+        import wandb  # type: ignore[import-not-found]
 
     path = folder / TRACKED
     if not path.exists():
