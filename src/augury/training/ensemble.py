@@ -156,7 +156,7 @@ class Ensemble(pl.LightningModule):
                 group["lr"] = share * training.learning_rate
 
     @torch.no_grad()
-    def on_train_batch_end(self, *_: Any) -> None:
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Let the average follow the weights."""
         keep = self.config.training.averaging
         if not keep:
