@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations, product
 from math import factorial, gcd
+from typing import Any
 
 import numpy as np
 import pytest

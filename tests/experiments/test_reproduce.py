@@ -281,7 +281,7 @@ BAD = [
     ([], "say what: --all"),
     (["--table", "4"], "--table"),
     (["--figure", "1"], "--figure"),
-    (["--beyond", "belief"], "none of rule, large, sparse"),
+    (["--beyond", "belief"], "none of rule, std, first, large, sparse"),
     (["--all", "--seeds", "0"], "--seeds"),
     (["--all", "--set", "network.width=3"], "there is no setting 'network.width'"),
     (["--quick", "--figure", "2"], "--quick has no epochs"),

@@ -80,7 +80,8 @@ def test_lists_of_different_lengths_are_told() -> None:
 def test_arcs_are_paired_as_those_of_each_network_alone(rows: Any) -> None:
     count = len(rows)
     sizes = np.full(count, 6)
-    given = Arcs(*(lists(rows, k) for k in range(3)), np.zeros(count, int), sizes - 1, sizes)
+    numbers = lists(rows, 0), lists(rows, 1), lists(rows, 2)
+    given = Arcs(*numbers, np.zeros(count, int), sizes - 1, sizes)
     batch, is_unclear = as_flows(given)
     assert not is_unclear.any()
     alone = []
@@ -110,8 +111,9 @@ def test_impossible_networks_are_told_and_spoil_no_other(
     row: Any, source: int, sink: int, nodes: int
 ) -> None:
     rows = [row, [(0, 1, 5)]]
-    numbers = (np.array(own) for own in ([source, 0], [sink, 1], [nodes, -1]))
-    batch, is_unclear = as_flows(Arcs(*(lists(rows, k) for k in range(3)), *numbers))
+    numbers: Any = (np.array(own) for own in ([source, 0], [sink, 1], [nodes, -1]))
+    given: Any = (*(lists(rows, k) for k in range(3)), *numbers)
+    batch, is_unclear = as_flows(Arcs(*given))
     assert is_unclear.tolist() == [True, False]
     assert np.diff(batch.arc_start).tolist() == [0, 2]
     assert batch.capacity.tolist() == [5, 0]

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+from tensorboard.plugins.hparams.plugin_data_pb2 import (
+    HParamsPluginData,  # type: ignore[attr-defined]
+)
 
 from augury.extras import MissingExtra
 from augury.training.logs import EVENTS, METRICS, Logs

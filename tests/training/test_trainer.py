@@ -307,7 +307,7 @@ def test_an_average_follows_the_weights() -> None:
     values = []
     for value in (1.0, 5.0, 1.0):
         torch.nn.init.constant_(module.network.distance.weight, value)
-        module.on_train_batch_end()
+        module.on_train_batch_end(None, None, 0)
         values.append(float(module.average["distance.weight"][0, 0]))
     assert values == [1.0, 2.0, 1.75]
 

@@ -246,8 +246,8 @@ def _draw_spread(panel: Any, place: int, spread: Spread, ends: tuple[float, floa
     if count > 1:
         told = over_seeds(spread.accuracy)
         mean, interval = 100 * told["seed_mean"], 100 * np.array(told["seed_interval"])
-        shown = np.clip(interval, low, high)
-        panel.plot([place + 0.38] * 2, shown, color="#666666", marker="_", linewidth=1.2)
+        bar = np.clip(interval, low, high)
+        panel.plot([place + 0.38] * 2, bar, color="#666666", marker="_", linewidth=1.2)
         if mean >= low:
             panel.plot(place + 0.38, mean, "o", color="#666666", markersize=3)
     step = 0.12 * (high - low)

@@ -186,9 +186,8 @@ def lines_of(summaries: Iterable[dict[str, Any]]) -> dict[str, dict[str, tuple[s
     for told in summaries:
         label = _named(told)
         share = told["accuracy"]
-        interval = told.get("seed_interval") or wilson(share, told["graphs"])
+        low, high = told.get("seed_interval") or wilson(share, told["graphs"])
         _, points = lines.setdefault(told["p"], {}).setdefault(label, (label, {}))
-        low, high = interval
         points[told["scale"]] = share, low, high
     return lines
 

@@ -11,6 +11,7 @@ import csv
 import io
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,7 @@ class Logs:
 def _tracker(folder: Path, settings: Mapping[str, object], project: str) -> Any:
     """Join a run of Weights & Biases: that of this folder, if it has one."""
     with needs("--wandb"):
-        import wandb  # type: ignore[import-not-found]
-
+        wandb = import_module("wandb")
     path = folder / TRACKED
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
