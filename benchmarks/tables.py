@@ -175,22 +175,22 @@ def hard(runs: Sequence[Run]) -> str:
     return "\n".join(lines)
 
 
-def dense_costs(runs: Sequence[Run]) -> str:
-    """Batches of assignments, as a multiple of SciPy's speed; in brackets certified."""
-    found = _keyed(runs, "dense", "n", "family")
-    families = list(dict.fromkeys(family for _, family in found))
+def assignments(runs: Sequence[Run]) -> str:
+    """Stacks of cost matrices, times lapx: integers, then float32."""
+    found = _keyed(runs, "records", "n", "family", "type")
+    families = list(dict.fromkeys(family for _, family, _ in found))
     rows = [
-        [
-            str(n),
-            *(
-                f"{spread(_each(found[n, family], 'ratio'))} "
-                f"({spread(_each(found[n, family], 'certified'))})"
-                for family in families
-            ),
-        ]
-        for n in dict.fromkeys(n for n, _ in found)
+        [str(n), *(" / ".join(_over_lapx(found[n, own, k]) for k in KINDS) for own in families)]
+        for n in dict.fromkeys(n for n, _, _ in found)
     ]
-    return markdown(["n", *(family.replace("10^6", "10⁶") for family in families)], rows)
+    return markdown(["n", *families], rows)
+
+
+KINDS = "int64", "float32"
+
+
+def _over_lapx(records: Sequence[Run]) -> str:
+    return ratios(record["ratio"]["lapjvr_batch"] for record in records)
 
 
 def one_with_costs(runs: Sequence[Run]) -> str:
@@ -236,6 +236,25 @@ def card_matchings(runs: Sequence[Run]) -> str:
         shown = [[r[name] / r["scipy"] for r in rates] for name in ("tensor", "host", "pinned")]
         rows.append([str(n), density, *map(ratios, shown)])
     return markdown(["n", "p", "tensor", "host", "pinned"], rows)
+
+
+def card_flows(runs: Sequence[Run]) -> str:
+    """Flows of unequal networks, times SciPy in a loop."""
+    found = _keyed(runs, "rows", "networks", "what")
+    sizes, names = (list(dict.fromkeys(key[k] for key in found)) for k in (0, 1))
+
+    def times(size: str, name: str) -> str:
+        peers = _each(found[size, PEER], "per_second")
+        return ratios(
+            a / b for a, b in zip(_each(found[size, name], "per_second"), peers, strict=True)
+        )
+
+    shown = [name for name in names if name != PEER]
+    rows = [[size, *(times(size, name) for name in shown)] for size in sizes]
+    return markdown(["networks", *shown], rows)
+
+
+PEER = "SciPy in a loop"
 
 
 def card_kernels(runs: Sequence[Run]) -> str:
@@ -291,10 +310,11 @@ TABLES = {
     "threads": Table(("bench-threads",), threads),
     "growth": Table(("bench-cpu",), growth),
     "hard": Table(("bench-flows",), hard),
-    "dense costs": Table(("bench-costs",), dense_costs),
+    "assignments": Table(("bench-assignments",), assignments),
     "one with costs": Table(("bench-costs",), one_with_costs),
     "card assignments": Table(("cuda-assign",), card_assignments),
     "card matchings": Table(("cuda-match", "cuda-match64"), card_matchings),
+    "card flows": Table(("cuda-flows",), card_flows),
     "card kernels": Table(("bench-h200",), card_kernels),
     "card batches": Table(("bench-h200",), card_batches),
     "paper": Table(("paper",), paper),
