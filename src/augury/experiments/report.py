@@ -412,15 +412,19 @@ class Report:
         if not beyond:
             return []
         # The seed of the largest sizes at all of them: a line is one network.
-        seeds = {row[-1].row.network: next(iter(row[-1].by_seed)) for row in beyond}
+        seeds = {
+            (entry.row.network, entry.column.p): next(iter(entry.by_seed))
+            for entry in (row[-1] for row in beyond)
+        }
         lines: dict[str, dict[str, tuple[str, Points]]] = {}
         for entry in itertools.chain(*self._at_table_sizes(), *beyond):
-            network, label = entry.row.network, self._label(entry.row.network)
-            if network in seeds:
-                _, points = lines.setdefault(entry.column.p, {}).setdefault(network, (label, {}))
-                share = entry.by_seed[seeds[network]].accuracy
-                interval = wilson(share, entry.column.extent.graphs)
-                points[entry.column.scale] = share, *interval
+            network, p = entry.row.network, entry.column.p
+            if (network, p) in seeds:
+                named = self._label(network), {}
+                _, points = lines.setdefault(p, {}).setdefault(network, named)
+                share = entry.by_seed[seeds[network, p]].accuracy
+                low, high = wilson(share, entry.column.extent.graphs)
+                points[entry.column.scale] = share, low, high
         plots.plot_scales(lines, self._files("sizes"))
         return [_told("sizes"), self._image("sizes", "Accuracy over size")]
 

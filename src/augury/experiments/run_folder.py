@@ -227,8 +227,8 @@ class RunFolder:
         wants = [want for want in self.plan.wants() if want.network == seed.network]
         needed = {part.epoch for part in self.results.missing(wants) if part.seed == seed.seed}
         if seed.history and not seed.is_finished:  # they may yet be chosen
-            rules = [rule for rule in RULES if any(want.rule == rule for want in wants)]
-            needed |= {seed.epoch(rule) for rule in rules if rule != "execution"}
+            wanted = {want.rule for want in wants}
+            needed |= {seed.epoch(rule) for rule in RULES[1:] if rule in wanted}
         for path in seed.folder.glob("epoch-*.safetensors"):
             if int(path.stem.removeprefix("epoch-")) not in needed:
                 path.unlink()

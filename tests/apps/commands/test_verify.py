@@ -153,3 +153,17 @@ def test_an_algorithm_needs_its_own_cells_alone(augury: Augury) -> None:
     )
     done = augury("verify", "--algorithm", "flood")
     assert done.code == 2 and "'flood' is not one of the algorithms ford-fulkerson" in done.err
+
+
+def test_a_run_folder_stands_for_all_of_its_seeds(augury: Augury) -> None:
+    for seed, network in enumerate((proven(), untrained())):
+        Path(f"run/seed-{seed}").mkdir(parents=True)
+        written(f"run/seed-{seed}/best.safetensors", network)
+    code, out, _ = augury("verify", "run", "--json")
+    told = [json.loads(line) for line in out.splitlines()]
+    assert code == 1
+    assert [Path(row["model"]).parent.name for row in told] == ["seed-0", "seed-1"]
+    assert [row["proven"] for row in told] == [True, False]
+    assert augury("verify", "run/seed-0").code == 0
+    done = augury("verify", "run", "--proof", "proof.json")
+    assert done.code == 2 and "are of one network, not of 2" in done.err
