@@ -16,8 +16,10 @@ from augury.extras import EXTRAS, MissingExtra, needs, require
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PEERS = {"igraph", "ortools"}
-"""What only `augury bench` imports, each where it is installed."""
+PEERS = {"igraph", "lap", "ortools", "pytest"}
+"""What only `augury bench` and `augury exam` import, each where it is installed."""
+BY_NAME = {"tensorboard", "wandb"}
+"""What is imported as PyTorch's, or by its name."""
 BROUGHT = {"llvmlite", "pydantic", "starlette"}
 """What numba and FastAPI bring."""
 
@@ -43,7 +45,7 @@ def test_everything_that_is_imported_is_required_or_an_extra() -> None:
             elif isinstance(node, ast.ImportFrom):
                 found.add(str(node.module).partition(".")[0])
     known = packages(PROJECT["dependencies"]) | EXTRAS.keys() | PEERS | BROUGHT
-    assert found - sys.stdlib_module_names - {"augury"} == known - {"tensorboard"}  # as PyTorch's
+    assert found - sys.stdlib_module_names - {"augury"} == known - BY_NAME
 
 
 def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

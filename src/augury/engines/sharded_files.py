@@ -78,8 +78,8 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 def read_array(path: Path) -> npt.NDArray[Any]:
     """Map a file into memory, read-only: what is not looked at takes none."""
     if path.stat().st_size <= 128:  # of nothing, nothing can be mapped
-        return loops_own(np.load(path))
-    return np.asarray(np.load(path, mmap_mode="r"))
+        return loops_own(np.load(path, allow_pickle=False))
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def loops_own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -72,8 +72,8 @@ class Shard:
     def load(self, saved: int) -> None:
         """Go on from what `save` wrote; 0: from nothing."""
         if saved:
-            self.mates[:] = np.load(self.folder / f"mates-{saved}.npy")
-            self.mate_of[:] = np.load(self.folder / f"mate_of-{saved}.npy")
+            self.mates[:] = np.load(self.folder / f"mates-{saved}.npy", allow_pickle=False)
+            self.mate_of[:] = np.load(self.folder / f"mate_of-{saved}.npy", allow_pickle=False)
 
     def save(self, saved: int) -> None:
         """Write the matching; what is older than the last is deleted."""

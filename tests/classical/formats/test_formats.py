@@ -120,7 +120,9 @@ def test_what_a_format_cannot_hold_is_refused_and_leaves_no_file(tmp_path, graph
 
 def test_the_examples_of_the_page_on_formats_are_read(tmp_path):
     page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
-    examples = dict(re.findall(r"^```\w+ ([\w.]+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    examples = dict(
+        re.findall(r'^```\w+ title="([\w.]+)"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL)
+    )
     supply = read_supplies(file_with(tmp_path / "supply.csv", examples.pop("supply.csv")))
     arcs = read_text(tmp_path, examples.pop("arcs.csv"), ReadOptions(supply=supply))
     assert (arcs.supply.tolist(), arcs.lower.tolist()) == ([3, 0, -3], [0, 1, 0])
