@@ -503,6 +503,7 @@ def solve_sources(  # noqa: PLR0913  # sources, where the answers go, and how
         missing = [k for k, piece in enumerate(plan.pieces) if piece not in set(there)]
         if missing:
             yield from _on_cluster(plan, missing, settings, address, slots)
+            _tidy(output)
 
 
 def _claim(output: Path, plan: Plan, settings: Settings) -> None:
@@ -518,9 +519,14 @@ def _claim(output: Path, plan: Plan, settings: Settings) -> None:
             f"{output}: the answers in this folder are to other sources, or by other options; "
             "name another folder, or delete it"
         )
-    for path in output.glob(f"{UNFINISHED}*"):  # of processes that were killed
-        path.unlink(missing_ok=True)
+    _tidy(output)
     write_text(claim, text)
+
+
+def _tidy(output: Path) -> None:
+    """Delete what processes that were killed have left."""
+    for path in output.glob(f"{UNFINISHED}*"):
+        path.unlink(missing_ok=True)
 
 
 def _counted(path: str, name: str) -> Done:
