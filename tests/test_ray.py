@@ -20,6 +20,7 @@ import augury.ray
 from augury.classical.batch import starts
 from augury.classical.formats import ReadOptions
 from augury.errors import InputError
+from augury.processes import join_ray
 from augury.ray import MADE, UNFINISHED, Done, Piece, Plan, _counted, _solve_piece, pieces_of
 from augury.ray import solve_sources as solved
 from augury.tables import Settings, answers
@@ -171,7 +172,7 @@ def test_without_ray_one_sentence_says_what_to_install(
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    ray = augury.ray.join("local", 2)
+    ray = join_ray("local", num_cpus=2)
     yield ray
     ray.shutdown()
 
@@ -179,7 +180,7 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def joined(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Let commands of this test use the one cluster, and leave it running."""
-    monkeypatch.setattr(augury.ray, "join", lambda address, slots: cluster)
+    monkeypatch.setattr(augury.ray, "join_ray", lambda address, num_cpus: cluster)
     monkeypatch.setattr(cluster, "shutdown", lambda: None)
     return cluster
 

@@ -16,7 +16,6 @@ import logging
 import os
 import secrets
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -32,7 +31,7 @@ from augury.classical.formats import WRITERS, ReadOptions, ending_of
 from augury.errors import InputError
 from augury.extras import needs
 from augury.files import locked, named, os_fault, write_text
-from augury.processes import use_one_thread
+from augury.processes import join_ray, use_one_thread
 from augury.tables import (
     FORMS,
     ROWS,
@@ -56,31 +55,6 @@ ROWS_AT_ONCE, BYTES_AT_ONCE = 2**16, 2**24
 
 MADE = ".augury.json"
 """In a folder of answers: what they are the answers to."""
-
-
-def join(address: str, slots: int | None = None) -> Any:
-    """Join a Ray cluster, or start one: "auto" (that of this machine), HOST:PORT, or "local".
-
-    `slots` is the number of cores of one that is started here. Returns the module.
-
-    Raises:
-        InputError: Ray is not installed or did not start, or there is no such cluster.
-    """
-    with needs("--ray"):
-        import ray
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    where: dict[str, Any] = {"address": address}
-    if address == "local":
-        where |= {"num_cpus": slots, "include_dashboard": False}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Ray announces changes in later versions
-            ray.init(**where, **quiet)
-    except Exception as error:  # on a busy machine Ray raises a bare Exception
-        reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-        what = "Ray did not start" if address == "local" else "there is no such Ray cluster"
-        raise InputError(f"--ray {address}: {what}: {reason}") from None
-    return ray
 
 
 def solve(dataset: Dataset, **settings: Any) -> Dataset:
@@ -552,7 +526,7 @@ def _on_cluster(
     plan: Plan, numbers: list[int], settings: Settings, address: str, slots: int | None
 ) -> Iterator[Done]:
     """Solve pieces on a Ray cluster, as they come; what always ends its process is told last."""
-    ray = join(address, slots)
+    ray = join_ray(address, num_cpus=slots)
     left = {plan.pieces[number].name for number in numbers}
     try:
         with _quiet():

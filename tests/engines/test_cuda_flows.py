@@ -275,18 +275,8 @@ def assert_solved_alike(networks: list[FlowNetwork]) -> None:
     assert solve(networks[-1], engine="cuda-table").flow == expected[-1].flow
 
 
-def has_gpu() -> bool:
-    try:
-        cuda_flows.cupy()
-    except InputError:
-        return False
-    return True
-
-
 @pytest.mark.gpu
 def test_a_gpu_solves_and_proves_as_the_table_does() -> None:
-    if not has_gpu():
-        pytest.skip("there is no GPU")
     assert_solved_alike(unequal(8, 2000))
     rng = np.random.default_rng(9)
     large = [flow(rng, nodes, 4 * nodes, low=0, high=99) for nodes in (100, 400, 1600) * 5]
@@ -302,8 +292,6 @@ def test_a_gpu_solves_and_proves_as_the_table_does() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("lanes", [8, 16, 32])
 def test_any_number_of_lanes_on_a_gpu_gives_the_same_answers(lanes: int) -> None:
-    if not has_gpu():
-        pytest.skip("there is no GPU")
     networks = unequal(10, 3000)
     batch = Batch.of(networks)
     held = cuda_flows.hold(batch, torch.device("cuda", 0), LARGEST, lanes)

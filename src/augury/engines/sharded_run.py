@@ -14,9 +14,7 @@ a run that was killed goes on from there.
 from __future__ import annotations
 
 import json
-import logging
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
@@ -44,7 +42,7 @@ from augury.engines.sharded_part import Builder, Shard
 from augury.errors import InputError
 from augury.extras import needs
 from augury.files import atomic_file, locked, named
-from augury.processes import MAX_RETRIES, use_one_thread
+from augury.processes import MAX_RETRIES, join_ray, use_one_thread
 
 BYTES_A_SHARD = 2**30
 """A file is cut into a shard for each so many of its bytes, and at least one for each core."""
@@ -412,16 +410,7 @@ def joined_ray(address: str) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    where: dict[str, Any] = {"address": address}
-    if address == "local":
-        where |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Ray announces changes in later versions
-            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # on a busy machine Ray raises a bare Exception
-        reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-        raise InputError(f"--ray {address}: Ray did not start, or is not there: {reason}") from None
+    join_ray(address, object_store_memory=STORE_BYTES)
     try:
         yield
     finally:

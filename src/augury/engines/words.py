@@ -149,6 +149,21 @@ def match_words(adjacency: Any, words: Words, mates: Any, rounds: Any) -> None:
 
 
 @compiled
+def _narrowed(words: Words, num_left: int, num_right: int) -> Words:
+    """Return the part of the largest words that graphs of a shape need."""
+    for v in range(num_right):
+        words.likes[v] = v if v < num_left else words.likes[v - num_left]
+    return Words(
+        words.columns[:num_right],
+        words.likes[:num_right],
+        words.mate_bit[:num_right],
+        words.levels,
+        words.free,
+        words.octet,
+    )
+
+
+@compiled
 def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -> None:
     """Match the graphs with at most 64 nodes a side; see `table.match_lists`.
 
@@ -181,18 +196,9 @@ def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -
                 row = u * num_right - first - own * num_right
                 for k in range(indptr[low + u], indptr[low + u + 1]):
                     cells[row + indices[k]] = 1
-        for v in range(num_right):
-            words.likes[v] = v if v < num_left else words.likes[v - num_left]
         match_words(
             cells.reshape((count, num_left, num_right)),
-            Words(
-                words.columns[:num_right],
-                words.likes[:num_right],
-                words.mate_bit[:num_right],
-                words.levels,
-                words.free,
-                words.octet,
-            ),
+            _narrowed(words, num_left, num_right),
             mates[low : low + count * num_left].reshape((count, num_left)),
             rounds[graph:end],
         )
@@ -241,18 +247,9 @@ def match_packed(edges: Any, counts: Any, order: Any, words: Words, found: Any) 
             graph = order[at + own]
             for k in range(start[graph], start[graph + 1]):
                 cells[own * size + left[k] * columns + right[k]] = 1
-        for v in range(columns):
-            words.likes[v] = v if v < rows else words.likes[v - rows]
         match_words(
             cells.reshape((count, rows, columns)),
-            Words(
-                words.columns[:columns],
-                words.likes[:columns],
-                words.mate_bit[:columns],
-                words.levels,
-                words.free,
-                words.octet,
-            ),
+            _narrowed(words, rows, columns),
             own_mates[: count * rows].reshape((count, rows)),
             own_rounds[:count],
         )

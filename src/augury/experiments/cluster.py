@@ -10,8 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
-from augury.ray import join
+from augury.processes import MAX_RETRIES, WorkerError, join_ray, use_one_thread
 
 GPU_SHARE = 0.125
 """The share of a GPU that a task asks for with --device cuda: most of it would be idle."""
@@ -38,7 +37,7 @@ class RayWorkers:
         Raises:
             InputError: Ray is not installed or did not start, or there is no such cluster.
         """
-        ray = self.ray = join(address, slots)
+        ray = self.ray = join_ray(address, num_cpus=slots)
         cores = int(ray.cluster_resources().get("CPU", 1))
         self.slots = cores if slots is None else min(slots, cores)
         share = GPU_SHARE if uses_gpu else 0
