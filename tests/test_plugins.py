@@ -135,3 +135,12 @@ def test_of_a_run_folder_with_several_networks_one_must_be_named(tmp_path: Path)
     with pytest.raises(InputError, match=r"holds 3 networks, and one is wanted, such as .*seed-0"):
         find(str(tmp_path))
     assert find(str(tmp_path / "seed-2")).parent.name == "seed-2"
+
+
+def test_a_file_to_import_that_is_not_there_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    augury: Augury = runner(monkeypatch, capfd, "train")
+    done = augury("paper-mpnn", "--import", "nosuch.py", "--out", str(tmp_path / "run"))
+    assert done.code == 2 and not (tmp_path / "run").exists()
+    assert done.err == "augury: --import nosuch.py: there is no such Python file\n"

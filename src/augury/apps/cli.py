@@ -182,6 +182,11 @@ def _importing(run: Callable[..., None]) -> Callable[..., None]:
     def with_import(*, imported: list[str] | None, **given: Any) -> None:
         from augury.plugins import VARIABLE
 
+        for path in imported or ():
+            if not os.path.isfile(path):
+                from augury.errors import InputError
+
+                raise InputError(f"--import {path}: there is no such Python file")
         if imported:  # child processes look there too
             known = filter(None, [os.environ.get(VARIABLE)])
             os.environ[VARIABLE] = os.pathsep.join([*known, *map(os.path.abspath, imported)])
