@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from augury.classical.cost_network import CostNetwork
-from augury.classical.formats.columns import CAPACITY_WORDS, HEADER_WORDS
 from augury.classical.formats.costs import check_sense, is_cost
+from augury.classical.formats.edge_list import CAPACITY_WORDS, HEADER_WORDS
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
