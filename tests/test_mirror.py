@@ -19,6 +19,7 @@ ELSEWHERE = {
     "algorithms/__init__.py": "algorithms/test_reachability.py",
     "classical/answer.py": "test_solver.py",
     "classical/arrays.py": "classical/test_graph.py",
+    "classical/faults.py": "classical/test_certificate.py",
     "algorithms/ford_fulkerson.py": "test_solver.py",
     "algorithms/story.py": "test_watch.py",
     "algorithms/cells.py": "cells/test_cell.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from functools import cache
 from operator import index
@@ -19,47 +19,10 @@ IntArray = npt.NDArray[np.int32]
 WideArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
-Kind = TypeVar("Kind", bound=type)
 Made = TypeVar("Made")
 
 MAX_CAPACITY = 2**63 - 1
 """The largest capacity, and the largest sum of a pair, that int64 holds."""
-
-
-class Later:
-    """A field whose value may be given as a function, which is called when it is first asked for.
-
-    >>> from dataclasses import dataclass
-    >>> @later("square")
-    ... @dataclass(frozen=True)
-    ... class Number:
-    ...     square: int
-    >>> Number(lambda: 3 * 3) == Number(9)
-    True
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        value = instance.__dict__[self.name]
-        if callable(value):
-            value = instance.__dict__[self.name] = value()
-        return value
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        instance.__dict__[self.name] = value
-
-
-def later(*names: str) -> Callable[[Kind], Kind]:
-    """Return a decorator for a dataclass: these fields may be given as functions; see `Later`."""
-
-    def decorate(kind: Kind) -> Kind:
-        for name in names:
-            setattr(kind, name, Later(name))
-        return kind
-
-    return decorate
 
 
 def exact_sum(values: npt.NDArray[Any]) -> int:
