@@ -39,7 +39,6 @@ ELSEWHERE = {
     "engines/sharded_part.py": "engines/test_sharded.py",
     "engines/sharded_run.py": "engines/test_sharded.py",
     "engines/stepwise.py": "engines/test_engines.py",
-    "engines/ties.py": "engines/test_engines.py",
     "engines/tight.py": "engines/test_assignments.py",
     "engines/words.py": "engines/test_engines.py",
     "models/__init__.py": "models/test_checkpoint.py",
