@@ -20,6 +20,8 @@ ELSEWHERE = {
     "classical/answer.py": "test_solver.py",
     "classical/arrays.py": "classical/test_graph.py",
     "classical/faults.py": "classical/test_certificate.py",
+    "classical/sides.py": "classical/test_graph.py",
+    "classical/sparse.py": "classical/test_graph.py",
     "algorithms/ford_fulkerson.py": "test_solver.py",
     "algorithms/story.py": "test_watch.py",
     "algorithms/cells.py": "cells/test_cell.py",

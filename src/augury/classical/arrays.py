@@ -227,22 +227,6 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
     return array.astype(np.int32)
 
 
-def distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray, IntArray]:
-    """Sort edges and drop duplicates."""
-    key = left.astype(np.int64)
-    key *= num_right
-    key += right
-    if (key[1:] > key[:-1]).all():
-        return left, right
-    key.sort()  # in place, for large graphs: np.unique would hold two more copies
-    is_new = starts_run(key)
-    if not is_new.all():
-        key = key[is_new]
-    left = (key // num_right).astype(np.int32)
-    key %= num_right
-    return left, key.astype(np.int32)
-
-
 def unchecked(kind: type[Made], *values: Any) -> Made:
     """Return an object of a dataclass whose values, one for each field, are known to be right."""
     made = object.__new__(kind)
@@ -253,32 +237,3 @@ def unchecked(kind: type[Made], *values: Any) -> Made:
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
-
-
-def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
-    """Return the labels as a tuple after checking that each node has one, all different."""
-    if labels is None:
-        return None
-    names = as_labels(labels, what.replace("_", " "))
-    if len(names) != count:
-        raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    return unless_numbers(names)
-
-
-def unless_numbers(names: tuple[Label, ...]) -> tuple[Label, ...] | None:
-    """Return the labels, or None for 0, 1, 2, …, which say no more than the numbers."""
-    return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
-
-
-def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
-    """Return the labels as a tuple after checking that all are hashable and different."""
-    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
-    try:
-        num_different = len(set(names))
-    except TypeError:
-        raise InputError(f"the {what.strip()} must be hashable, such as text or numbers") from None
-    if num_different < len(names):
-        seen: set[Label] = set()
-        double = next(x for x in names if x in seen or seen.add(x))
-        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
-    return names

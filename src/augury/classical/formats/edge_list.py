@@ -133,9 +133,9 @@ def _graph(edges: Edges, is_declared: bool, options: ReadOptions) -> BipartiteGr
         text.refuse_shared((left_labels, right_labels), zip(left, right, strict=True), remedy)
     left_labels, (left,) = text.ascending(left_labels, left)
     right_labels, (right,) = text.ascending(right_labels, right)
-    sizes = len(left_labels), len(right_labels)
     if "cost" not in edges.amounts:
-        return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
+        return BipartiteGraph.of_known(left, right, left_labels, right_labels)
+    sizes = len(left_labels), len(right_labels)
     given = edges.amounts["cost"]
     exists, costs = of_edges(given, sum(sizes) + 2, bool(options.maximise))
     if exists is not None:

@@ -24,7 +24,7 @@ from typing import IO, Any, cast, overload
 import numpy as np
 
 from augury.classical.arrays import IntArray, Label, Labels, WideArray, capacity_fault
-from augury.classical.graph import two_colouring
+from augury.classical.sides import two_colouring
 from augury.errors import InputError
 from augury.files import BYTE_ORDER_MARK, LineError
 
