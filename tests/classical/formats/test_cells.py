@@ -63,6 +63,20 @@ def test_a_file_reads_the_same_in_plain_blocks_and_row_by_row(content, options, 
 
 
 @pytest.mark.parametrize(
+    ("content", "num_nodes"),
+    [
+        *((b"from,to\ns,a\na,t\n", 3), (b"name,name\ns,t\n", 2), (b"foo,bar\n1,2\n2,3\n", 3)),
+        *((b"foo,bar\ns,2\n2,t\n", 5), (b"s,to\nto,t\n", 3), (b"s,t\n", 2)),
+    ],
+)
+def test_a_long_list_of_arcs_has_the_header_that_a_short_one_has(content, num_nodes):
+    ends = (b"1", b"3") if content.endswith(b"3\n") else (b"s", b"t")
+    options = ReadOptions(flow=True, source=ends[0].decode(), sink=ends[1].decode())
+    short, long = (read(content, options, block, True) for block in (0, 9))
+    assert short == long and short.num_nodes == num_nodes
+
+
+@pytest.mark.parametrize(
     "block",
     [b"a,b\nc,d", b"a,b\r\nc,d\r\n", "ä,日本\na b,c\n".encode(), b"a,%\n"],
 )

@@ -16,7 +16,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import IO
 
 import numpy as np
@@ -31,6 +31,7 @@ from augury.classical.formats.costs import (
     cost_of,
     ignored_costs,
     is_cost,
+    is_remark,
     refuse_infinite,
     two_readings,
 )
@@ -49,7 +50,8 @@ def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t
     """Read an edge list or a labelled matrix; see the module's docstring."""
     is_short = file.seek(0, os.SEEK_END) <= SHORT
     table = text.rows(Lines(file, "#%"), separators)
-    if is_matrix(next(table, list[str]()), table, options):
+    begun = list(islice(table, 2))
+    if begun and is_matrix(begun[0], chain(begun[1:], table), options):
         return read_labelled_matrix(file, options, separators)
     lines = Lines(file, "#%")
     table = text.rows(lines, separators)
@@ -59,16 +61,18 @@ def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t
     first_line = lines.number
     columns = columns_of(first, options, first_line)
     read = partial(_read, lines=lines, columns=columns, maximise=options.maximise)
-    begun = [] if columns.has_header else [first]
+    edge = [] if columns.has_header else [first]
     if is_short:
-        edges = _numbered(read(chain(begun, table)), columns)
+        edges = _numbered(read(chain(edge, table)), columns)
     else:
         blocks = Blocks(lines, columns, read)
-        blocks.add(begun)
+        blocks.add(edge)
         for block in lines.blocks():
             blocks.read(block)
         edges = blocks.edges()
-    if columns.has_header is None and not edges.has_header:
+    if edges.has_header:
+        _refuse_unknown(begun, columns, options, first_line)
+    elif columns.has_header is None:
         refuse_width(columns.width, columns.is_flow, options, first_line)
     if columns.is_flow:
         return _network(edges, options)
@@ -338,6 +342,20 @@ def refuse_width(width: int, is_flow: bool, options: ReadOptions, line: int) -> 
     if width == 3:
         told += ", and the third may hold costs or capacities"
     raise two_readings(told, line, capacities=True)
+
+
+def _refuse_unknown(
+    begun: list[list[str]], columns: Columns, options: ReadOptions, line: int
+) -> None:
+    """Raise LineError if numbers stand below a name that says nothing: costs, or a remark?"""
+    if options.costs is not None or options.ignore_costs or columns.cost is not None:
+        return
+    known = {*columns.ends, *columns.amounts.values()}
+    for column, (name, *below) in enumerate(zip(*begun, strict=False)):
+        is_open = column not in known and not is_remark(name)
+        if is_open and any(map(_is_number, below)):
+            told = f"the column {reprlib.repr(name)} holds numbers, which may be costs or not"
+            raise two_readings(told, line)
 
 
 def _is_number(cell: str) -> bool:
