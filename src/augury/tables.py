@@ -36,13 +36,14 @@ from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.classical.proofs import flows_of, matchings_of
 from augury.engines import AUTO
-from augury.engines.gpu import CUDA_TABLE, OnGpu
+from augury.engines.engine import Engine
+from augury.engines.gpu import CUDA, CUDA_TABLE, OnGpu
 from augury.engines.table import TABLE, match_packed, push_flows
 from augury.errors import NO_MEMORY, InputError
 from augury.extras import needs
 from augury.inputs.packed import Arcs, Lists, as_flows, as_matchings, as_small
 from augury.solution import Solution
-from augury.solver import COMPILED, Runner, in_full, runner_of
+from augury.solver import COMPILED, MAX_CELLS, Runner, in_full, runner_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,12 +68,18 @@ class Settings(NamedTuple):
     seed: int = 0
     ignore_costs: bool = False
     on_gpu: bool = False
-    """Whether small matchings may run on a GPU, where nobody says otherwise."""
+    """Whether matchings beyond 64 nodes a side may run on a GPU, where nobody says otherwise."""
 
     @property
     def is_free(self) -> bool:
         """Whether nobody has said who solves."""
         return self.engine == AUTO and self.model is None and self.device is None
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether somebody has said that a GPU solves."""
+        is_named = self.engine in (CUDA.name, CUDA_TABLE.name)
+        return is_named or str(self.device).startswith("cuda")
 
     def runner(self, algorithm: str) -> Runner:
         """Return who runs an algorithm: compiled loops, unless somebody is named."""
@@ -158,7 +165,8 @@ def _found_schema(form: Form, schema: pa.Schema) -> pa.Schema:
         fields.append(("cost", pa.float64() if pa.types.is_floating(kind) else pa.int64()))
     kinds = (pa.int64() if name == "flow" else pa.int32() for name in form.found)
     fields += zip(form.found, map(pa.list_, kinds), strict=True)
-    return pa.schema([*fields, *((name, pa.string()) for name in ANSWERS[1:])])
+    words = pa.dictionary(pa.int32(), pa.string())  # the same in nearly every row
+    return pa.schema([*fields, ("verdict", words), ("engine", words), ("error", pa.string())])
 
 
 def answers(table: pa.Table, settings: Settings) -> pa.Table:
@@ -201,17 +209,25 @@ def _way(form: Form, has_costs: bool, settings: Settings) -> Way:
     def by_themselves(table: pa.Table) -> pa.Table:
         return _by_themselves(table, form, settings)
 
-    engine = runner.engine
-    if form is MATCHING and settings.is_free and settings.on_gpu:
-        engine = CUDA_TABLE
-    is_packed = engine is TABLE or (form is MATCHING and isinstance(engine, OnGpu))
-    if not is_packed or runner.algorithm is not FORD_FULKERSON or settings.perfect:
+    if runner.algorithm is not FORD_FULKERSON or settings.perfect:
         return by_themselves
-    packs = PACKED[form][1:] if isinstance(engine, OnGpu) else PACKED[form]
     way: Way = by_themselves
-    for pack in reversed(packs):
+    for pack, engine in reversed(_packs(form, runner.engine, settings)):
         way = partial(_packed, pack, runner._replace(engine=engine), form, way)
     return way
+
+
+def _packs(form: Form, engine: Engine, settings: Settings) -> list[tuple[Pack, Engine]]:
+    """Return who solves a table and by what, in turn: each leaves some rows to the next."""
+    if form is FLOW:
+        return [(_flows, engine)] if engine is TABLE else []
+    if isinstance(engine, OnGpu):
+        return [(_matchings, engine)]
+    if engine is not TABLE:
+        return []
+    # A core matches a small graph in less time than it takes to lay it out for a GPU.
+    larger = CUDA_TABLE if settings.is_free and settings.on_gpu else TABLE
+    return [(_small_matchings, TABLE), (_matchings, larger)]
 
 
 def _packed(pack: Pack, runner: Runner, form: Form, others: Way, table: pa.Table) -> pa.Table:
@@ -244,10 +260,12 @@ def _table(schema: pa.Schema, columns: Mapping[str, Any], count: int) -> pa.Tabl
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _repeated(text: str, count: int) -> pa.Array:
+def repeated(text: str, count: int) -> pa.Array:
+    """Return a column with the same text in every row."""
     import pyarrow as pa
 
-    return pa.array([text]).take(pa.array(np.zeros(count, np.int32)))
+    place = pa.array(np.zeros(count, np.int32))
+    return pa.DictionaryArray.from_arrays(place, pa.array([text]))
 
 
 def _chunks(table: pa.Table, form: Form) -> Iterator[pa.Table]:
@@ -357,29 +375,41 @@ def _pairs(
 
 
 def _on_gpu(batch: BipartiteBatch, runner: Runner) -> tuple[npt.NDArray[Any], BoolArray]:
-    """Match and prove the graphs of each shape as one stack; none that is too large."""
+    """Match and prove the graphs of each shape as stacks; none that is too large."""
     from augury.engines.cuda_match import MOST_SIDE
 
     mates, is_proven = np.full(int(batch.left[-1]), -1, np.int32), np.zeros(len(batch), np.bool_)
     shapes = np.stack([np.diff(batch.left), np.diff(batch.right)], axis=1)
-    degree = np.diff(batch.indptr)
-    for shape in np.unique(shapes, axis=0):
+    kinds, kind = np.unique(shapes, axis=0, return_inverse=True)
+    order = np.argsort(kind, kind="stable")
+    for shape, first, end in zip(kinds, *_bounds(kind[order], len(kinds)), strict=True):
         if shape.max() > MOST_SIDE:
             continue
-        own = np.flatnonzero((shapes == shape).all(axis=1))
-        num_left, num_right = shape.tolist()
-        place = np.full(int(batch.left[-1]), -1)
-        rows = (batch.left[own][:, None] + np.arange(num_left)).reshape(-1)
-        place[rows] = np.arange(len(rows))
-        at = np.repeat(place, degree)
-        stack = np.zeros((len(own), num_left, num_right), np.uint8)
-        stack.reshape(len(rows), num_right)[at[at >= 0], batch.indices[at >= 0]] = 1
-        proven = runner.engine.prove_stack(stack, runner.executor)
-        if proven is not None:
-            proofs: Any = proven[1]
-            mates[rows] = proofs.mates.reshape(-1)
-            is_proven[own] = proofs.is_proven
+        at_once = max(1, MAX_CELLS // max(1, int(shape.prod())))
+        for some in range(first, end, at_once):
+            own = order[some : min(some + at_once, end)]
+            rows = (batch.left[own][:, None] + np.arange(shape[0])).reshape(-1)
+            proven = runner.engine.prove_stack(_stack(batch, rows, shape), runner.executor)
+            if proven is not None:
+                proofs: Any = proven[1]
+                mates[rows] = proofs.mates.reshape(-1)
+                is_proven[own] = proofs.is_proven
     return mates, is_proven
+
+
+def _bounds(kind: WideArray, count: int) -> tuple[list[int], list[int]]:
+    """Return where each of so many kinds starts and ends among sorted ones."""
+    places = np.searchsorted(kind, np.arange(count + 1)).tolist()
+    return places[:-1], places[1:]
+
+
+def _stack(batch: BipartiteBatch, rows: WideArray, shape: WideArray) -> npt.NDArray[np.uint8]:
+    """Return these rows of a batch as matrices of one shape."""
+    first, degree = batch.indptr[rows], batch.indptr[rows + 1] - batch.indptr[rows]
+    edge = np.repeat(first - starts(degree)[:-1], degree) + np.arange(int(degree.sum()))
+    stack = np.zeros((len(rows), int(shape[1])), np.uint8)
+    stack[np.repeat(np.arange(len(rows)), degree), batch.indices[edge]] = 1
+    return stack.reshape(-1, *shape.tolist())
 
 
 def _flows(table: pa.Table, runner: Runner) -> Packed:
@@ -399,9 +429,6 @@ def _flows(table: pa.Table, runner: Runner) -> Packed:
 
 Pack = Callable[["pa.Table", Runner], Packed]
 
-PACKED: dict[Form, tuple[Pack, ...]] = {MATCHING: (_small_matchings, _matchings), FLOW: (_flows,)}
-"""Who solves a table, in turn: each leaves some rows to the next, and in the end to themselves."""
-
 
 def _columns(
     columns: dict[str, npt.NDArray[Any]], start: WideArray, runner: Runner
@@ -411,7 +438,7 @@ def _columns(
 
     offsets, count = pa.array(start.astype(np.int32)), len(start) - 1
     told = {"verdict": MAXIMUM, "engine": str(runner.engine.name)}
-    return {name: _repeated(text, count) for name, text in told.items()} | {
+    return {name: repeated(text, count) for name, text in told.items()} | {
         name: pa.array(values) if name == "size" else pa.ListArray.from_arrays(offsets, values)
         for name, values in columns.items()
     }
