@@ -32,15 +32,9 @@ from augury.errors import InputError
 from augury.extras import needs
 from augury.files import locked, named, os_fault, write_text
 from augury.processes import join_ray, use_one_thread
-from augury.tables import (
-    FORMS,
-    ROWS,
-    Settings,
-    answers,
-    answers_of_files,
-    files_schema,
-    repeated,
-)
+from augury.tables import ROWS, Settings, answers
+from augury.tables.columns import FORMS, repeated
+from augury.tables.rows import answers_of_files, files_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
