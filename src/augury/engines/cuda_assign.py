@@ -232,7 +232,8 @@ def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bo
 def launch(those: Iterable[Launch], batch: Structure, device: torch.device) -> None:
     """Run kernels one after the other on PyTorch's current stream, each with this argument."""
     driver = cupy_driver()
-    stream = torch._C._cuda_getCurrentRawStream(device.index)  # a `Stream` takes as long as a launch
+    # To make a `Stream` takes as long as a launch.
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
     arguments = (c_void_p * 1)(addressof(batch))
     is_current = torch.cuda.current_device() == device.index
     with nullcontext() if is_current else torch.cuda.device(device):
