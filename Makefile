@@ -33,7 +33,7 @@ light: .venv-light/ready
 	.venv-light/bin/python tests/light.py
 
 slow: .venv/for-test
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -o faulthandler_timeout=3600
 
 # The site, in site/: pages, the page of `augury explore` without a server, and a check of every link. Builds offline.
 .PHONY: docs
