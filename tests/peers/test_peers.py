@@ -25,8 +25,8 @@ REPEATING = (
     *(CONNECTIVITY + name for name in ("test_edge_kcomponents", "test_edge_augmentation")),
     "networkx.algorithms.approximation.tests.test_kcomponents",
 )
-"""They go on until a flow is what it has to be, and with wrong ones may never end; they ask for most
-of all flows, of functions that the other modules test too."""
+"""They go on until a flow is what it has to be, and with wrong ones may never end. Most flows are
+theirs, of functions that the other modules test too."""
 QUICK = tuple(module for module in EVERY if module not in REPEATING)
 
 
