@@ -203,7 +203,8 @@ COMMANDS = {
         {"run/seed-0": ["best.safetensors", "epoch-000.safetensors", "history.csv"]},
     ),
     "exam": (
-        ["exam", "--quick", "--judge", "cost-flows", "--solver", "table", "--out", "run"],
+        ["exam", "--quick", "--judge", "cost-flows", "--solver", "table", "--workers", "1"]
+        + ["--out", "run"],
         "augury.experiments.exam_driver.Driver._keep",
         "interrupted; the same command goes on with run",
         {"run": ["exam.jsonl"], "run/exam.jsonl": 2},
