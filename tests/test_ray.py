@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ import augury.ray
 from augury.classical.batch import starts
 from augury.classical.formats import ReadOptions
 from augury.errors import InputError
-from augury.processes import join_ray
 from augury.ray import MADE, UNFINISHED, Done, Piece, Plan, _counted, _solve_piece, pieces_of
 from augury.ray import solve_sources as solved
 from augury.tables import Settings, answers
@@ -168,21 +166,6 @@ def test_without_ray_one_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"--ray needs Ray: pip install 'augury\[cluster\]'"):
         next(solved(["x"], tmp_path, Settings()))
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    ray = join_ray("local", num_cpus=2)
-    yield ray
-    ray.shutdown()
-
-
-@pytest.fixture
-def joined(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let commands of this test use the one cluster, and leave it running."""
-    monkeypatch.setattr(augury.ray, "join_ray", lambda address, num_cpus: cluster)
-    monkeypatch.setattr(cluster, "shutdown", lambda: None)
-    return cluster
 
 
 def test_what_is_there_is_not_solved_again_and_nothing_is_lost(
