@@ -72,12 +72,15 @@ def gates(i, j, k, hidden, given, kept):
 def send(weights, latent, last_parts, values, kept, encoded, parts):  # noqa: PLR0913 – numba takes arrays, not objects
     """Before the messages: round the last outputs, encode, and apply every weight of the encoding.
 
-    `last_parts` has no rows before the first step, which starts from `values`.
+    `last_parts` has no rows before the first step, which starts from `values`, and latents of zero.
     """
     hidden, inputs = latent.shape[1], weights.inputs
     for a in range(0, len(latent), BLOCK):
         b = min(a + BLOCK, len(latent))
-        product(latent[a:b], weights.of_latent, kept[a:b], 0)
+        if len(last_parts):
+            product(latent[a:b], weights.of_latent, kept[a:b], 0)
+        else:
+            kept[a:b] = ZERO
         for i in range(a, b):
             if len(last_parts):
                 values[i] = _rounded(i, len(inputs), hidden, kept, last_parts)

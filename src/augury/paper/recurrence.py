@@ -1,9 +1,9 @@
 """All steps of a training run, its losses and gradients, in compiled loops: `fast` for training.
 
 The forward loop keeps what the backward loop needs, one row per step and node; the losses of its
-outputs are found together with their gradients. The gradients of the weights are not computed here:
-they are products of what is kept and what is returned, one for all steps together. Sums have a
-fixed order, so runs are reproducible bit for bit. Importing this module needs numba, whose loops
+outputs are found together with their gradients. Gradients of the weights are added up step by step,
+from the last one back, while what they are made of is still in the cache. Sums have a fixed order,
+so runs are reproducible bit for bit. Importing this module needs numba, whose loops
 take arrays and no objects.
 """
 
@@ -19,6 +19,7 @@ from augury.paper.fast import FloatArray, Weights
 from augury.paper.loops import BLOCK, LARGEST, REAL, SLOPE, TINY, ZERO, gates, leaky, send
 from augury.paper.vectors import (
     ONE,
+    add_product,
     compiled_loop,
     inlined,
     largest,
@@ -199,22 +200,22 @@ def forward(weights, links, steps, values, kept):
 
 
 @inlined
-def _ungate(place, row, node, kept, d_latent, d_given, d_of_latent, carry):  # noqa: PLR0913 – numba takes arrays, not objects
+def _ungate(place, row, i, node, kept, d_latent, d_given, d_of_latent, carry):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate a latent's gradient back through the GRU; `carry` gets that of the one before."""
     hidden, one = d_latent.shape[1], spread(ONE)
     for k in range(0, hidden, LANES):
         reset, keep = load(kept.gates, place, k), load(kept.gates, place, hidden + k)
         proposal = load(kept.gates, place, 2 * hidden + k)
-        grad = load(d_latent, row, k) + load(carry, node, k)
+        grad = load(d_latent, node, k) + load(carry, node, k)
         d_new = grad * (one - keep) * (one - proposal * proposal)
         d_keep = grad * (load(kept.before, row, k) - proposal) * keep * (one - keep)
         d_reset = d_new * load(kept.of_latent, row, 2 * hidden + k) * reset * (one - reset)
-        store(d_given, place, k, d_reset)
-        store(d_given, place, hidden + k, d_keep)
-        store(d_given, place, 2 * hidden + k, d_new)
-        store(d_of_latent, row, k, d_reset)
-        store(d_of_latent, row, hidden + k, d_keep)
-        store(d_of_latent, row, 2 * hidden + k, d_new * reset)
+        store(d_given, i, k, d_reset)
+        store(d_given, i, hidden + k, d_keep)
+        store(d_given, i, 2 * hidden + k, d_new)
+        store(d_of_latent, node, k, d_reset)
+        store(d_of_latent, node, hidden + k, d_keep)
+        store(d_of_latent, node, 2 * hidden + k, d_new * reset)
         store(carry, node, k, grad * keep)
 
 
@@ -242,15 +243,15 @@ def _unhear_of(has_two_ends: bool) -> Any:
             d_low = low = slope = mean = every = zero
             if count == 1:
                 d_high = _unleaky(load(kept.heard, place, k), grad)
-                store(d_parts, row, k, d_high)
+                store(d_parts, node, k, d_high)
             else:
                 low, d_low = load(kept.lowest, place, k), load(d_heard, i, hidden + k)
                 d_high, every = load(d_heard, i, 2 * hidden + k), grad * share
                 if has_two_ends:
-                    _add(d_parts, row, k, grad)
-                    _add(d_parts, row, hidden + k, d_low + d_high)
+                    _add(d_parts, node, k, grad)
+                    _add(d_parts, node, hidden + k, d_low + d_high)
                 else:
-                    store(d_parts, row, k, grad + d_low + d_high)
+                    store(d_parts, node, k, grad + d_low + d_high)
             if count > 3:
                 deviation = load(kept.heard, place, 3 * hidden + k)
                 slope = load(d_heard, i, 3 * hidden + k) / deviation * share
@@ -258,11 +259,7 @@ def _unhear_of(has_two_ends: bool) -> Any:
                 slope = where_larger(deviation * deviation, spread(TINY), slope, zero)
                 mean = load(kept.heard, place, k) - load(kept.parts, row, k)
             for n in range(degree):
-                j, kind, own = (
-                    first_row + links.sender[first + n],
-                    links.kind[first + n],
-                    spread(REAL(n)),
-                )
+                j, kind, own = links.sender[first + n], links.kind[first + n], spread(REAL(n))
                 grad = where_equal(high, own, d_high, zero)
                 if has_two_ends:
                     grad = grad + where_equal(low, own, d_low, zero)
@@ -272,7 +269,7 @@ def _unhear_of(has_two_ends: bool) -> Any:
                 elif count > 1:
                     grad = grad + every + where_equal(low, own, d_low, zero)
                 if count > 3:
-                    value = load(kept.parts, j, hidden + k) + load(prepared, kind, k)
+                    value = load(kept.parts, first_row + j, hidden + k) + load(prepared, kind, k)
                     grad = grad + slope * (value - mean)
                 _add(d_prepared, kind, k, grad)
                 _add(d_parts, j, hidden + k, grad)
@@ -283,59 +280,118 @@ def _unhear_of(has_two_ends: bool) -> Any:
 _unhear, _unhear_at_two_ends = _unhear_of(False), _unhear_of(True)
 
 
-@compiled_loop
-def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
-    to_latent, to_encoded, to_heard, to_updated, links, steps, kept, d_latent,
-    d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared,
-):  # fmt: skip
-    """Propagate gradients of latents and outputs; matrices are those of `forward`, transposed.
+class Grads(NamedTuple):
+    """The gradients of `Weights` and of the links' part of the messages, all added to."""
 
-    The outputs' gradients are the last columns of d_parts, whose other columns are filled here, and
-    must be zero before. So must be d_inputs and d_prepared, which are added to. From d_parts,
-    d_of_latent, d_through and d_given the gradients of the weights are made.
+    inputs: FloatArray
+    of_latent: FloatArray
+    of_encoded: FloatArray
+    of_heard: FloatArray
+    of_updated: FloatArray
+    prepared: FloatArray
+
+    @classmethod
+    def of(cls, weights: Weights, prepared: FloatArray) -> Grads:
+        """Start from zero."""
+        return cls(*(np.zeros(own.shape, np.float32) for own in (*weights[:5], prepared)))
+
+
+@compiled_loop
+def _unupdate(first, p, count, rank, first_row, back_weights, links, steps, kept, rooms, grads):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Propagate gradients from the latents of some nodes of one rank back to their messages."""
+    _, _, to_heard, to_updated = back_weights
+    d_latent, d_of_latent, d_parts, carry, d_given, d_through, d_heard = rooms
+    hidden = d_latent.shape[1]
+    for i in range(count):
+        node = steps.node[first + i]
+        _ungate(p + i, first_row + node, i, node, kept, d_latent, d_given, d_of_latent, carry)
+    product(d_given[:count], to_updated, d_through, 0)
+    add_product(kept.updated[p : p + count], d_given[:count], grads.of_updated)
+    for i in range(count):
+        for k in range(0, hidden, LANES):
+            grad = _unleaky(load(kept.updated, p + i, k), load(d_through, i, k))
+            store(d_parts, steps.node[first + i], 2 * hidden + k, grad)
+            store(d_through, i, k, grad)
+    product(d_through[:count], to_heard[rank], d_heard, 0)
+    add_product(kept.heard[p : p + count], d_through[:count], grads.of_heard[rank])
+    for i in range(count):
+        node = steps.node[first + i]
+        own = i, p + i, first_row + node, node, first_row
+        if len(links.back):
+            _unhear_at_two_ends(*own, kept, links, d_heard, d_parts, grads.prepared)
+        else:
+            _unhear(*own, kept, links, d_heard, d_parts, grads.prepared)
+
+
+@compiled_loop
+def _unsend(a, b, first_row, back_weights, kept, rooms, grads):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Propagate gradients from what some nodes send back to their latents before the step."""
+    to_latent, to_encoded, _, _ = back_weights
+    _, d_of_latent, d_parts, carry, _, back, _ = rooms
+    hidden, rows = carry.shape[1], slice(first_row + a, first_row + b)
+    product(d_parts[a:b], to_encoded, back, 0)
+    add_product(kept.encoded[rows], d_parts[a:b], grads.of_encoded)
+    for i in range(a, b):
+        for k in range(0, hidden, LANES):
+            grad = _unleaky(load(kept.encoded, first_row + i, k), load(back, i - a, k))
+            store(d_of_latent, i, 3 * hidden + k, grad)
+            _add(grads.inputs, kept.value[first_row + i], k, grad)
+    if first_row:  # else the latents were zero, and of no weights
+        add_product(kept.before[rows], d_of_latent[a:b], grads.of_latent[:, : 4 * hidden])
+        product(d_of_latent[a:b], to_latent, back, 0)
+        for i in range(a, b):
+            for k in range(0, hidden, LANES):
+                _add(carry, i, k, load(back, i - a, k))
+
+
+@compiled_loop
+def backward(weights, links, steps, kept, d_logits, scale, d_last, grads):  # noqa: PLR0913 – numba takes arrays, not objects
+    """Add the gradients of all weights, given those of the outputs and of the last latents.
+
+    The outputs' gradients are d_logits times scale, by column.
     """
-    hidden, first_row = links.prepared.shape[1], len(kept.latent)
-    carry = np.zeros((steps.sizes[0], hidden), REAL)
-    back, d_heard = np.empty((BLOCK, hidden), REAL), np.empty((BLOCK, to_heard.shape[2]), REAL)
+    hidden, first_row, most = links.prepared.shape[1], len(kept.latent), steps.sizes[0]
+    of_outputs = np.ascontiguousarray(weights.of_latent[:, 4 * hidden :])
+    to_outputs, d_outputs = np.ascontiguousarray(of_outputs.T), np.zeros_like(of_outputs)
+    to_heard = np.empty((len(weights.of_heard), hidden, weights.of_heard.shape[1]), REAL)
+    for rank in range(len(to_heard)):
+        to_heard[rank] = weights.of_heard[rank].T
+    back_weights = (
+        np.ascontiguousarray(weights.of_latent[:, : 4 * hidden].T),
+        np.ascontiguousarray(weights.of_encoded.T),
+        to_heard,
+        np.ascontiguousarray(weights.of_updated.T),
+    )
+    d_latent, d_of_latent = np.empty((most, hidden), REAL), np.empty((most, 4 * hidden), REAL)
+    d_parts = np.empty((most, weights.of_encoded.shape[1]), REAL)
+    carry, d_given = np.zeros((most, hidden), REAL), np.empty((BLOCK, 3 * hidden), REAL)
+    d_through, d_heard = np.empty((BLOCK, hidden), REAL), np.empty((BLOCK, to_heard.shape[2]), REAL)
+    rooms = d_latent, d_of_latent, d_parts, carry, d_given, d_through, d_heard
     for step in range(len(steps.sizes) - 1, -1, -1):
         size = steps.sizes[step]
+        following = steps.sizes[step + 1] if step + 1 < len(steps.sizes) else 0
         first_row -= size
+        for i in range(size):
+            d_parts[i, : 3 * hidden] = ZERO
+            for k in range(len(scale)):
+                d_parts[i, 3 * hidden + k] = d_logits[first_row + i, k] * scale[k]
+        for a in range(0, size, BLOCK):
+            b = min(a + BLOCK, size)
+            own = d_parts[a:b, 3 * hidden :]
+            product(own, to_outputs, d_latent[a:b], 0)
+            add_product(kept.latent[first_row + a : first_row + b], own, d_outputs)
+        for i in range(following, size):  # the last step of these
+            for k in range(0, hidden, LANES):
+                _add(d_latent, i, k, load(d_last, i, k))
         for rank in range(len(to_heard)):
             for a in range(0, steps.num_nodes[step, rank], BLOCK):
-                first, p = steps.of_rank[rank] + a, steps.place[step, rank] + a
                 count = min(BLOCK, steps.num_nodes[step, rank] - a)
-                for i in range(count):
-                    node = steps.node[first + i]
-                    _ungate(
-                        p + i, first_row + node, node, kept, d_latent, d_given, d_of_latent, carry
-                    )
-                product(d_given[p : p + count], to_updated, back, 0)
-                for i in range(count):
-                    row = first_row + steps.node[first + i]
-                    for k in range(0, hidden, LANES):
-                        grad = _unleaky(load(kept.updated, p + i, k), load(back, i, k))
-                        store(d_parts, row, 2 * hidden + k, grad)
-                        store(d_through, p + i, k, grad)
-                product(d_through[p : p + count], to_heard[rank], d_heard, 0)
-                for i in range(count):
-                    node = steps.node[first + i]
-                    own = i, p + i, first_row + node, node, first_row
-                    if len(links.back):
-                        _unhear_at_two_ends(*own, kept, links, d_heard, d_parts, d_prepared)
-                    else:
-                        _unhear(*own, kept, links, d_heard, d_parts, d_prepared)
-        for a in range(first_row, first_row + size, BLOCK):
-            b = min(a + BLOCK, first_row + size)
-            product(d_parts[a:b], to_encoded, back, 0)
-            for i in range(a, b):
-                for k in range(0, hidden, LANES):
-                    grad = _unleaky(load(kept.encoded, i, k), load(back, i - a, k))
-                    store(d_of_latent, i, 3 * hidden + k, grad)
-                    _add(d_inputs, kept.value[i], k, grad)
-            product(d_of_latent[a:b], to_latent, back, 0)
-            for i in range(a, b):
-                for k in range(0, hidden, LANES):
-                    _add(carry, i - first_row, k, load(back, i - a, k))
+                own = steps.of_rank[rank] + a, steps.place[step, rank] + a, count, rank, first_row
+                _unupdate(*own, back_weights, links, steps, kept, rooms, grads)
+        for a in range(0, size, BLOCK):
+            b = min(a + BLOCK, size)
+            _unsend(a, b, first_row, back_weights, kept, rooms, grads)
+    grads.of_latent[:, 4 * hidden :] = d_outputs
 
 
 @compiled_loop

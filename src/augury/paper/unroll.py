@@ -190,8 +190,8 @@ class _Run(torch.autograd.Function):
             d_score = np.zeros(len(score), np.float32)
             judged = steps.sizes, column, grads, d_score
             sums += recurrence.choice_losses(logits, bits + 1, links, as_array(score), *judged)
-        ctx.run = recipe, weights, links, steps, kept
-        ctx.outputs = bits, of_latent, grads, d_score
+        ctx.run = weights, links, steps, kept
+        ctx.outputs = bits, recipe.outputs.shape[1], grads, d_score
         loss, right, count = (
             torch.tensor(part, dtype=torch.float32, device="cpu")
             for part in zip(*sums, strict=True)
@@ -200,48 +200,27 @@ class _Run(torch.autograd.Function):
         return loss, right, count, torch.from_numpy(kept.latent[steps.last])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        recipe, weights, links, steps, kept = ctx.run
-        bits, of_latent, d_logits, d_score = ctx.outputs
-        hidden, num_outputs, rows = len(recipe.of_latent), recipe.outputs.shape[1], len(d_logits)
-        scale, by_term = np.zeros(d_logits.shape[1], np.float32), grads[0].numpy()
+    def backward(ctx: Any, *terms: Any) -> tuple[Any, ...]:
+        weights, links, steps, kept = ctx.run
+        bits, num_outputs, d_logits, d_score = ctx.outputs
+        hidden, by_term = len(weights.of_latent), terms[0].numpy()
+        scale = np.zeros(d_logits.shape[1], np.float32)
         scale[:bits], scale[bits] = by_term[:2]
         if d_score is not None:
             scale[bits + 1 : num_outputs] = by_term[2]
             d_score = torch.from_numpy(d_score * by_term[2])
-        d_parts = recipe.inputs.new_zeros(rows, weights.of_encoded.shape[1])
-        d_logits = torch.mul(
-            *map(torch.from_numpy, (d_logits, scale)), out=d_parts[:, 3 * hidden :]
-        )
-        d_latent = d_logits @ torch.from_numpy(of_latent).mT
-        d_latent[torch.from_numpy(steps.last)] += grads[3]
-        d_of_latent, d_through, d_given = (
-            d_parts.new_empty(rows, width * hidden) for width in (4, 1, 3)
-        )
-        d_inputs = torch.zeros_like(recipe.inputs)
-        d_prepared = d_parts.new_zeros(links.prepared.shape)
-        found = d_latent, d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared
-        recurrence.backward(
-            as_factor(recipe.of_latent.mT),
-            np.ascontiguousarray(weights.of_encoded.T),
-            *(as_factor(factor.mT) for factor in (recipe.of_heard, recipe.of_updated)),
-            *(links, steps, kept),
-            *(part.numpy() for part in found),
-        )
-
-        def summed(own: FloatArray, grad: Tensor) -> Tensor:
-            return torch.from_numpy(own).mT @ grad
-
-        sizes, encoded = steps.num_nodes.sum(0).tolist(), summed(kept.encoded, d_parts)
-        heard = zip(torch.from_numpy(kept.heard).split(sizes), d_through.split(sizes), strict=True)
-        told = encoded[:, 3 * hidden :], summed(kept.latent, d_logits)
+        found = recurrence.Grads.of(weights, links.prepared)
+        d_last = terms[3].contiguous().numpy()
+        recurrence.backward(weights, links, steps, kept, d_logits, scale, d_last, found)
+        grads = recurrence.Grads(*map(torch.from_numpy, found))
+        told = grads.of_encoded[:, 3 * hidden :], grads.of_latent[:, 4 * hidden :]
         of_weights = (
-            d_inputs,
-            summed(kept.before, d_of_latent),
-            encoded[:, : 3 * hidden],
-            torch.stack([own.mT @ grad for own, grad in heard]),
-            summed(kept.updated, d_given),
+            grads.inputs,
+            grads.of_latent[:, : 4 * hidden],
+            grads.of_encoded[:, : 3 * hidden],
+            grads.of_heard,
+            grads.of_updated,
             torch.cat(told)[:, :num_outputs],
         )
         # There is none of `goes_on`, which is among the outputs here.
-        return *of_weights, None, d_prepared, d_score, None, None, None
+        return *of_weights, None, grads.prepared, d_score, None, None, None
