@@ -24,6 +24,7 @@ from augury.paper.unroll import (
     search_sums,
     unroll_reach,
     unroll_search,
+    walk_sums,
 )
 
 WEIGHTS = {
@@ -91,12 +92,13 @@ def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> No
         sums = search_sums(network, batch)
         terms = "distance", "termination", "predecessor", "last_predecessor"
         _add_all(tally, terms, sums)
-        latent = sums.latent
+        terms = "bottleneck", "bottleneck_true_negative", "augmentation"
+        _add_all(tally, terms, walk_sums(network, batch, sums.latent))
     else:
         state, along = unroll_search(network, batch)
         _step_losses(network, batch, state, along, tally)
         latent = state.latent.index_select(-2, batch.rows.last)
-    _walk_losses(network, batch, latent, tally)
+        _walk_losses(network, batch, latent, tally)
 
 
 def _add_all(tally: Tally, names: Sequence[str], sums: Sums) -> None:

@@ -20,9 +20,10 @@ from augury.classical.arrays import WideArray
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
-from augury.paper import fast, recurrence
-from augury.paper.fast import FloatArray, LinkArrays, Ranks, Recipe, as_array, as_factor
+from augury.paper import fast, recurrence, walked
+from augury.paper.fast import LinkArrays, Ranks, Recipe, as_array, as_factor
 from augury.paper.networks import PaperNetwork, State
+from augury.paper.processors import MPNN
 
 
 def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor]:
@@ -139,6 +140,45 @@ def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
     return Sums(*_Run.apply(*recipe, table, None, lesson, reached, np.zeros_like(reached)))
 
 
+def walk_sums(network: PaperNetwork, batch: SearchBatch, latent: Tensor) -> Sums:
+    """Judge the walks, compiled; the terms: bottleneck, that of nothing, and augmentation."""
+    codes = network.encode_integers(torch.arange(2**network.bits, device="cpu"))
+    processor: Any = network.processor
+    parts = network.bottleneck_layer, network.bottleneck_logit, network.augmentation
+    weights = network.search_links.weight, processor.message.weight
+    layers = codes, *weights, *(parameter for part in parts for parameter in part.parameters())
+    where = (part.numpy() for part in batch.walks[:4])
+    form = network.bottleneck_layer.heads, isinstance(processor, MPNN)
+    return Sums(*_Walk.apply(latent, *layers, walked.Walked(*where, *form)), latent)
+
+
+class _Walk(torch.autograd.Function):
+    """The layers of bottleneck and augmentation and their losses, in compiled loops."""
+
+    @staticmethod
+    def forward(ctx: Any, latent: Tensor, *args: Any) -> tuple[Tensor, ...]:
+        layers, walks = walked.Layers(*map(as_array, args[:-1])), args[-1]
+        kept, smallest = walked.room(walks, layers), walks.capacities.min(1)
+        sums = walked.forward(layers, walks, smallest, as_array(latent), kept)
+        ctx.run, ctx.num_nodes = (layers, walks, smallest, kept), len(latent)
+        return _totals(ctx, sums)
+
+    @staticmethod
+    def backward(ctx: Any, *terms: Any) -> tuple[Any, ...]:
+        layers = ctx.run[0]
+        grads = walked.Layers(*map(np.zeros_like, layers))
+        d_latent = np.zeros((ctx.num_nodes, layers.codes.shape[1]), np.float32)
+        walked.backward(*ctx.run, terms[0].numpy(), grads, d_latent)
+        return *map(torch.from_numpy, (d_latent, *grads)), None
+
+
+def _totals(ctx: Any, sums: Sequence[tuple[float, int, int]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return losses, right decisions and counts of some terms; only losses have gradients."""
+    loss, right, count = torch.tensor(sums, dtype=torch.float32, device="cpu").T.contiguous()
+    ctx.mark_non_differentiable(right, count)
+    return loss, right, count
+
+
 class _Lesson(NamedTuple):
     """What a compiled run needs beside weights and targets."""
 
@@ -192,12 +232,7 @@ class _Run(torch.autograd.Function):
             sums += recurrence.choice_losses(logits, bits + 1, links, as_array(score), *judged)
         ctx.run = weights, links, steps, kept
         ctx.outputs = bits, recipe.outputs.shape[1], grads, d_score
-        loss, right, count = (
-            torch.tensor(part, dtype=torch.float32, device="cpu")
-            for part in zip(*sums, strict=True)
-        )
-        ctx.mark_non_differentiable(right, count)
-        return loss, right, count, torch.from_numpy(kept.latent[steps.last])
+        return *_totals(ctx, sums), torch.from_numpy(kept.latent[steps.last])
 
     @staticmethod
     def backward(ctx: Any, *terms: Any) -> tuple[Any, ...]:
