@@ -13,6 +13,7 @@ import numpy as np
 from augury.classical.arrays import WideArray
 from augury.compiled import compiled
 from augury.neural.layers import LANES
+from augury.paper.recipes import SLOPE
 from augury.paper.vectors import (
     ONE,
     TILE,
@@ -33,8 +34,6 @@ BLOCK = 11 * TILE
 
 REAL = np.float32
 ZERO, TWO = np.float32(0), np.float32(2)
-SLOPE = np.float32(0.01)
-"""Of the leaky ReLU; PyTorch's default."""
 TINY = np.float32(1e-5)
 """Keeps PNA's deviation away from zero."""
 LARGEST = np.float32(3e38)

@@ -15,8 +15,8 @@ import numpy as np
 
 from augury.classical.arrays import WideArray
 from augury.neural.layers import LANES
-from augury.paper.fast import FloatArray, Weights
 from augury.paper.loops import BLOCK, LARGEST, REAL, SLOPE, TINY, ZERO, gates, leaky, send
+from augury.paper.recipes import FloatArray, Weights
 from augury.paper.vectors import (
     ONE,
     add_product,
@@ -55,12 +55,30 @@ class Steps(NamedTuple):
     @classmethod
     def of(cls, sizes: WideArray, ranks: WideArray, num_ranks: int) -> Steps:
         """Take the sizes of the steps and the rank of each node."""
-        count = np.stack([np.bincount(ranks[:size], minlength=num_ranks) for size in sizes])
-        ends = np.cumsum(count.T).reshape(count.T.shape).T
-        of_rank = np.append(0, np.cumsum(np.bincount(ranks, minlength=num_ranks)))
-        order, node = np.argsort(ranks, kind="stable"), np.arange(sizes[0])
-        last = (np.cumsum(sizes) - sizes)[(sizes[:, None] > node).sum(0) - 1] + node
-        return cls(sizes, order, of_rank, count, np.ascontiguousarray(ends - count), last)
+        order = np.argsort(ranks, kind="stable") if num_ranks > 1 else np.arange(len(ranks))
+        return cls(sizes, order, *_placed(sizes, ranks, num_ranks))
+
+
+@compiled_loop
+def _placed(sizes, ranks, num_ranks):
+    """Return the fields of `Steps` from `of_rank` on."""
+    num_nodes = np.zeros((len(sizes), num_ranks), np.int64)
+    of_rank, place = np.zeros(num_ranks + 1, np.int64), np.empty_like(num_nodes)
+    last, first_row, taken = np.empty(len(ranks), np.int64), 0, 0
+    for rank in ranks:
+        of_rank[rank + 1] += 1
+    for rank in range(num_ranks):
+        of_rank[rank + 1] += of_rank[rank]
+    for step in range(len(sizes)):
+        for node in range(sizes[step]):
+            num_nodes[step, ranks[node]] += 1
+            last[node] = first_row + node
+        first_row += sizes[step]
+    for rank in range(num_ranks):
+        for step in range(len(sizes)):
+            place[step, rank] = taken
+            taken += num_nodes[step, rank]
+    return of_rank, num_nodes, place, last
 
 
 class Kept(NamedTuple):
@@ -296,23 +314,49 @@ class Grads(NamedTuple):
         return cls(*(np.zeros(own.shape, np.float32) for own in (*weights[:5], prepared)))
 
 
+class Transposed(NamedTuple):
+    """The weights, to propagate gradients back."""
+
+    to_latent: FloatArray
+    to_encoded: FloatArray
+    to_heard: FloatArray
+    to_updated: FloatArray
+
+
+class Rooms(NamedTuple):
+    """Gradients of one step, a row for each of its nodes, and from `d_given` on of one block."""
+
+    d_latent: FloatArray
+    d_of_latent: FloatArray
+    d_parts: FloatArray
+    carry: FloatArray
+    """Those of the latents before the step, which it is handed."""
+    d_given: FloatArray
+    d_through: FloatArray
+    d_heard: FloatArray
+
+
 @compiled_loop
 def _unupdate(first, p, count, rank, first_row, back_weights, links, steps, kept, rooms, grads):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate gradients from the latents of some nodes of one rank back to their messages."""
-    _, _, to_heard, to_updated = back_weights
-    d_latent, d_of_latent, d_parts, carry, d_given, d_through, d_heard = rooms
-    hidden = d_latent.shape[1]
+    d_parts, d_given, d_through, d_heard = (
+        rooms.d_parts,
+        rooms.d_given,
+        rooms.d_through,
+        rooms.d_heard,
+    )
+    hidden, of_latents = d_through.shape[1], (d_given, rooms.d_of_latent, rooms.carry)
     for i in range(count):
         node = steps.node[first + i]
-        _ungate(p + i, first_row + node, i, node, kept, d_latent, d_given, d_of_latent, carry)
-    product(d_given[:count], to_updated, d_through, 0)
+        _ungate(p + i, first_row + node, i, node, kept, rooms.d_latent, *of_latents)
+    product(d_given[:count], back_weights.to_updated, d_through, 0)
     add_product(kept.updated[p : p + count], d_given[:count], grads.of_updated)
     for i in range(count):
         for k in range(0, hidden, LANES):
             grad = _unleaky(load(kept.updated, p + i, k), load(d_through, i, k))
             store(d_parts, steps.node[first + i], 2 * hidden + k, grad)
             store(d_through, i, k, grad)
-    product(d_through[:count], to_heard[rank], d_heard, 0)
+    product(d_through[:count], back_weights.to_heard[rank], d_heard, 0)
     add_product(kept.heard[p : p + count], d_through[:count], grads.of_heard[rank])
     for i in range(count):
         node = steps.node[first + i]
@@ -326,10 +370,14 @@ def _unupdate(first, p, count, rank, first_row, back_weights, links, steps, kept
 @compiled_loop
 def _unsend(a, b, first_row, back_weights, kept, rooms, grads):  # noqa: PLR0913 – numba takes arrays, not objects
     """Propagate gradients from what some nodes send back to their latents before the step."""
-    to_latent, to_encoded, _, _ = back_weights
-    _, d_of_latent, d_parts, carry, _, back, _ = rooms
+    d_of_latent, d_parts, carry, back = (
+        rooms.d_of_latent,
+        rooms.d_parts,
+        rooms.carry,
+        rooms.d_through,
+    )
     hidden, rows = carry.shape[1], slice(first_row + a, first_row + b)
-    product(d_parts[a:b], to_encoded, back, 0)
+    product(d_parts[a:b], back_weights.to_encoded, back, 0)
     add_product(kept.encoded[rows], d_parts[a:b], grads.of_encoded)
     for i in range(a, b):
         for k in range(0, hidden, LANES):
@@ -338,10 +386,31 @@ def _unsend(a, b, first_row, back_weights, kept, rooms, grads):  # noqa: PLR0913
             _add(grads.inputs, kept.value[first_row + i], k, grad)
     if first_row:  # else the latents were zero, and of no weights
         add_product(kept.before[rows], d_of_latent[a:b], grads.of_latent[:, : 4 * hidden])
-        product(d_of_latent[a:b], to_latent, back, 0)
+        product(d_of_latent[a:b], back_weights.to_latent, back, 0)
         for i in range(a, b):
             for k in range(0, hidden, LANES):
                 _add(carry, i, k, load(back, i - a, k))
+
+
+@compiled_loop
+def _undecode(  # noqa: PLR0913 – numba takes arrays, not objects
+    first_row, size, following, latent, d_logits, scale, d_last, to_outputs, d_outputs, rooms
+):
+    """Start a step with the gradients of its outputs, and of its last latents where it ends."""
+    d_latent, d_parts = rooms.d_latent, rooms.d_parts
+    hidden = d_latent.shape[1]
+    for i in range(size):
+        d_parts[i, : 3 * hidden] = ZERO
+        for k in range(len(scale)):
+            d_parts[i, 3 * hidden + k] = d_logits[first_row + i, k] * scale[k]
+    for a in range(0, size, BLOCK):
+        b = min(a + BLOCK, size)
+        own = d_parts[a:b, 3 * hidden :]
+        product(own, to_outputs, d_latent[a:b], 0)
+        add_product(latent[first_row + a : first_row + b], own, d_outputs)
+    for i in range(following, size):  # which take part in no further step
+        for k in range(0, hidden, LANES):
+            _add(d_latent, i, k, load(d_last, i, k))
 
 
 @compiled_loop
@@ -356,33 +425,27 @@ def backward(weights, links, steps, kept, d_logits, scale, d_last, grads):  # no
     to_heard = np.empty((len(weights.of_heard), hidden, weights.of_heard.shape[1]), REAL)
     for rank in range(len(to_heard)):
         to_heard[rank] = weights.of_heard[rank].T
-    back_weights = (
+    back_weights = Transposed(
         np.ascontiguousarray(weights.of_latent[:, : 4 * hidden].T),
         np.ascontiguousarray(weights.of_encoded.T),
         to_heard,
         np.ascontiguousarray(weights.of_updated.T),
     )
-    d_latent, d_of_latent = np.empty((most, hidden), REAL), np.empty((most, 4 * hidden), REAL)
-    d_parts = np.empty((most, weights.of_encoded.shape[1]), REAL)
-    carry, d_given = np.zeros((most, hidden), REAL), np.empty((BLOCK, 3 * hidden), REAL)
-    d_through, d_heard = np.empty((BLOCK, hidden), REAL), np.empty((BLOCK, to_heard.shape[2]), REAL)
-    rooms = d_latent, d_of_latent, d_parts, carry, d_given, d_through, d_heard
+    rooms = Rooms(
+        np.empty((most, hidden), REAL),
+        np.empty((most, 4 * hidden), REAL),
+        np.empty((most, weights.of_encoded.shape[1]), REAL),
+        np.zeros((most, hidden), REAL),
+        np.empty((BLOCK, 3 * hidden), REAL),
+        np.empty((BLOCK, hidden), REAL),
+        np.empty((BLOCK, to_heard.shape[2]), REAL),
+    )
     for step in range(len(steps.sizes) - 1, -1, -1):
         size = steps.sizes[step]
         following = steps.sizes[step + 1] if step + 1 < len(steps.sizes) else 0
         first_row -= size
-        for i in range(size):
-            d_parts[i, : 3 * hidden] = ZERO
-            for k in range(len(scale)):
-                d_parts[i, 3 * hidden + k] = d_logits[first_row + i, k] * scale[k]
-        for a in range(0, size, BLOCK):
-            b = min(a + BLOCK, size)
-            own = d_parts[a:b, 3 * hidden :]
-            product(own, to_outputs, d_latent[a:b], 0)
-            add_product(kept.latent[first_row + a : first_row + b], own, d_outputs)
-        for i in range(following, size):  # the last step of these
-            for k in range(0, hidden, LANES):
-                _add(d_latent, i, k, load(d_last, i, k))
+        own = first_row, size, following, kept.latent, d_logits, scale, d_last
+        _undecode(*own, to_outputs, d_outputs, rooms)
         for rank in range(len(to_heard)):
             for a in range(0, steps.num_nodes[step, rank], BLOCK):
                 count = min(BLOCK, steps.num_nodes[step, rank] - a)
@@ -395,14 +458,17 @@ def backward(weights, links, steps, kept, d_logits, scale, d_last, grads):  # no
 
 
 @compiled_loop
-def decode(of_latent, kept, logits):
-    """Fill the outputs of every row: the latent's part, and the encoding's, which is there."""
-    first = kept.parts.shape[1] - logits.shape[1]
-    for a in range(0, len(logits), BLOCK):
+def decode(weights, kept):
+    """Return the outputs of every row: the latent's part, and the encoding's, which is there."""
+    hidden, rows = kept.latent.shape[1], len(kept.latent)
+    of_latent = np.ascontiguousarray(weights.of_latent[:, 4 * hidden :])
+    logits = np.empty((rows, of_latent.shape[1]), REAL)
+    for a in range(0, rows, BLOCK):
         product(kept.latent[a : a + BLOCK], of_latent, logits[a : a + BLOCK], 0)
-    for i in range(len(logits)):
+    for i in range(rows):
         for k in range(0, logits.shape[1], LANES):
-            _add(logits, i, k, load(kept.parts, i, first + k))
+            _add(logits, i, k, load(kept.parts, i, 3 * hidden + k))
+    return logits
 
 
 @inlined

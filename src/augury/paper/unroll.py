@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from augury.classical.arrays import WideArray
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
-from augury.paper import fast, recurrence, walked
-from augury.paper.fast import LinkArrays, Ranks, Recipe, as_array, as_factor
+from augury.paper import fast, recipes, recurrence, walked
+from augury.paper.fast import LinkArrays, Ranks
 from augury.paper.networks import PaperNetwork, State
 from augury.paper.processors import MPNN
+from augury.paper.recipes import Parameters, as_array
 
 
 def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor]:
@@ -112,37 +112,24 @@ def is_compiled(network: PaperNetwork, batch: SearchBatch | ReachBatch) -> bool:
     return batch.laid is None and fast.is_available(network, batch.wiring.sender.device)
 
 
-def search_sums(network: PaperNetwork, batch: SearchBatch) -> Sums:
+def search_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor) -> Sums:
     """Run Bellman-Ford, compiled; the terms: distance, termination, predecessor, and its last."""
-    pairs = batch.weights.numpy(), batch.capacities.numpy()
-    table, kind = fast.distinct_terms(network, *pairs, "cpu")
-    degrees, ranks = Ranks.of(network, batch.wiring)
-    recipe = fast.search_recipe(network, degrees)
-    ends = F.pad(network.search_goes_on.weight, (network.hidden, 0)), network.predecessor_weights
-    recipe = recipe._replace(outputs=torch.cat([recipe.outputs, torch.cat(ends).mT], dim=1))
-    links = LinkArrays.of(network, table.prepared, kind, batch.wiring)
-    lesson = _Lesson.of(batch, links, ranks, len(recipe.of_heard), _distances(network, batch))
+    kinds, kind = fast.distinct_kinds(batch.weights.numpy(), batch.capacities.numpy())
+    lesson = _Lesson(network, batch, kinds, kind, _distances(network, batch).numpy())
     targets = batch.distance.numpy(), batch.column.numpy()
-    return Sums(*_Run.apply(*recipe, table.prepared, table.score[:, 0], lesson, *targets))
+    return Sums(*_Run.apply(*Parameters.of_search(network, codes), lesson, *targets))
 
 
 def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
     """Run breadth-first search, compiled; the terms: reachability, termination."""
-    table = network.reach_terms(torch.tensor([False, True], device="cpu"))
-    degrees, ranks = Ranks.of(network, batch.wiring)
-    recipe = fast.reach_recipe(network, degrees)
-    end = F.pad(network.reach_goes_on.weight, (network.hidden, 0)).mT
-    recipe = recipe._replace(outputs=torch.cat([recipe.outputs, end], dim=1))
-    kind, start = batch.is_usable.long().numpy(), _reached(batch).long()
-    links = LinkArrays.of(network, table, kind, batch.wiring)
-    lesson = _Lesson.of(batch, links, ranks, len(recipe.of_heard), start)
+    kind, start = batch.is_usable.long().numpy(), _reached(batch).long().numpy()
+    lesson = _Lesson(network, batch, np.arange(2)[:, None], kind, start)
     reached = batch.reached.long().numpy()
-    return Sums(*_Run.apply(*recipe, table, None, lesson, reached, np.zeros_like(reached)))
+    return Sums(*_Run.apply(*Parameters.of_reach(network), lesson, reached, np.zeros_like(reached)))
 
 
-def walk_sums(network: PaperNetwork, batch: SearchBatch, latent: Tensor) -> Sums:
+def walk_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor, latent: Tensor) -> Sums:
     """Judge the walks, compiled; the terms: bottleneck, that of nothing, and augmentation."""
-    codes = network.encode_integers(torch.arange(2**network.bits, device="cpu"))
     processor: Any = network.processor
     parts = network.bottleneck_layer, network.bottleneck_logit, network.augmentation
     weights = network.search_links.weight, processor.message.weight
@@ -180,30 +167,16 @@ def _totals(ctx: Any, sums: Sequence[tuple[float, int, int]]) -> tuple[Tensor, T
 
 
 class _Lesson(NamedTuple):
-    """What a compiled run needs beside weights and targets."""
+    """What a compiled run needs beside parameters and targets."""
 
-    links: LinkArrays
-    wiring: Wiring
-    running: WideArray
-    """(step,): how many graphs take part."""
-    stop_early: int
-    steps: recurrence.Steps
+    network: PaperNetwork
+    batch: SearchBatch | ReachBatch
+    kinds: WideArray
+    """(kind, integer): the kinds of link."""
+    kind: WideArray
+    """(link,)"""
     start: WideArray
     """(node,): the integers that the run starts from."""
-
-    @classmethod
-    def of(
-        cls,
-        batch: SearchBatch | ReachBatch,
-        links: LinkArrays,
-        ranks: Tensor,
-        num_ranks: int,
-        start: Tensor,
-    ) -> _Lesson:
-        running = np.array(batch.running)
-        sizes = batch.wiring.offsets[running, 0]
-        steps = recurrence.Steps.of(sizes, ranks.numpy(), num_ranks)
-        return cls(links, batch.wiring, running, batch.stop_early, steps, start.numpy())
 
 
 class _Run(torch.autograd.Function):
@@ -211,51 +184,41 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        recipe, (_, score, lesson, values, column) = Recipe(*args[:-5]), args[-5:]
-        weights, steps, wiring, links = recipe.arrays(), lesson.steps, lesson.wiring, lesson.links
+        own, (lesson, values, column) = Parameters(*args[:-3]).values(), args[-3:]
+        wiring, running = lesson.batch.wiring, np.array(lesson.batch.running)
+        by_degree, ranks = Ranks.of(lesson.network, wiring)
+        weights = recipes.weights_of(own, by_degree, recipes.all_outputs(own))
+        encoded = recipes.links_of(own, lesson.kinds)
+        links = LinkArrays.of(lesson.network, encoded.prepared, lesson.kind, wiring)
+        steps = recurrence.Steps.of(wiring.offsets[running, 0], ranks, len(by_degree))
         kept = recurrence.room(int(steps.sizes.sum()), weights)
         recurrence.forward(weights, links, steps, lesson.start, kept)
 
-        of_latent = as_factor(recipe.outputs[len(recipe.of_latent) :])
-        logits = np.empty((len(kept.latent), of_latent.shape[1]), np.float32)
-        recurrence.decode(of_latent, kept, logits)
-        grads, bits = np.zeros_like(logits), (len(recipe.inputs) - 1).bit_length()
-        graphs = lesson.running, lesson.stop_early, wiring.node_start.numpy()
+        logits = recurrence.decode(weights, kept)
+        grads, d_score, bits = np.zeros_like(logits), np.zeros_like(encoded.score), len(own.outputs)
+        graphs = running, lesson.batch.stop_early, wiring.node_start.numpy()
         sums = [
             recurrence.value_losses(logits, bits, steps.sizes, values, column, grads),
             recurrence.end_losses(logits, bits, *graphs, grads),
         ]
-        d_score = None
-        if score is not None:
-            d_score = np.zeros(len(score), np.float32)
+        if own.predecessor is not None:
             judged = steps.sizes, column, grads, d_score
-            sums += recurrence.choice_losses(logits, bits + 1, links, as_array(score), *judged)
+            sums += recurrence.choice_losses(logits, bits + 1, links, encoded.score, *judged)
+        ctx.made = own, by_degree, lesson.kinds, encoded
         ctx.run = weights, links, steps, kept
-        ctx.outputs = bits, recipe.outputs.shape[1], grads, d_score
+        ctx.judged = grads, d_score
         return *_totals(ctx, sums), torch.from_numpy(kept.latent[steps.last])
 
     @staticmethod
     def backward(ctx: Any, *terms: Any) -> tuple[Any, ...]:
-        weights, links, steps, kept = ctx.run
-        bits, num_outputs, d_logits, d_score = ctx.outputs
-        hidden, by_term = len(weights.of_latent), terms[0].numpy()
+        (weights, links, *_), (d_logits, d_score) = ctx.run, ctx.judged
+        bits, by_term = len(ctx.made[0].outputs), terms[0].numpy()
         scale = np.zeros(d_logits.shape[1], np.float32)
         scale[:bits], scale[bits] = by_term[:2]
-        if d_score is not None:
-            scale[bits + 1 : num_outputs] = by_term[2]
-            d_score = torch.from_numpy(d_score * by_term[2])
-        found = recurrence.Grads.of(weights, links.prepared)
-        d_last = terms[3].contiguous().numpy()
-        recurrence.backward(weights, links, steps, kept, d_logits, scale, d_last, found)
-        grads = recurrence.Grads(*map(torch.from_numpy, found))
-        told = grads.of_encoded[:, 3 * hidden :], grads.of_latent[:, 4 * hidden :]
-        of_weights = (
-            grads.inputs,
-            grads.of_latent[:, : 4 * hidden],
-            grads.of_encoded[:, : 3 * hidden],
-            grads.of_heard,
-            grads.of_updated,
-            torch.cat(told)[:, :num_outputs],
-        )
-        # There is none of `goes_on`, which is among the outputs here.
-        return *of_weights, None, grads.prepared, d_score, None, None, None
+        if len(by_term) > 2:
+            scale[bits + 1 : bits + 3] = by_term[2]
+            d_score = d_score * by_term[2]
+        grads = recurrence.Grads.of(weights, links.prepared)
+        recurrence.backward(*ctx.run, d_logits, scale, as_array(terms[3]), grads)
+        found = recipes.gradients(*ctx.made, grads, d_score)
+        return *(None if part is None else torch.from_numpy(part) for part in found), *(None,) * 3

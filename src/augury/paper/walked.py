@@ -13,8 +13,8 @@ import numpy as np
 
 from augury.classical.arrays import WideArray
 from augury.neural.layers import LANES
-from augury.paper.fast import FloatArray
 from augury.paper.loops import REAL, SLOPE, ZERO
+from augury.paper.recipes import FloatArray
 from augury.paper.vectors import ONE, add_product, compiled_loop, product
 
 EPSILON = np.float32(1e-5)
@@ -274,7 +274,7 @@ def _compare(layers, walked, kept):
 
 
 @compiled_loop
-def _uncompare(layers, walked, kept, grad, grads, d_message):  # noqa: PLR0913 – numba takes arrays, not objects
+def _uncompare(layers, walked, kept, grad, grads, d_message):
     """Propagate the gradient of `kept.last`, which is overwritten, back; adds to d_message."""
     rows, hidden = grad.shape
     places, width = walked.capacities.shape[1], hidden // walked.heads
@@ -329,8 +329,9 @@ def _bottleneck_losses(layers, walked, smallest, kept):
             kept.d_logit[walk * places + place] = grad
         is_right = walked.capacities[walk, best] == smallest[walk]
         right += is_right
-        zero_right, zeros = zero_right + (is_right and smallest[walk] == 0), zeros + (
-            smallest[walk] == 0
+        zero_right, zeros = (
+            zero_right + (is_right and smallest[walk] == 0),
+            zeros + (smallest[walk] == 0),
         )
     return (loss, right, len(smallest)), (0.0, zero_right, zeros)
 
