@@ -111,7 +111,7 @@ def test_nodes_that_share_a_row_have_what_each_would_have_alone(name: str) -> No
         network = bold(name, seed)
         executor, table = NeuralExecutor(network), network.reach_terms(torch.tensor([False, True]))
         start = torch.zeros(wiring.num_nodes, dtype=torch.bool).index_fill(0, wiring.source, True)
-        links = fast.LinkArrays.of(network, table.numpy(), kind.numpy(), wiring)
+        links = fast.LinkArrays.of(network, table.detach().numpy(), kind.numpy(), wiring)
         own = Parameters.of_reach(network), start.long(), links
         found = fast.run(*own, wiring, fast.Ranks.of(network, wiring))
         with torch.no_grad():

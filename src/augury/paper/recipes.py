@@ -51,14 +51,16 @@ class Parameters(NamedTuple):
         """Take those of Bellman-Ford; the codes may be there already."""
         own = network.search_nodes, network.search_links, network.distance, network.search_goes_on
         weights = [layer.weight for layer in (*own, network.predecessor)]
-        return cls(all_codes(network) if codes is None else codes, *weights, *_shared(network))
+        codes = all_codes(network) if codes is None else codes
+        return cls._make([codes, *weights, *_shared(network)])
 
     @classmethod
     def of_reach(cls, network: PaperNetwork) -> Parameters:
         """Take those of breadth-first search, whose integers are bits."""
         own = network.reach_nodes, network.reach_links, network.reached, network.reach_goes_on
         weights = [layer.weight for layer in own]
-        return cls(torch.tensor([[0.0], [1.0]]), *weights, None, *_shared(network))
+        bits = torch.tensor([[0.0], [1.0]], dtype=torch.float32, device="cpu")
+        return cls._make([bits, *weights, None, *_shared(network)])
 
     def values(self) -> Parameters:
         """Return the values of all tensors."""
@@ -117,7 +119,7 @@ def scalers(network: PaperNetwork, degrees: WideArray) -> FloatArray:
     if not isinstance(processor, PNA):
         return np.ones((1, 1), np.float32)
     scale = np.log((degrees + 1).astype(np.float32)) / processor.mean_log_degree.numpy()
-    return np.stack([np.ones_like(scale), scale, 1 / scale], axis=1)
+    return np.stack([np.ones_like(scale), scale, 1 / scale], axis=1).astype(np.float32)
 
 
 def weights_of(own: Parameters, by_degree: FloatArray, outputs: FloatArray) -> Weights:
@@ -162,13 +164,13 @@ def links_of(own: Parameters, kinds: WideArray) -> Links:
     return Links(codes, encoded, encoded @ own.message[:, 2 * hidden :].T, score)
 
 
-def gradients(  # what was made, from what, and the gradients of all of it
+def gradients(  # gradients, and what they are of
+    grads: Any,
+    d_score: FloatArray,
     own: Parameters,
     by_degree: FloatArray,
     kinds: WideArray,
     links: Links,
-    grads: Any,
-    d_score: FloatArray,
 ) -> Parameters:
     """Return the gradients of the parameters, from those of weights and links."""
     hidden, width = len(own.message), own.codes.shape[1]

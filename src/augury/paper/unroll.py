@@ -19,11 +19,12 @@ from augury.classical.arrays import WideArray
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
-from augury.paper import fast, recipes, recurrence, walked
+from augury.paper import fast, gradients, judges, recipes, recurrence, walked
 from augury.paper.fast import LinkArrays, Ranks
 from augury.paper.networks import PaperNetwork, State
 from augury.paper.processors import MPNN
 from augury.paper.recipes import Parameters, as_array
+from augury.paper.walked import Walked
 
 
 def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor]:
@@ -136,7 +137,7 @@ def walk_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor, latent: 
     layers = codes, *weights, *(parameter for part in parts for parameter in part.parameters())
     where = (part.numpy() for part in batch.walks[:4])
     form = network.bottleneck_layer.heads, isinstance(processor, MPNN)
-    return Sums(*_Walk.apply(latent, *layers, walked.Walked(*where, *form)), latent)
+    return Sums._make([*_Walk.apply(latent, *layers, Walked._make([*where, *form])), latent])
 
 
 class _Walk(torch.autograd.Function):
@@ -194,16 +195,16 @@ class _Run(torch.autograd.Function):
         kept = recurrence.room(int(steps.sizes.sum()), weights)
         recurrence.forward(weights, links, steps, lesson.start, kept)
 
-        logits = recurrence.decode(weights, kept)
+        logits = judges.decode(weights, kept)
         grads, d_score, bits = np.zeros_like(logits), np.zeros_like(encoded.score), len(own.outputs)
         graphs = running, lesson.batch.stop_early, wiring.node_start.numpy()
         sums = [
-            recurrence.value_losses(logits, bits, steps.sizes, values, column, grads),
-            recurrence.end_losses(logits, bits, *graphs, grads),
+            judges.value_losses(logits, bits, steps.sizes, values, column, grads),
+            judges.end_losses(logits, bits, *graphs, grads),
         ]
         if own.predecessor is not None:
             judged = steps.sizes, column, grads, d_score
-            sums += recurrence.choice_losses(logits, bits + 1, links, encoded.score, *judged)
+            sums += judges.choice_losses(logits, bits + 1, links, encoded.score, *judged)
         ctx.made = own, by_degree, lesson.kinds, encoded
         ctx.run = weights, links, steps, kept
         ctx.judged = grads, d_score
@@ -218,7 +219,7 @@ class _Run(torch.autograd.Function):
         if len(by_term) > 2:
             scale[bits + 1 : bits + 3] = by_term[2]
             d_score = d_score * by_term[2]
-        grads = recurrence.Grads.of(weights, links.prepared)
-        recurrence.backward(*ctx.run, d_logits, scale, as_array(terms[3]), grads)
-        found = recipes.gradients(*ctx.made, grads, d_score)
+        grads = gradients.Grads.of(weights, links.prepared)
+        gradients.backward(*ctx.run, d_logits, scale, as_array(terms[3]), grads)
+        found = recipes.gradients(grads, d_score, *ctx.made)
         return *(None if part is None else torch.from_numpy(part) for part in found), *(None,) * 3

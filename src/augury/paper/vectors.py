@@ -188,6 +188,12 @@ def store(typing, array, i, k, value):
     return numba.void(array, numba.intp, numba.intp, value), generate
 
 
+@inlined
+def add(array, i, k, value):
+    """Add a vector to row i, from column k on."""
+    store(array, i, k, load(array, i, k) + value)
+
+
 def _spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
     unset = ir.Constant(ir.VectorType(ir.FloatType(), lanes), ir.Undefined)
     value = builder.insert_element(unset, value, ir.Constant(ir.IntType(32), 0))
@@ -321,9 +327,9 @@ def product(a, b, out, first):
 def add_product(a, b, out):
     """Add aᵀ @ b to `out`, whose rows and columns are multiples of `LANES`."""
     across, columns = a.T, b.shape[1]
-    paired = columns - columns % (2 * LANES)
-    for i in range(0, a.shape[1], 4):
-        for j in range(0, paired, 2 * LANES):
-            _adding_tile(across, b, out, i, j)
-        if paired < columns:
-            _narrow_adding_tile(across, b, out, i, paired)
+    for j in range(0, columns, 2 * LANES):
+        for i in range(0, a.shape[1], 4):
+            if columns - j >= 2 * LANES:
+                _adding_tile(across, b, out, i, j)
+            else:
+                _narrow_adding_tile(across, b, out, i, j)

@@ -13,12 +13,19 @@ import numpy as np
 
 from augury.classical.arrays import WideArray
 from augury.neural.layers import LANES
-from augury.paper.loops import REAL, SLOPE, ZERO
+from augury.paper.attention import (
+    apply,
+    attend,
+    bend,
+    normalise,
+    unapply,
+    unattend,
+    unbend,
+    unnormalise,
+)
+from augury.paper.loops import REAL, ZERO
 from augury.paper.recipes import FloatArray
-from augury.paper.vectors import ONE, add_product, compiled_loop, product
-
-EPSILON = np.float32(1e-5)
-"""Of PyTorch's layer normalisation."""
+from augury.paper.vectors import ONE, compiled_loop
 
 
 class Layers(NamedTuple):
@@ -103,116 +110,6 @@ def room(walked: Walked, layers: Layers) -> Kept:
 
 
 @compiled_loop
-def _apply(x, weight, bias, out):
-    """Fill `out` with x Wᵀ + b; an empty bias is none."""
-    product(x, np.ascontiguousarray(weight.T), out, 0)
-    if bias.size:
-        for i in range(len(x)):
-            for k in range(out.shape[1]):
-                out[i, k] += bias[0, k]
-
-
-@compiled_loop
-def _unapply(grad, x, weight, d_weight, d_bias, d_x):
-    """Propagate a gradient back through x Wᵀ + b."""
-    add_product(grad, x, d_weight)
-    if d_bias.size:
-        for i in range(len(x)):
-            for k in range(grad.shape[1]):
-                d_bias[0, k] += grad[i, k]
-    product(grad, weight, d_x, 0)
-
-
-@compiled_loop
-def _bend(x):
-    """Apply the leaky ReLU in place."""
-    for i in range(len(x)):
-        for k in range(x.shape[1]):
-            x[i, k] = max(x[i, k], x[i, k] * SLOPE)
-
-
-@compiled_loop
-def _unbend(grad, after):
-    """Propagate a gradient back through the leaky ReLU, in place, given its result."""
-    for i in range(len(grad)):
-        for k in range(grad.shape[1]):
-            grad[i, k] *= ONE if after[i, k] > ZERO else SLOPE
-
-
-@compiled_loop
-def _normalise(x, scale, shift, normal, spread, out):
-    """Normalise the rows of x to mean 0 and variance 1, then scale and shift them."""
-    width = REAL(x.shape[1])
-    for i in range(len(x)):
-        mean = variance = ZERO
-        for k in range(x.shape[1]):
-            mean += x[i, k] / width
-        for k in range(x.shape[1]):
-            variance += (x[i, k] - mean) * (x[i, k] - mean) / width
-        spread[i] = np.sqrt(variance + EPSILON)
-        for k in range(x.shape[1]):
-            normal[i, k] = (x[i, k] - mean) / spread[i]
-            out[i, k] = normal[i, k] * scale[0, k] + shift[0, k]
-
-
-@compiled_loop
-def _unnormalise(grad, scale, normal, spread, d_scale, d_shift):
-    """Propagate a gradient back through a norm, in place."""
-    width = REAL(grad.shape[1])
-    for i in range(len(grad)):
-        mean = slope = ZERO
-        for k in range(grad.shape[1]):
-            d_scale[0, k] += grad[i, k] * normal[i, k]
-            d_shift[0, k] += grad[i, k]
-            grad[i, k] *= scale[0, k]
-            mean += grad[i, k] / width
-            slope += grad[i, k] * normal[i, k] / width
-        for k in range(grad.shape[1]):
-            grad[i, k] = (grad[i, k] - mean - normal[i, k] * slope) / spread[i]
-
-
-@compiled_loop
-def _attend(first, places, head, width, parts, share, mixed):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Let every place of a walk attend to all of them, with one head."""
-    hidden, start, size = mixed.shape[1], head * width, ONE / np.sqrt(REAL(width))
-    for i in range(first, first + places):
-        own = share[i, head * places : (head + 1) * places]
-        for j in range(places):
-            own[j] = ZERO
-            for k in range(start, start + width):
-                own[j] += parts[i, k] * parts[first + j, hidden + k] * size
-        highest, total = own.max(), ZERO
-        for j in range(places):
-            own[j] = np.exp(own[j] - highest)
-            total += own[j]
-        mixed[i, start : start + width] = ZERO
-        for j in range(places):
-            own[j] /= total
-            for k in range(start, start + width):
-                mixed[i, k] += own[j] * parts[first + j, 2 * hidden + k]
-
-
-@compiled_loop
-def _unattend(first, places, head, width, parts, share, d_mixed, d_parts):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Propagate a gradient back through the attention of one head; adds to d_parts."""
-    hidden, start, size = d_mixed.shape[1], head * width, ONE / np.sqrt(REAL(width))
-    d_own = np.empty(places, REAL)
-    for i in range(first, first + places):
-        own, mean = share[i, head * places : (head + 1) * places], ZERO
-        for j in range(places):
-            d_own[j] = ZERO
-            for k in range(start, start + width):
-                d_own[j] += d_mixed[i, k] * parts[first + j, 2 * hidden + k]
-                d_parts[first + j, 2 * hidden + k] += own[j] * d_mixed[i, k]
-            mean += own[j] * d_own[j]
-        for j in range(places):
-            grad = own[j] * (d_own[j] - mean) * size
-            for k in range(start, start + width):
-                d_parts[i, k] += grad * parts[first + j, hidden + k]
-                d_parts[first + j, hidden + k] += grad * parts[i, k]
-
-
-@compiled_loop
 def _send(layers, walked, latent, none, kept):
     """Make the messages along the walks."""
     hidden, places = latent.shape[1], walked.capacities.shape[1]
@@ -223,12 +120,12 @@ def _send(layers, walked, latent, none, kept):
         kept.pair[i, hidden:] = layers.codes[walked.capacities[place]]
         kept.ends[i, :hidden] = latent[walked.receiver[place]]
         kept.ends[i, hidden : 2 * hidden] = latent[walked.sender[place]]
-    _apply(kept.pair, layers.links, none, link)
-    _bend(link)
+    apply(kept.pair, layers.links, none, link)
+    bend(link)
     kept.ends[:, 2 * hidden :] = link
-    _apply(kept.ends, layers.message, none, kept.message)
+    apply(kept.ends, layers.message, none, kept.message)
     if walked.is_bent:
-        _bend(kept.message)
+        bend(kept.message)
 
 
 @compiled_loop
@@ -237,11 +134,11 @@ def _unsend(layers, walked, none, kept, d_message, grads, d_latent):  # noqa: PL
     hidden, places = d_message.shape[1], walked.capacities.shape[1]
     d_ends, d_pair = np.empty_like(kept.ends), np.empty_like(kept.pair)
     if walked.is_bent:
-        _unbend(d_message, kept.message)
-    _unapply(d_message, kept.ends, layers.message, grads.message, none, d_ends)
+        unbend(d_message, kept.message)
+    unapply(d_message, kept.ends, layers.message, grads.message, none, d_ends)
     d_link = np.ascontiguousarray(d_ends[:, 2 * hidden :])
-    _unbend(d_link, kept.ends[:, 2 * hidden :])
-    _unapply(d_link, kept.pair, layers.links, grads.links, none, d_pair)
+    unbend(d_link, kept.ends[:, 2 * hidden :])
+    unapply(d_link, kept.pair, layers.links, grads.links, none, d_pair)
     for i in range(len(d_ends)):
         place = i // places, i % places
         for k in range(hidden):
@@ -257,20 +154,20 @@ def _compare(layers, walked, kept):
     rows, hidden = kept.message.shape
     places, width = walked.capacities.shape[1], hidden // walked.heads
     x = np.empty((rows, hidden), REAL)
-    _apply(kept.message, layers.project, layers.project_bias, kept.parts)
+    apply(kept.message, layers.project, layers.project_bias, kept.parts)
     for first in range(0, rows, places):
         for head in range(walked.heads):
-            _attend(first, places, head, width, kept.parts, kept.share, kept.mixed)
-    _apply(kept.mixed, layers.out, layers.out_bias, x)
+            attend(first, places, head, width, kept.parts, kept.share, kept.mixed)
+    apply(kept.mixed, layers.out, layers.out_bias, x)
     x += kept.message
     spread, last_spread = kept.spread[:, 0], kept.spread[:, 1]
-    _normalise(x, layers.scale, layers.shift, kept.normal, spread, kept.middle)
-    _apply(kept.middle, layers.widen, layers.widen_bias, kept.wide)
+    normalise(x, layers.scale, layers.shift, kept.normal, spread, kept.middle)
+    apply(kept.middle, layers.widen, layers.widen_bias, kept.wide)
     np.maximum(kept.wide, ZERO, kept.wide)
-    _apply(kept.wide, layers.narrow, layers.narrow_bias, x)
+    apply(kept.wide, layers.narrow, layers.narrow_bias, x)
     x += kept.middle
     last = layers.last_scale, layers.last_shift, kept.last_normal, last_spread, kept.last
-    _normalise(x, *last)
+    normalise(x, *last)
 
 
 @compiled_loop
@@ -281,24 +178,24 @@ def _uncompare(layers, walked, kept, grad, grads, d_message):
     x, d_wide = np.empty((rows, hidden), REAL), np.empty_like(kept.wide)
     spread, last_spread = kept.spread[:, 0], kept.spread[:, 1]
     last = grads.last_scale, grads.last_shift
-    _unnormalise(grad, layers.last_scale, kept.last_normal, last_spread, *last)
+    unnormalise(grad, layers.last_scale, kept.last_normal, last_spread, *last)
     own = kept.wide, layers.narrow, grads.narrow, grads.narrow_bias
-    _unapply(grad, *own, d_wide)
+    unapply(grad, *own, d_wide)
     for i in range(rows):
         for k in range(d_wide.shape[1]):
             d_wide[i, k] *= ONE if kept.wide[i, k] > ZERO else ZERO
     own = kept.middle, layers.widen, grads.widen, grads.widen_bias
-    _unapply(d_wide, *own, x)
+    unapply(d_wide, *own, x)
     grad += x
-    _unnormalise(grad, layers.scale, kept.normal, spread, grads.scale, grads.shift)
+    unnormalise(grad, layers.scale, kept.normal, spread, grads.scale, grads.shift)
     d_message += grad
-    _unapply(grad, kept.mixed, layers.out, grads.out, grads.out_bias, x)
+    unapply(grad, kept.mixed, layers.out, grads.out, grads.out_bias, x)
     d_parts = np.zeros_like(kept.parts)
     for first in range(0, rows, places):
         for head in range(walked.heads):
-            _unattend(first, places, head, width, kept.parts, kept.share, x, d_parts)
+            unattend(first, places, head, width, kept.parts, kept.share, x, d_parts)
     own = kept.message, layers.project, grads.project, grads.project_bias
-    _unapply(d_parts, *own, x)
+    unapply(d_parts, *own, x)
     d_message += x
 
 
@@ -327,12 +224,9 @@ def _bottleneck_losses(layers, walked, smallest, kept):
             if walked.capacities[walk, place] == smallest[walk]:
                 grad -= share / least
             kept.d_logit[walk * places + place] = grad
-        is_right = walked.capacities[walk, best] == smallest[walk]
-        right += is_right
-        zero_right, zeros = (
-            zero_right + (is_right and smallest[walk] == 0),
-            zeros + (smallest[walk] == 0),
-        )
+        is_right, is_zero = walked.capacities[walk, best] == smallest[walk], smallest[walk] == 0
+        right, zeros = right + is_right, zeros + is_zero
+        zero_right += is_right and is_zero
     return (loss, right, len(smallest)), (0.0, zero_right, zeros)
 
 
@@ -353,7 +247,7 @@ def _augmentation_losses(layers, walked, smallest, kept):
         kept.joined[i, :hidden] = layers.codes[smallest[i // places]]
         kept.joined[i, hidden:] = kept.message[i]
     none = np.empty((0, 0), REAL)
-    _apply(kept.joined, _class_weights(layers, logits.shape[1]), none, logits)
+    apply(kept.joined, _class_weights(layers, logits.shape[1]), none, logits)
     for i in range(len(logits)):
         capacity = walked.capacities[i // places, i % places]
         own, wanted = logits[i, : capacity + 1], capacity - smallest[i // places]
@@ -389,7 +283,7 @@ def backward(layers, walked, smallest, kept, by_term, grads, d_latent):  # noqa:
     places, d_classes = walked.capacities.shape[1], kept.d_classes * by_term[2]
     weights, d_joined = _class_weights(layers, d_classes.shape[1]), np.empty_like(kept.joined)
     d_weights, d_bias = np.zeros_like(weights), np.zeros((1, len(weights)), REAL)
-    _unapply(d_classes, kept.joined, weights, d_weights, d_bias, d_joined)
+    unapply(d_classes, kept.joined, weights, d_weights, d_bias, d_joined)
     count = min(len(weights), len(grads.classes))
     grads.classes[:count] += d_weights[:count]
     grads.classes_bias[0, :count] += d_bias[0, :count]
