@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from augury.paper.loops import REAL, ZERO
-from augury.paper.recipes import SLOPE
+from augury.paper.loops import REAL, SLOPE, ZERO
 from augury.paper.vectors import ONE, add_product, compiled_loop, product
 
 EPSILON = np.float32(1e-5)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.neural.layers import LANES
-from augury.paper.loops import BLOCK, REAL, TINY, ZERO
-from augury.paper.recipes import SLOPE, FloatArray, Weights
+from augury.paper.loops import BLOCK, REAL, SLOPE, TINY, ZERO
+from augury.paper.recipes import FloatArray, Weights
 from augury.paper.vectors import (
     ONE,
     add,

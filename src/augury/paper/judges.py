@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from augury.neural.layers import LANES
-from augury.paper.loops import BLOCK, REAL, ZERO
-from augury.paper.recipes import SLOPE
+from augury.paper.loops import BLOCK, REAL, SLOPE, ZERO
 from augury.paper.vectors import ONE, add, compiled_loop, inlined, load, product
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from augury.classical.arrays import WideArray
 from augury.compiled import compiled
+from augury.neural import layers
 from augury.neural.layers import LANES
-from augury.paper.recipes import SLOPE
 from augury.paper.vectors import (
     ONE,
     TILE,
@@ -33,7 +33,7 @@ BLOCK = 11 * TILE
 """Rows that are processed together: few enough to stay in the cache."""
 
 REAL = np.float32
-ZERO, TWO = np.float32(0), np.float32(2)
+ZERO, TWO, SLOPE = np.float32(0), np.float32(2), np.float32(layers.SLOPE)
 TINY = np.float32(1e-5)
 """Keeps PNA's deviation away from zero."""
 LARGEST = np.float32(3e38)

@@ -15,13 +15,11 @@ import torch
 from torch import Tensor
 
 from augury.classical.arrays import WideArray
-from augury.neural.layers import LANES
+from augury.neural.layers import LANES, SLOPE
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PNA
 
 FloatArray = npt.NDArray[np.float32]
-SLOPE = np.float32(0.01)
-"""Of the leaky ReLU; PyTorch's default."""
 
 
 class Parameters(NamedTuple):
@@ -159,7 +157,7 @@ def links_of(own: Parameters, kinds: WideArray) -> Links:
     hidden = len(own.message)
     codes = own.codes[kinds].reshape(len(kinds), -1)
     encoded = codes @ own.links.T
-    encoded = np.maximum(encoded, encoded * SLOPE)
+    encoded = np.maximum(encoded, encoded * np.float32(SLOPE))
     score = encoded[:, 0] if own.predecessor is None else encoded @ own.predecessor[0, 4 * hidden :]
     return Links(codes, encoded, encoded @ own.message[:, 2 * hidden :].T, score)
 
@@ -188,7 +186,7 @@ def gradients(  # gradients, and what they are of
         d_links += d_score[:, None] * own.predecessor[:, 4 * hidden :]
         d_ends = d_outputs[num_bits + 1 :].reshape(1, -1)
         d_predecessor = np.concatenate([d_ends, d_score[None] @ links.encoded], axis=1)
-    d_links[links.encoded <= 0] *= SLOPE
+    d_links[links.encoded <= 0] *= np.float32(SLOPE)
     d_codes = grads.inputs @ own.nodes[:, :width]
     np.add.at(d_codes, kinds, (d_links @ own.links).reshape(*kinds.shape, width))
     ends = grads.of_encoded[:, :hidden], grads.of_encoded[:, hidden : 2 * hidden]
