@@ -31,6 +31,8 @@ NOWHERE, GOES_ON = -1, -2
 """A search has ended; it has not met the other one yet."""
 HEAD, TAIL, EDGE, ENTRY = range(4)
 """Of `Half.state`: the ends of the queue, the next edge, and what led to the last node here."""
+FIXED_ROW, FIXED_COLUMN = -1, -2
+"""Those who keep their places are in no part."""
 MANY = -1
 """In a queue: the last node there, which is the place of many."""
 
@@ -49,8 +51,8 @@ class Half(NamedTuple):
     """(there,): who holds each node there, but for the last."""
     degree: Any
     """(here,): with how many nodes each is tight that are not fixed."""
-    is_fixed: Any
-    """(here,): whether it keeps its place."""
+    part: Any
+    """(here,): no circle leads from one part to another; those who keep their place have none."""
     seen_here: Any
     """(here,): the last search that came to it."""
     seen_there: Any
@@ -74,6 +76,8 @@ class Ways(NamedTuple):
     """(row,): those that move."""
     columns: Any
     """(row,): the columns that they take."""
+    state: Any
+    """(1,): the number of the last part."""
 
     @classmethod
     def of(cls, num_left: int, num_right: int, num_edges: int, zeros: Callable[[int], Any]) -> Ways:
@@ -88,7 +92,8 @@ class Ways(NamedTuple):
             zeros(columns + 1), zeros(num_edges), zeros(rows), zeros(columns), zeros(columns),
             seen_columns[1], seen_rows[1], zeros(rows), zeros(columns + 1), zeros(4),
         )  # fmt: skip
-        return cls(forward, backward, zeros(2 * (rows + columns)), zeros(rows + 1), zeros(rows + 1))
+        todo, moves = zeros(2 * (rows + columns)), (zeros(rows + 1), zeros(rows + 1))
+        return cls(forward, backward, todo, *moves, zeros(1))
 
 
 def first_in_order(graph: BipartiteGraph, mates: Numbers, price: WideArray) -> WideArray:
@@ -111,7 +116,8 @@ def first_in_order(graph: BipartiteGraph, mates: Numbers, price: WideArray) -> W
         return np.array(own, np.int64)
     from augury.classical.loops import settle_first
 
-    ways = Ways.of(num_left, num_right, num_edges, lambda size: np.zeros(size, np.int64))
+    dtype = np.int32 if num_edges < 2**31 else np.int64
+    ways = Ways.of(num_left, num_right, num_edges, lambda size: np.zeros(size, dtype))
     settle_first(ways, found, *(part.astype(np.int64) for part in parts))
     return found
 
@@ -127,36 +133,28 @@ def settle(ways: Ways, mates: Any, left: Any, right: Any, rows: Any, columns: An
         rows: the left nodes that a best matching can leave out.
         columns: the right nodes that it can leave out.
     """
-    _fill(ways, mates, (left, right), rows, columns)
+    _fill(ways, (left, right), rows, columns)
+    _hand_out(ways, mates)
     place, none = ways.backward.holder, len(ways.forward.holder) - 1
     for row in range(len(mates)):
-        if not ways.forward.is_fixed[row]:
+        if ways.forward.part[row] >= 0:
             _settle_row(ways, row)
             _fix(ways, row)
     for row in range(len(mates)):
         mates[row] = place[row] if place[row] < none else -1
 
 
-def _fill(ways: Ways, mates: Any, edges: Any, rows: Any, columns: Any) -> None:
-    """List the edges of all nodes and who holds what; fix those who have no choice."""
-    (left, right), (forward, backward) = edges, ways[:2]
-    place, holder = backward.holder, forward.holder
-    last_row, last_column = len(place) - 1, len(holder) - 1
-    for column in range(last_column):
-        holder[column] = last_row
-    for row in range(last_row):
-        place[row] = last_column
-        if mates[row] >= 0:
-            place[row], holder[mates[row]] = mates[row], row
+def _fill(ways: Ways, edges: Any, rows: Any, columns: Any) -> None:
+    """List the edges of all nodes."""
+    (left, right), forward, backward = edges, ways.forward, ways.backward
+    last_row, last_column = len(forward.degree) - 1, len(backward.degree) - 1
     for k in range(len(left)):
         forward.degree[left[k]] += 1
         backward.degree[right[k]] += 1
     for row in rows:
         forward.degree[row] += 1
-        forward.seen_here[row] = 1
     for column in columns:
         backward.degree[column] += 1
-        backward.seen_here[column] = 1
     forward.degree[last_row], backward.degree[last_column] = len(columns), len(rows)
     _lay(forward)
     _lay(backward)
@@ -166,14 +164,31 @@ def _fill(ways: Ways, mates: Any, edges: Any, rows: Any, columns: Any) -> None:
         _join(ways, row, last_column)
     for column in columns:
         _join(ways, last_row, column)
+
+
+def _hand_out(ways: Ways, mates: Any) -> None:
+    """Say who holds what, and fix those who have no choice."""
+    forward, backward = ways.forward, ways.backward
+    place, holder = backward.holder, forward.holder
+    last_row, last_column = len(place) - 1, len(holder) - 1
+    for column in range(last_column):
+        holder[column] = last_row
     for row in range(last_row):
-        is_out = place[row] == last_column and not forward.seen_here[row]
-        if is_out or forward.degree[row] <= 1:
+        place[row] = last_column
+        if mates[row] >= 0:
+            place[row], holder[mates[row]] = mates[row], row
+    for row in range(last_row):
+        if forward.degree[row] <= 1 or not _is_movable(forward, row, place[row]):
             _fix(ways, row)
     for column in range(last_column):
-        is_out = holder[column] == last_row and not backward.seen_here[column]
-        if is_out or backward.degree[column] <= 1:
+        if backward.degree[column] <= 1 or not _is_movable(backward, column, holder[column]):
             _fix(ways, last_row + 1 + column)
+
+
+def _is_movable(half: Half, node: int, partner: int) -> bool:
+    """Whether a node is matched or, its last edge being to whoever holds many, need not be free."""
+    last = len(half.holder) - 1
+    return partner < last or half.there[half.start[node + 1] - 1] == last
 
 
 def _lay(half: Half) -> None:
@@ -187,7 +202,7 @@ def _lay(half: Half) -> None:
 
 def _join(ways: Ways, row: int, column: int) -> None:
     """Add an edge to both lists."""
-    forward, backward = ways[:2]
+    forward, backward = ways.forward, ways.backward
     forward.there[forward.queue[row]] = column
     forward.queue[row] += 1
     backward.there[backward.queue[column]] = row
@@ -210,12 +225,12 @@ def _fix(ways: Ways, node: int) -> None:
 def _fix_one(own: Half, other: Half, node: int, room: Any) -> int:
     """Fix a node here; add to `todo` who follows, and return how many are there."""
     todo, size, base = room
-    if own.is_fixed[node]:
+    if own.part[node] < 0:
         return size
-    own.is_fixed[node] = 1
+    own.part[node] = FIXED_ROW if base else FIXED_COLUMN
     last = len(other.degree) - 1
     partner = other.holder[node]
-    if partner < last and not other.is_fixed[partner]:
+    if partner < last and other.part[partner] >= 0:
         todo[size] = base + partner
         size += 1
     for k in range(own.start[node], own.start[node + 1]):
@@ -237,7 +252,7 @@ def _settle_row(ways: Ways, row: int) -> None:
         if column >= own:
             return
         # What was reached from a lesser column leads nowhere.
-        if backward.is_fixed[column] or forward.seen_there[column] == search:
+        if backward.part[column] != forward.part[row] or forward.seen_there[column] == search:
             continue
         if backward.seen_here[own] != search:
             backward.seen_here[own] = search
@@ -246,6 +261,30 @@ def _settle_row(ways: Ways, row: int) -> None:
         if meeting != NOWHERE:
             _rotate(ways, row, column, meeting)
             return
+        ways.state[0] += 1
+        if forward.state[HEAD] == forward.state[TAIL]:
+            _part(forward, backward, search, ways.state[0])
+        else:
+            _part(backward, forward, search, ways.state[0])
+
+
+def _part(own: Half, other: Half, search: int, number: int) -> None:
+    """Make a part of all that a search came to, since it has come to an end."""
+    last_here, last_there = len(other.holder) - 1, len(own.holder) - 1
+    for k in range(own.state[TAIL]):
+        node = own.queue[k]
+        if node == MANY:
+            other.part[last_there] = number
+            continue
+        own.part[node] = number
+        if node < last_here:
+            if other.holder[node] < last_there:
+                other.part[other.holder[node]] = number
+            continue
+        for edge in range(own.start[node], own.start[node + 1]):
+            there = own.there[edge]
+            if own.holder[there] == node and own.seen_there[there] == search:
+                other.part[there] = number
 
 
 def _search(forward: Half, backward: Half, column: int, search: int) -> int:
@@ -293,12 +332,12 @@ def _step(own: Half, other: Half, search: int) -> int:
     state[EDGE] += 1
     if node == MANY:
         here = other.there[edge]
-        is_new = own.seen_here[here] != search and not own.is_fixed[here]
+        is_new = own.seen_here[here] != search and own.part[here] == other.part[last]
         if is_new and other.holder[here] == last and _arrive(own, other, here, last, search):
             return last
         return GOES_ON
     there = own.there[edge]
-    if own.seen_there[there] == search or other.is_fixed[there]:
+    if own.seen_there[there] == search or other.part[there] != own.part[node]:
         return GOES_ON
     own.link[there] = node
     return _come(own, other, there, search)
@@ -325,7 +364,7 @@ def _arrive(own: Half, other: Half, here: int, there: int, search: int) -> bool:
 
 
 def _rotate(ways: Ways, row: int, column: int, meeting: int) -> None:
-    """Give a row a column, whoever held it the next one on the way to the row's place, and so on."""
+    """Give a row a column, whoever held it the next one on the way, and so on to its place."""
     forward, backward, rows, columns = ways.forward, ways.backward, ways.rows, ways.columns
     place, holder = backward.holder, forward.holder
     own, last_row, last_column = place[row], len(place) - 1, len(holder) - 1
@@ -348,7 +387,7 @@ def _rotate(ways: Ways, row: int, column: int, meeting: int) -> None:
 
 
 PARTS = (
-    _fill, _lay, _join, _fix, _fix_one, _settle_row, _search, _push, _first_edge, _step, _come,
-    _arrive, _rotate,
+    _fill, _lay, _join, _hand_out, _is_movable, _fix, _fix_one, _settle_row, _part, _search, _push,
+    _first_edge, _step, _come, _arrive, _rotate,
 )  # fmt: skip
 """The functions that `settle` calls, for whoever compiles it."""

@@ -18,7 +18,7 @@ ZERO, ONE = np.uint64(0), np.uint64(1)
 
 for _part in first.PARTS:
     register_jitable(_part)
-settle_first: Any = compiled(nogil=True, error_model="numpy")(first.settle)
+settle_first: Any = compiled(nogil=True, error_model="numpy", _nrt=False)(first.settle)
 
 
 @compiled(nogil=True, error_model="numpy")
