@@ -42,7 +42,7 @@ def any_best(graph: BipartiteGraph) -> tuple[Any, Any]:
 
 def mates_of(graph: BipartiteGraph, **how: Any) -> list[int]:
     """Solve, and return the right node of each left one, −1 for none."""
-    mates = dict(solve(graph, algorithm="assignment", **how).matching)
+    mates: dict[Any, Any] = dict(solve(graph, algorithm="assignment", **how).matching or ())
     return [mates.get(row, -1) for row in range(graph.num_left)]
 
 
