@@ -94,7 +94,7 @@ def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     """
     num_rows, num_columns, width = dense.size[0], dense.size[1], dense.size[2]
     table, price, num_words = dense.table, dense.price, words_of(num_columns)
-    is_proven = True
+    least, above = spread(0, table), spread(slack + 1, table)
     for word in range(num_words):
         tight.free[word] = tight.words[num_rows * num_words + word] = ZERO
         left = num_columns - word * WORD
@@ -102,22 +102,21 @@ def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     for row in range(num_rows):
         start, own = start_of(dense, row), dense.column_of[row]
         paid = np.int64(table[start + own]) - price[own]
-        least, above = spread(paid, table), spread(paid + slack + 1, table)
+        spent = spread(paid, table)
         for word in range(num_words):
             ways = ZERO
             for column in range(word * WORD, min(word * WORD + WORD, width), LANES):
-                cost = load(table, start + column) - load(price, column)
-                least = smaller(least, cost)
-                ways |= np.uint64(mask_less(cost, above)) << np.uint64(column & 63)
+                reduced = load(table, start + column) - load(price, column) - spent
+                least = smaller(least, reduced)
+                ways |= np.uint64(mask_less(reduced, above)) << np.uint64(column & 63)
             tight.words[row * num_words + word] = ways & ~bit(own) if word == own >> 6 else ways
-        is_proven = is_proven and np.int64(least_of(least)) >= paid
     if num_rows < num_columns:
         for column in range(num_columns):
             if dense.row_of[column] < 0:
                 tight.free[column >> 6] |= bit(column)
             elif dense.price[column] >= -slack:
                 tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
-    return is_proven
+    return least_of(least) >= 0
 
 
 @compiled
@@ -166,6 +165,14 @@ def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
     for word in range(num_words):
         for column in range(num_columns, width):
             tight.ways[word * size + column] = ZERO
+    if width == LANES:
+        ways, alive, before = load(tight.ways, 0), tight.alive[0], ZERO
+        while alive != before:
+            before = alive
+            ways = where(np.uint8(alive), ways & spread(alive, tight.ways), zero)
+            alive &= union_of(ways) & ~np.uint64(mask_equal(ways, zero))
+        tight.alive[0] = alive
+        return alive != ZERO
     while True:
         num_dead, is_alive = ZERO, ZERO
         for word in range(num_words):
