@@ -20,8 +20,8 @@ import augury.ray
 import augury.ray.pieces
 from augury.classical.batch import starts
 from augury.classical.formats import ReadOptions
+from augury.clusters import join_ray
 from augury.errors import InputError
-from augury.processes import join_ray
 from augury.ray import MADE
 from augury.ray import solve_sources as solved
 from augury.ray.pieces import Piece, pieces_of
@@ -194,16 +194,8 @@ def cluster() -> Iterator[Any]:
     ray.shutdown()
 
 
-@pytest.fixture
-def joined(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let commands of this test use the one cluster, and leave it running."""
-    monkeypatch.setattr(augury.ray, "join_ray", lambda address, num_cpus: cluster)
-    monkeypatch.setattr(cluster, "shutdown", lambda: None)
-    return cluster
-
-
 def test_what_is_there_is_not_solved_again_and_nothing_is_lost(
-    tmp_path: Path, joined: Any, few_rows: None
+    tmp_path: Path, cluster: Any, few_rows: None
 ) -> None:
     (tmp_path / "graphs").mkdir()
     write_parquet(tmp_path / "graphs" / "a.parquet", graphs())
@@ -231,7 +223,7 @@ def test_what_is_there_is_not_solved_again_and_nothing_is_lost(
         next(solved(*call[:2], Settings(seed=1)))
 
 
-def test_a_dataset_gets_the_answers_of_its_rows(joined: Any) -> None:
+def test_a_dataset_gets_the_answers_of_its_rows(cluster: Any) -> None:
     import ray.data
 
     table = graphs().append_column("id", pa.array(range(ROWS)))
@@ -245,14 +237,14 @@ def test_a_dataset_gets_the_answers_of_its_rows(joined: Any) -> None:
         augury.ray.solve(ray.data.from_arrow(table.drop_columns("right")))
 
 
-def test_the_example_of_the_document_runs(joined: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_the_document_runs(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run_python(ROOT / "docs" / "cluster.md")
     assert "7 2 certified maximum" in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_killed_workers_lose_nothing(
-    tmp_path: Path, joined: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever process is working is killed, several times."""
     monkeypatch.setattr(augury.ray.pieces, "PIECE_ROWS", 5000)

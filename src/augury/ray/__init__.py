@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import augury
 from augury.classical.formats import ReadOptions
+from augury.clusters import joined_ray
 from augury.errors import InputError
 from augury.extras import needs
 from augury.files import locked, named, write_text
-from augury.processes import join_ray
 from augury.ray.pieces import Piece, pieces_of
 from augury.ray.writing import UNFINISHED, Done, Plan, counted, solve_pieces
 from augury.tables import ROWS, Settings, answers
@@ -172,21 +172,18 @@ def _on_cluster(
     plan: Plan, pieces: list[Piece], settings: Settings, address: str, slots: int | None
 ) -> Iterator[Done]:
     """Solve pieces on a Ray cluster, as they come; what always ends its process is told last."""
-    ray = join_ray(address, num_cpus=slots)
     left = {piece.name for piece in pieces}
-    try:
-        with _quiet():
-            rows = [piece._asdict() for piece in pieces]
+    with joined_ray(address, num_cpus=slots) as ray, _quiet():
+        rows = [piece._asdict() for piece in pieces]
+        own = plan._replace(pieces=[])  # every task gets it
+        perform = partial(solve_pieces, plan=own, settings=_placed(ray, settings))
+        try:
             dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
-            own = plan._replace(pieces=[])  # every task gets it
-            perform = partial(solve_pieces, plan=own, settings=_placed(ray, settings))
             for row in _mapped(ray, dataset, perform, 1, len(rows)).iter_rows():
                 left.discard(row["name"])
                 yield Done(**row)
-    except ray.exceptions.RayError as error:
-        raise InputError(f"Ray failed: {' '.join(str(error).split())}") from None
-    finally:
-        ray.shutdown()
+        except ray.exceptions.RayError as error:
+            raise InputError(f"Ray failed: {' '.join(str(error).split())}") from None
     for name in sorted(left):
         yield Done(name, 0, 0, f"{name}: this piece ended its process on every attempt")
 
