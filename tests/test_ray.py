@@ -8,7 +8,9 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -185,6 +187,45 @@ def test_without_ray_one_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"--ray needs Ray: pip install 'augury\[cluster\]'"):
         next(solved(["x"], tmp_path, Settings()))
+
+
+class Mapped:
+    """Remembers how a dataset was mapped."""
+
+    def map_batches(self, perform: Any, **how: Any) -> Any:
+        return perform, how
+
+
+@pytest.mark.parametrize(
+    ("resources", "settings", "share", "processes"),
+    [
+        ({"CPU": 8.0}, {}, None, None),
+        ({"CPU": 8.0, "GPU": 1.0}, {}, 1 / 8, 8),
+        ({"CPU": 8.0, "GPU": 2.0}, {}, 1 / 4, 8),
+        ({"CPU": 17.0, "GPU": 1.0}, {}, None, None),  # most cores would be idle
+        ({"CPU": 17.0, "GPU": 1.0}, {"engine": "cuda-table"}, 1 / 16, 16),
+        ({"CPU": 4.0, "GPU": 8.0}, {"device": "cuda"}, 1, 8),
+        ({"CPU": 8.0, "GPU": 1.0}, {"engine": "table"}, None, None),
+    ],
+)
+def test_gpus_are_shared_by_the_cores_or_left_alone(
+    resources: Any, settings: Any, share: Any, processes: Any
+) -> None:
+    ray = SimpleNamespace(cluster_resources=lambda: resources)
+    placed = augury.ray._placed(ray, Settings(**settings))
+    perform = partial(answers, settings=placed)
+    dataset: Any = Mapped()
+    how: Any = augury.ray._mapped(ray, dataset, perform, 1, 100)[1]  # type: ignore[reportIndexIssue]
+    assert (how.get("num_gpus"), how.get("concurrency"), how["num_cpus"]) == (share, processes, 1)
+    assert placed.on_gpu == (share is not None and not settings)
+
+
+def test_a_gpu_that_is_not_there_is_one_sentence() -> None:
+    ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 2.0})
+    perform = partial(answers, settings=Settings(engine="cuda-table"))
+    dataset: Any = Mapped()
+    with pytest.raises(InputError, match="the cluster has no GPU"):
+        augury.ray._mapped(ray, dataset, perform, 1)
 
 
 @pytest.fixture(scope="module")
