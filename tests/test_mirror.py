@@ -43,8 +43,13 @@ ELSEWHERE = {
     "engines/tight.py": "engines/test_assignments.py",
     "engines/words.py": "engines/test_engines.py",
     "models/__init__.py": "models/test_checkpoint.py",
+    "paper/attention.py": "paper/test_unroll.py",
+    "paper/gradients.py": "paper/test_unroll.py",
+    "paper/judges.py": "paper/test_unroll.py",
     "paper/loops.py": "paper/test_fast.py",
+    "paper/recipes.py": "paper/test_unroll.py",
     "paper/recurrence.py": "paper/test_unroll.py",
+    "paper/walked.py": "paper/test_unroll.py",
     "solution.py": "test_solver.py",
     "ray/__init__.py": "test_ray.py",  # tests/ray would hide the package ray
     "ray/pieces.py": "test_ray.py",

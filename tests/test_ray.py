@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +21,6 @@ import augury.ray
 import augury.ray.pieces
 from augury.classical.batch import starts
 from augury.classical.formats import ReadOptions
-from augury.clusters import join_ray
 from augury.errors import InputError
 from augury.ray import MADE
 from augury.ray import solve_sources as solved
@@ -230,15 +228,8 @@ def test_a_gpu_that_is_not_there_is_one_sentence() -> None:
         augury.ray._mapped(ray, dataset, perform, 1)
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    ray = join_ray("local", num_cpus=2)
-    yield ray
-    ray.shutdown()
-
-
 def test_what_is_there_is_not_solved_again_and_nothing_is_lost(
-    tmp_path: Path, cluster: Any, few_rows: None
+    tmp_path: Path, joined: Any, few_rows: None
 ) -> None:
     (tmp_path / "graphs").mkdir()
     write_parquet(tmp_path / "graphs" / "a.parquet", graphs())
@@ -266,7 +257,7 @@ def test_what_is_there_is_not_solved_again_and_nothing_is_lost(
         next(solved(*call[:2], Settings(seed=1)))
 
 
-def test_a_dataset_gets_the_answers_of_its_rows(cluster: Any) -> None:
+def test_a_dataset_gets_the_answers_of_its_rows(joined: Any) -> None:
     import ray.data
 
     table = graphs().append_column("id", pa.array(range(ROWS)))
@@ -280,14 +271,14 @@ def test_a_dataset_gets_the_answers_of_its_rows(cluster: Any) -> None:
         augury.ray.solve(ray.data.from_arrow(table.drop_columns("right")))
 
 
-def test_the_example_of_the_document_runs(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_of_the_document_runs(joined: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run_python(ROOT / "docs" / "cluster.md")
     assert "7 2 certified maximum" in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_killed_workers_lose_nothing(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, joined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever process is working is killed, several times."""
     monkeypatch.setattr(augury.ray.pieces, "PIECE_ROWS", 5000)
