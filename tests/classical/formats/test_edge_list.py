@@ -325,4 +325,5 @@ def test_an_arc_and_its_reverse_are_both_written(tmp_path, capacities):
     network = FlowNetwork.from_labelled_arcs([("s", "t", there), ("t", "s", back)], "s", "t")
     for name, options in (("arcs.csv", ReadOptions(source="s", sink="t")), ("arcs.max", AS_FOUND)):
         write_graph(network, tmp_path / name)
-        assert read_graph(tmp_path / name, options).capacity.tolist() == [there, back]
+        found: Any = read_graph(tmp_path / name, options)
+        assert found.capacity.tolist() == [there, back]
