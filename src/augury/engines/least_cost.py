@@ -1,10 +1,11 @@
 """Graphs with costs become answers by hand-written loops: a part of the engine `table`.
 
-These loops (`assignments`, `min_cost`) do not go the way of the network's phases: they are other
-methods for the same problem, Jonker and Volgenant's and the network simplex. Equal is what is
-proven: a legal answer, the largest, of least cost, with prices that certify it. Among several best
-answers a dense graph gets the first (see `assignments`), however it was given; a sparse one, a flow
-and the network itself get any.
+Small graphs go the way of the network, to its prices: see `small_costs`. The loops for larger ones
+(`assignments`, `min_cost`) are other methods for the same problem, Jonker and Volgenant's and the
+network simplex. Equal is what is proven: a legal answer, the largest, of least cost, with prices
+that certify it. Among several best answers a small or dense graph gets the first (see
+`assignments`), however it was given; a large sparse one, a flow and the network itself get any.
+Which loops run depends on the graph alone, so the answer does too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from augury.classical.arrays import WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.graph import BipartiteGraph
 from augury.classical.priced import NO_EDGE, Stack
+from augury.engines.small_costs import solve_small
+from augury.engines.small_flows import SMALL
 
 MAX_CELLS = 2**24
 """Cells of dense graphs that are assigned at once."""
@@ -33,7 +36,9 @@ def solved(graphs: Sequence[Any]) -> list[Answer]:
     answers: dict[int, Answer] = {}
     alike: dict[tuple[int, int], list[int]] = {}
     for at, graph in enumerate(graphs):
-        if isinstance(graph, CostNetwork):
+        if graph.num_arcs <= SMALL:
+            answers[at] = solve_small(graph)
+        elif isinstance(graph, CostNetwork):
             answers[at] = _sent(graph)
         elif _is_dense(graph):
             alike.setdefault((graph.num_left, graph.num_right), []).append(at)

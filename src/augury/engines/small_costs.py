@@ -1,0 +1,132 @@
+"""A small graph with costs becomes a best answer: the network's phases, in plain Python.
+
+As in `classical.least_cost`, maximum flows over tight arcs alternate with steps of the prices. All
+steps between two of these flows are made at once: they come to the distances from the source, by
+reduced costs. Each path is one that the network takes, given weights (see `small_flows`), and since
+the distances are the same after every maximum flow, the prices are its own, whatever its weights.
+
+Of several best assignments the answer is the first, as in `assignments`: the prices prove all of
+them, and from one to another lead circles of tight arcs with residual.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+
+from augury.classical.answer import Answer
+from augury.classical.arrays import WideArray
+from augury.classical.graph import Arcs, BipartiteGraph
+from augury.classical.least_cost import Priced, first_stage
+from augury.engines.small_flows import leaving_of, push_phases
+
+
+class Network(NamedTuple):
+    """Arcs in pairs and the state of a run, as lists."""
+
+    head: list[int]
+    leaving: list[list[int]]
+    """(node,): the arcs that leave it, in order."""
+    residual: list[int]
+    reduced: list[int]
+    """(arc,): its cost plus its sender's price less its receiver's."""
+    price: list[int]
+    ends: tuple[int, int]
+
+    @classmethod
+    def of(cls, arcs: Arcs, cost: WideArray, price: WideArray) -> Network:
+        """Start from the arcs' capacities and from these prices."""
+        head = arcs.receiver.tolist()
+        reduced = cost + price[arcs.sender] - price[arcs.receiver]
+        lists = arcs.capacity.tolist(), reduced.tolist(), price.tolist()
+        return cls(head, leaving_of(arcs.num_nodes, head), *lists, (arcs.source, arcs.sink))
+
+
+def solve_small(graph: Priced) -> Answer:
+    """Solve one graph with costs."""
+    stage, cost = first_stage(graph), graph.arc_costs()
+    network = Network.of(stage.arcs, cost, stage.state.price)
+    rounds = _run(network)
+    if isinstance(graph, BipartiteGraph):
+        _take_first(graph, network)
+    elif (arcs := graph.between_ends(np.array(network.residual, np.int64))) is not None:
+        network = Network.of(arcs, cost, np.array(network.price, np.int64))
+        rounds += _run(network)
+    found = graph.found(np.array(network.residual, np.int64))
+    return Answer(found, rounds, price=np.array(network.price, np.int64))
+
+
+def _run(network: Network) -> int:
+    """Fill the network at the least cost; return the searches that led to a path."""
+    head, leaving, residual, reduced, price, ends = network
+    rounds = 0
+    while True:
+        tight = [0 if cost else room for cost, room in zip(reduced, residual, strict=True)]
+        rounds += push_phases(leaving, head, tight, ends)
+        for arc, cost in enumerate(reduced):
+            if not cost:
+                residual[arc] = tight[arc]
+        distance, is_reached = _distances(network)
+        for node, far in enumerate(distance):
+            price[node] += far
+        for arc, node in enumerate(head):
+            reduced[arc] += distance[head[arc ^ 1]] - distance[node]
+        if not is_reached:
+            return rounds
+
+
+def _distances(network: Network) -> tuple[list[int], bool]:
+    """Return the distances from the source, none above the sink's; and whether that is reached."""
+    head, leaving, residual, reduced, _, (source, sink) = network
+    known: dict[int, int] = {}
+    heap, far = [(0, source)], 0
+    while heap and sink not in known:
+        near, node = heappop(heap)
+        if node in known:
+            continue
+        known[node] = far = near
+        for arc in leaving[node]:
+            if residual[arc] and head[arc] not in known:
+                heappush(heap, (far + reduced[arc], head[arc]))
+    return [known.get(node, far) for node in range(len(leaving))], sink in known
+
+
+def _take_first(graph: BipartiteGraph, network: Network) -> None:
+    """Go to the first of all best matchings, row by row; those before keep what they have."""
+    head, leaving, residual, reduced, _, _ = network
+    is_open = [room > 0 and not cost for room, cost in zip(residual, reduced, strict=True)]
+    settled: set[int] = set()
+    for row in range(1, 1 + graph.num_left):
+        ways = [arc for arc in leaving[row] if arc % 2 == 0]  # to columns, in order
+        if any(not residual[arc] for arc in ways):
+            mate = next(k for k, arc in enumerate(ways) if not residual[arc])
+            ways = ways[:mate]
+        ways = [arc for arc in ways if is_open[arc]]
+        after = _ways_to(row, network, is_open, settled) if ways else {}
+        chosen = next((arc for arc in ways if head[arc] in after), None)
+        settled.add(row)
+        if chosen is None:
+            continue
+        circle, node = [chosen], head[chosen]
+        while node != row:
+            circle.append(after[node])
+            node = head[after[node]]
+        for arc in circle:
+            residual[arc], residual[arc ^ 1] = 0, 1
+            is_open[arc], is_open[arc ^ 1] = False, True
+
+
+def _ways_to(row: int, network: Network, is_open: list[bool], settled: set[int]) -> dict[int, int]:
+    """Return the next arc on a way to this row over open arcs, for each node that has one."""
+    head, leaving = network.head, network.leaving
+    after: dict[int, int] = {}
+    queue = [row]
+    for node in queue:
+        for arc in leaving[node]:
+            other = head[arc]
+            if is_open[arc ^ 1] and other != row and other not in after and other not in settled:
+                after[other] = arc ^ 1
+                queue.append(other)
+    return after
