@@ -287,8 +287,8 @@ def _quickest(row: Algorithm, executor: Any) -> Engine:
     """Return the engine of a network: compiled where it is proven, its own form elsewhere."""
     form = _own_form(executor)
     is_discrete = form is LOOKUP and str(executor.device) == "cpu"
-    is_compiled = is_discrete and not TABLE.refusal(row, "", executor) and is_proven(executor)
-    return TABLE if is_compiled else form
+    has_loops = is_discrete and row.name in (TABLE.algorithms or ())
+    return TABLE if has_loops and is_proven(executor) else form
 
 
 def _own_form(executor: Any) -> Engine:

@@ -21,7 +21,7 @@ from augury.classical.least_cost import Priced, solved
 from augury.classical.prices import certify_cost
 from augury.engines import least_cost, small_costs
 from augury.engines.assignments import assign_dense
-from augury.engines.small_costs import solve_small
+from augury.engines.small_costs import is_small, solve_small
 from augury.engines.small_flows import SMALL, push_phases
 from augury.models import shipped_table
 from costs import as_graph, cost_matrices, cost_networks, least_flow, least_matching
@@ -138,6 +138,15 @@ def test_huge_numbers_are_exact() -> None:
     answer = solve_small(wide)
     assert answer.found.tolist() == [2**61, 2**60]
     assert certify_cost(wide, answer.found, answer.price).is_optimal
+
+
+def test_capacities_whose_sums_may_not_fit_are_left_to_the_compiled_loop() -> None:
+    for amount, expected in ((2**53, True), (2**53 + 1, False)):
+        rest: dict[str, Any] = {"source": 0, "sink": 1}
+        assert is_small(CostNetwork.from_arcs(2, [0], [1], [amount], [1], **rest)) == expected
+        rest = {"supply": [-amount, amount]}
+        assert is_small(CostNetwork.from_arcs(2, [0], [1], [1], [1], **rest)) == expected
+    assert is_small(CostNetwork.from_arcs(2, [], [], [], [], source=0, sink=1))
 
 
 def test_small_graphs_are_solved_so_alone_and_among_others() -> None:

@@ -22,8 +22,7 @@ from augury.classical.arrays import WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.graph import BipartiteGraph
 from augury.classical.priced import NO_EDGE, Stack
-from augury.engines.small_costs import solve_small
-from augury.engines.small_flows import SMALL
+from augury.engines.small_costs import is_small, solve_small
 
 MAX_CELLS = 2**24
 """Cells of dense graphs that are assigned at once."""
@@ -36,7 +35,7 @@ def solved(graphs: Sequence[Any]) -> list[Answer]:
     answers: dict[int, Answer] = {}
     alike: dict[tuple[int, int], list[int]] = {}
     for at, graph in enumerate(graphs):
-        if graph.num_arcs <= SMALL:
+        if is_small(graph):
             answers[at] = solve_small(graph)
         elif isinstance(graph, CostNetwork):
             answers[at] = _sent(graph)

@@ -20,7 +20,10 @@ from augury.classical.answer import Answer
 from augury.classical.arrays import WideArray
 from augury.classical.graph import Arcs, BipartiteGraph
 from augury.classical.least_cost import Priced, first_stage
-from augury.engines.small_flows import leaving_of, push_phases
+from augury.engines.small_flows import SMALL, leaving_of, push_phases
+
+LARGEST = 2**53
+"""Capacities and supplies up to which no node of a small network has more than 62 bits hold."""
 
 
 class Network(NamedTuple):
@@ -42,6 +45,14 @@ class Network(NamedTuple):
         reduced = cost + price[arcs.sender] - price[arcs.receiver]
         lists = arcs.capacity.tolist(), reduced.tolist(), price.tolist()
         return cls(head, leaving_of(arcs.num_nodes, head), *lists, (arcs.source, arcs.sink))
+
+
+def is_small(graph: Priced) -> bool:
+    """Whether this takes milliseconds, and no sum of capacities is too large for a start."""
+    if graph.num_arcs > SMALL or isinstance(graph, BipartiteGraph):
+        return graph.num_arcs <= SMALL
+    supply = () if graph.supply is None else map(abs, graph.supply.tolist())
+    return max(*graph.capacity.tolist(), *supply, 0, 0) <= LARGEST
 
 
 def solve_small(graph: Priced) -> Answer:
