@@ -13,6 +13,9 @@ Both are counted in seconds of CPU time, which other users of the machine do not
 - `workers`: the CPU time that workers spent on pieces in the run itself;
 - `everything`: that of all processes of the run, Ray's own and starting included.
 
+`wall_graphs_a_second` counts from the end of the first piece to that of the last, so without Ray's
+start. A worker's first piece includes loading what is compiled.
+
 Memory is that of all processes of the run, shared pages counted once (PSS), every half second.
 With --bad N one row in N is broken in one of five ways; all of them must be told, and no other.
 """
@@ -173,7 +176,9 @@ def run(path: Path, output: Path, workers: int) -> dict[str, Any]:
         "failed": sum(one.failed for one in done),
         "faults": [one.fault for one in done if one.fault],
         "pieces": len(done),
+        "cpu_seconds_of_pieces": [round(one.seconds, 3) for one in done],
         "wall_seconds": round(at[-1], 2),
+        "wall_seconds_to_first_piece": round(at[0], 2),
         "graphs_a_second_of_workers": round(rows / seconds),
         "graphs_a_second_of_everything": round(rows / (watch.cpu_seconds - before)),
         "wall_graphs_a_second": round((rows - done[0].rows) / max(at[-1] - at[0], 1e-9)),

@@ -32,14 +32,9 @@ from augury.errors import InputError
 from augury.extras import needs
 from augury.files import locked, named, os_fault, write_text
 from augury.processes import join_ray, use_one_thread
-from augury.tables import (
-    FORMS,
-    ROWS,
-    Settings,
-    answers,
-    answers_of_files,
-    files_schema,
-)
+from augury.tables import ROWS, Settings, answers
+from augury.tables.columns import FORMS, repeated
+from augury.tables.rows import answers_of_files, files_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,8 +55,8 @@ MADE = ".augury.json"
 def solve(dataset: Dataset, **settings: Any) -> Dataset:
     """Solve the graph in each row of a Ray dataset; see `augury.tables` for the columns.
 
-    The result is lazy, as datasets are. Where the cluster has GPUs, matchings without costs run
-    there, a process for each.
+    The result is lazy, as datasets are. Where the cluster has a GPU for every 16 cores, matchings
+    without costs run there from 65 nodes a side on.
 
     Args:
         dataset: rows with a graph each.
@@ -88,19 +83,33 @@ def solve(dataset: Dataset, **settings: Any) -> Dataset:
 CHOICES = {*Settings._fields} - {"on_gpu", "ignore_costs"}
 
 
+PROCESSES_A_GPU = 16
+"""Processes that share a GPU, at most: each takes up to half a GB of it."""
+
+
 def _placed(ray: Any, settings: Settings) -> Settings:
-    """Let a GPU match what it can, where the cluster has one and nobody says otherwise."""
-    return settings._replace(on_gpu=settings.is_free and "GPU" in ray.cluster_resources())
+    """Let GPUs match what they can, where nobody says otherwise and every core gets a share."""
+    cores, gpus = (ray.cluster_resources().get(name, 0) for name in ("CPU", "GPU"))
+    is_shared = 0 < cores <= PROCESSES_A_GPU * gpus
+    return settings._replace(on_gpu=settings.is_free and is_shared)
 
 
-def _mapped(ray: Any, dataset: Dataset, perform: Any, batch_size: int) -> Dataset:
-    """Have a function of `Settings` performed on batches, each on one core or one GPU."""
+def _mapped(
+    ray: Any, dataset: Dataset, perform: Any, batch_size: int, tasks: int | None = None
+) -> Dataset:
+    """Have a function of `Settings` performed on batches, each on one core; on a GPU by a share."""
     how: dict[str, Any] = {"batch_format": "pyarrow", "zero_copy_batch": True}
-    how |= {"batch_size": batch_size}
-    if perform.keywords["settings"].on_gpu:
-        how |= {"num_gpus": 1, "concurrency": int(ray.cluster_resources()["GPU"])}
-        return dataset.map_batches(_Held, fn_constructor_args=(perform,), **how)
-    return dataset.map_batches(perform, num_cpus=1, **how)
+    how |= {"batch_size": batch_size, "num_cpus": 1}
+    settings = perform.keywords["settings"]
+    if not (settings.on_gpu or settings.needs_gpu):
+        return dataset.map_batches(perform, **how)
+    cores, gpus = (int(ray.cluster_resources().get(name, 0)) for name in ("CPU", "GPU"))
+    if not gpus:
+        raise InputError("the cluster has no GPU, or none that Ray knows of")
+    share = max(1, min(cores // gpus, PROCESSES_A_GPU))
+    most = gpus * share
+    how |= {"num_gpus": 1 / share, "concurrency": (1, most) if tasks is None else min(tasks, most)}
+    return dataset.map_batches(_Held, fn_constructor_args=(perform,), **how)
 
 
 class _Held:
@@ -266,8 +275,7 @@ def _placed_in(file: str, unit: str, numbers: Any, found: pa.Table) -> pa.Table:
     """Add to answers where the graphs stand: the file, and the row or byte."""
     import pyarrow as pa
 
-    place = pa.array(np.zeros(len(numbers), np.int32))
-    name = pa.DictionaryArray.from_arrays(place, pa.array([file]))
+    name = repeated(file, len(numbers))
     return found.add_column(0, unit, pa.array(numbers)).add_column(0, "file", name)
 
 
@@ -533,7 +541,7 @@ def _on_cluster(
             rows, count = [{"id": number} for number in numbers], len(numbers)
             dataset = ray.data.from_items(rows, override_num_blocks=count)
             perform = partial(_solve_pieces, plan=plan, settings=_placed(ray, settings))
-            for row in _mapped(ray, dataset, perform, 1).iter_rows():
+            for row in _mapped(ray, dataset, perform, 1, count).iter_rows():
                 left.discard(row["name"])
                 yield Done(**row)
     except ray.exceptions.RayError as error:

@@ -15,7 +15,8 @@ from augury.classical.certificate import MAXIMUM, certify_mates
 from augury.classical.formats import ReadOptions
 from augury.classical.loops import prove_small
 from augury.errors import InputError
-from augury.tables import Settings, answers, answers_of_files
+from augury.tables import Settings, answers
+from augury.tables.rows import answers_of_files
 
 KIND = pa.list_(pa.int32())
 
