@@ -42,7 +42,9 @@ from augury.classical.batch import starts
 from augury.classical.formats import ReadOptions
 from augury.experiments.bench import machine
 from augury.provenance import commit
-from augury.ray import Plan, _solve_piece, pieces_of, solve_sources
+from augury.ray import Plan, solve_sources
+from augury.ray.pieces import pieces_of
+from augury.ray.writing import solve_piece
 from augury.tables import Settings
 
 SIDE, DENSITY, GROUP = 8, 0.3, 200_000
@@ -91,7 +93,7 @@ def in_turns(path: Path, times: int) -> dict[str, float]:
     piece = pieces_of([str(path)], Settings())[0]._replace(last=1)
     with tempfile.TemporaryDirectory() as folder:
         plan = Plan([piece], folder, ".parquet", ReadOptions())
-        ways = {"piece": lambda: _solve_piece(piece, plan, Settings()),
+        ways = {"piece": lambda: solve_piece(piece, plan, Settings()),
                 "solve_batch": lambda: solve_batch(stack)}  # fmt: skip
         for way in ways.values():
             way()

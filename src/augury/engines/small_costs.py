@@ -4,9 +4,6 @@ As in `classical.least_cost`, maximum flows over tight arcs alternate with steps
 steps between two of these flows are made at once: they come to the distances from the source, by
 reduced costs. Each path is one that the network takes, given weights (see `small_flows`), and since
 the distances are the same after every maximum flow, the prices are its own, whatever its weights.
-
-Of several best assignments the answer is the first, as in `assignments`: the prices prove all of
-them, and from one to another lead circles of tight arcs with residual.
 """
 
 from __future__ import annotations
@@ -18,12 +15,13 @@ import numpy as np
 
 from augury.classical.answer import Answer
 from augury.classical.arrays import WideArray
+from augury.classical.first import first_in_order
 from augury.classical.graph import Arcs, BipartiteGraph
 from augury.classical.least_cost import Priced, first_stage
 from augury.engines.small_flows import SMALL, leaving_of, push_phases
 
 LARGEST = 2**53
-"""Capacities and supplies up to which no node of a small network has more than 62 bits hold."""
+"""Capacities and supplies up to which those at one node of a small network fit 62 bits together."""
 
 
 class Network(NamedTuple):
@@ -60,13 +58,16 @@ def solve_small(graph: Priced) -> Answer:
     stage, cost = first_stage(graph), graph.arc_costs()
     network = Network.of(stage.arcs, cost, stage.state.price)
     rounds = _run(network)
+    residual, price = np.array(network.residual, np.int64), np.array(network.price, np.int64)
     if isinstance(graph, BipartiteGraph):
-        _take_first(graph, network)
-    elif (arcs := graph.between_ends(np.array(network.residual, np.int64))) is not None:
-        network = Network.of(arcs, cost, np.array(network.price, np.int64))
+        mates = first_in_order(graph, graph.found(residual), price)
+        return Answer(mates, rounds, price=price)
+    arcs = graph.between_ends(residual)
+    if arcs is not None:
+        network = Network.of(arcs, cost, price)
         rounds += _run(network)
-    found = graph.found(np.array(network.residual, np.int64))
-    return Answer(found, rounds, price=np.array(network.price, np.int64))
+        residual, price = np.array(network.residual, np.int64), np.array(network.price, np.int64)
+    return Answer(graph.found(residual), rounds, price=price)
 
 
 def _run(network: Network) -> int:
@@ -102,42 +103,3 @@ def _distances(network: Network) -> tuple[list[int], bool]:
             if residual[arc] and head[arc] not in known:
                 heappush(heap, (far + reduced[arc], head[arc]))
     return [known.get(node, far) for node in range(len(leaving))], sink in known
-
-
-def _take_first(graph: BipartiteGraph, network: Network) -> None:
-    """Go to the first of all best matchings, row by row; those before keep what they have."""
-    head, leaving, residual, reduced, _, _ = network
-    is_open = [room > 0 and not cost for room, cost in zip(residual, reduced, strict=True)]
-    settled: set[int] = set()
-    for row in range(1, 1 + graph.num_left):
-        ways = [arc for arc in leaving[row] if arc % 2 == 0]  # to columns, in order
-        if any(not residual[arc] for arc in ways):
-            mate = next(k for k, arc in enumerate(ways) if not residual[arc])
-            ways = ways[:mate]
-        ways = [arc for arc in ways if is_open[arc]]
-        after = _ways_to(row, network, is_open, settled) if ways else {}
-        chosen = next((arc for arc in ways if head[arc] in after), None)
-        settled.add(row)
-        if chosen is None:
-            continue
-        circle, node = [chosen], head[chosen]
-        while node != row:
-            circle.append(after[node])
-            node = head[after[node]]
-        for arc in circle:
-            residual[arc], residual[arc ^ 1] = 0, 1
-            is_open[arc], is_open[arc ^ 1] = False, True
-
-
-def _ways_to(row: int, network: Network, is_open: list[bool], settled: set[int]) -> dict[int, int]:
-    """Return the next arc on a way to this row over open arcs, for each node that has one."""
-    head, leaving = network.head, network.leaving
-    after: dict[int, int] = {}
-    queue = [row]
-    for node in queue:
-        for arc in leaving[node]:
-            other = head[arc]
-            if is_open[arc ^ 1] and other != row and other not in after and other not in settled:
-                after[other] = arc ^ 1
-                queue.append(other)
-    return after

@@ -48,7 +48,19 @@ def _lowest(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), code
 
 
+@intrinsic
+def _highest(typing: Any, word: Any) -> Any:
+    """Return the place of the highest set bit of a word that is not 0."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        above = builder.ctlz(args[0], context.get_constant(types.boolean, True))
+        return builder.sub(context.get_constant(types.uint64, 63), above)
+
+    return types.uint64(types.uint64), code
+
+
 lowest: Any = _lowest  # numba adds the first argument
+highest: Any = _highest
 
 
 @compiled

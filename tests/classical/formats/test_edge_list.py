@@ -20,6 +20,7 @@ from samples import (
 
 from augury.classical.cost_network import CostNetwork
 from augury.classical.formats import ReadOptions, read_graph, write_graph
+from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 
 PATTERN = ReadOptions(ignore_costs=True)
@@ -296,3 +297,12 @@ def test_an_edge_list_holds_no_supplies(tmp_path):
     network = read_text(tmp_path, ARCS + "s,t,3,1\n", ReadOptions(supply={"s": 2, "t": -2}))
     with pytest.raises(InputError, match=r"cannot hold supplies: use .min, .json or .npz"):
         write_graph(network, tmp_path / "graph.csv")
+
+
+@pytest.mark.parametrize("capacities", [(1, 5), (5, 1), (1, 1)])
+def test_an_arc_and_its_reverse_are_both_written(tmp_path, capacities):
+    there, back = capacities
+    network = FlowNetwork.from_labelled_arcs([("s", "t", there), ("t", "s", back)], "s", "t")
+    for name, options in (("arcs.csv", ReadOptions(source="s", sink="t")), ("arcs.max", AS_FOUND)):
+        write_graph(network, tmp_path / name)
+        assert read_graph(tmp_path / name, options).capacity.tolist() == [there, back]
