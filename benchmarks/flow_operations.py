@@ -5,9 +5,8 @@
 The loops of `augury.engines.flows` run with counters in them: lines are added to a copy of the file
 (`COUNTED`), and nothing else differs, so they take the same steps. Counted are searches, arcs that
 searches look at, arcs that nodes with an excess look at, to push or to move away, and pushes.
-Beside them is what the loops touch in memory, and how long a read at a random place among so many
-bytes takes here. How long the loops take is in the record of `augury bench flows`, on the same
-graphs: see tables.py.
+Beside them is what the loops touch in memory. Nothing of this depends on the machine; how long the
+loops take is measured by `augury bench flows`, on the same graphs.
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ import numpy as np
 
 from augury.classical.arrays import read_only
 from augury.classical.hard import HARD_FLOWS
-from augury.compiled import compiled
 from augury.engines import flows
-from augury.experiments.bench import machine, seconds_of
+from augury.experiments.bench import machine
 
 SEED = 0
 COUNTED = {
@@ -48,7 +46,7 @@ COUNTED = {
     "moves": ("        nearest = np.int64(num_nodes)\n", 8 * " "),
 }
 """Counters, and the lines of flows.py that they are added before, with their indent."""
-NODE_BYTES, ARC_BYTES = 29, 16
+NODE_BYTES, ARC_BYTES = 33, 16
 """Of a `flows.Network`: what belongs to a node, and to an arc."""
 
 
@@ -89,26 +87,7 @@ def counted(loops: ModuleType, family: str, asked: int) -> dict[str, Any]:
     told = {"family": family, "asked": asked, "arcs": int(np.count_nonzero(network.capacity))}
     told |= {"nodes": nodes, "bytes": NODE_BYTES * nodes + ARC_BYTES * arcs}
     both = own.excess + ordered.excess
-    told["read_ns"] = read_nanoseconds(told["bytes"])
     return told | {name: int(both[-place]) for place, name in enumerate(COUNTED, 1)}
-
-
-@compiled(error_model="numpy")
-def _follow(after: Any, steps: int) -> int:
-    place = 0
-    for _ in range(steps):
-        place = after[place]
-    return place
-
-
-def read_nanoseconds(size: int) -> float:
-    """Return how long a read takes whose place is what the last one read, among so many bytes."""
-    places = np.random.default_rng(SEED).permutation(size // 8)
-    after = np.empty(len(places), np.int64)
-    after[places] = np.roll(places, -1)  # one circle through all
-    steps = 2**20
-    _follow(after, 1)
-    return 1e9 * seconds_of(lambda: _follow(after, steps)) / steps
 
 
 def main() -> None:
