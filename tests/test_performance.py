@@ -35,7 +35,7 @@ def test_a_figure_is_the_range_over_runs_and_the_page_says_how_many(tmp_path: Pa
         (tmp_path / name).write_text(json.dumps(run))
     text = "before\n<!-- table: paper -->\nold\n<!-- end -->\nafter\n"
     then = made(text, tmp_path)
-    assert "| `paper-mpnn` | 8x | 16.0–19.0 | 2.0 | 34.0 |" in then and "old" not in then
+    assert "| `paper-mpnn` | a pass at 8x | 2.0–2.5 | 34–40 | 16–19 |" in then and "old" not in then
     assert "Three runs: an abacus, commit `0123456`." in then
     assert then.startswith("before\n") and then.endswith("<!-- end -->\nafter\n")
     assert made(then, tmp_path) == then

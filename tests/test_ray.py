@@ -60,7 +60,9 @@ def write_lines(path: Path, rows: list[Any]) -> str:
 def solve_here(sources: list[str], output: Path, ending: str = ".parquet") -> list[Done]:
     output.mkdir(exist_ok=True)
     plan = Plan(pieces_of(sources, Settings()), str(output), ending, ReadOptions())
-    return [solve_piece(piece, plan, Settings()) for piece in plan.pieces]
+    done = [solve_piece(piece, plan, Settings()) for piece in plan.pieces]
+    assert {str(path) for path in output.iterdir()} == {plan.path(piece) for piece in plan.pieces}
+    return done
 
 
 def test_a_parquet_file_is_cut_between_row_groups(tmp_path: Path, few_rows: None) -> None:

@@ -65,9 +65,27 @@ def test_most_graphs_are_assigned_together(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_cost_is_not_taken_for_another_graphs_unit() -> None:
     found = answers(
-        table([[(0, 0, 0.25)], [(0, 0, 7.0)], [(0, 0, 1e-7)]], pa.float64()), Settings()
+        table([[(0, 0, 0.25)], [(0, 0, 4e15)], [(0, 0, 1e-7)]], pa.float64()), Settings()
     )
-    assert found["cost"].to_pylist() == [0.25, 7.0, 1e-7]
+    assert found["cost"].to_pylist() == [0.25, 4e15, 1e-7]
+
+
+def test_a_bad_row_is_a_row_with_its_error_and_loses_no_other() -> None:
+    ends = [[0, 1], [0, 1], [0, 1], [0, 1], [0, -1], [0, 1], [0, 1]]
+    lists = pa.array(ends, pa.list_(pa.int32()))
+    costs = [[3, 4], [3], [3, 4, 5], None, [3, 4], [3, None], [3, 5]]
+    given = pa.table({"left": lists, "right": lists, "cost": pa.array(costs, pa.list_(pa.int64()))})
+    found = answers(given, Settings())
+    assert found["cost"].to_pylist() == [7, None, None, None, None, None, 8]
+    assert [error and error.split(":")[0] for error in found["error"].to_pylist()] == [
+        None,
+        "the lists differ in length",
+        "the lists differ in length",
+        "the column 'cost' is empty",
+        "edge 1 names left node -1, but there are 1",
+        "entry 1 of the list 'cost' is empty",
+        None,
+    ]
 
 
 def test_a_matching_that_is_not_maximum_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:

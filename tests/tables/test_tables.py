@@ -79,6 +79,15 @@ def test_a_large_number_takes_no_memory() -> None:
     assert told["error"] == f"{2**31} nodes for 1 ends of edges: number them from 0 on"
 
 
+@pytest.mark.parametrize("name", ["left", "cost"])
+def test_a_number_beyond_64_bits_is_an_error_of_its_row(name: str) -> None:
+    column = pa.array([[2**64 - 1], [0]], pa.list_(pa.uint64()))
+    given = {"left": [[0], [0]], "right": [[0], [0]]} | {name: column}
+    found = answers(pa.table(given), Settings()).to_pylist()
+    assert [told["size"] for told in found] == [None, 1]
+    assert found[0]["error"] == f"the column {name!r} holds a number that does not fit into 64 bits"
+
+
 arcs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9)), max_size=12)
 
 

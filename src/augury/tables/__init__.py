@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON
+from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, MIN_COST_FLOW
 from augury.classical.arrays import BoolArray
 from augury.classical.batch import MAX_ARCS, starts
 from augury.engines.engine import Engine
@@ -72,7 +72,7 @@ def _way(form: Form, has_costs: bool, settings: Settings) -> Way:
     """Return how such graphs are solved: packed where that can be done, or each by itself."""
     if not has_costs and settings.maximise:
         raise InputError("there are no costs to maximise: a table has them in the column 'cost'")
-    costly = "assignment" if form is MATCHING else "min-cost-flow"
+    costly = ASSIGNMENT.name if form is MATCHING else MIN_COST_FLOW.name
     name = settings.algorithm or (costly if has_costs else FORD_FULKERSON.name)
     algorithm = ALGORITHMS[name]
     if algorithm.noun is not None:
@@ -138,14 +138,8 @@ def _chunks(table: pa.Table, form: Form) -> Iterator[pa.Table]:
     """Cut a table into parts of at most `ROWS` rows and `MAX_ARCS` edges, or of one row."""
     from pyarrow import compute
 
-    pc: Any = compute
-
-    lengths = pc.fill_null(
-        pc.list_value_length(  # type: ignore[attr-defined]
-            table[form.lists[0]]
-        ),
-        0,
-    )
+    pc: Any = compute  # made at run time: no type checker knows what is in there
+    lengths = pc.fill_null(pc.list_value_length(table[form.lists[0]]), 0)
     total = starts(np.asarray(lengths.to_numpy(), np.int64))
     first = 0
     while first < len(table):

@@ -80,10 +80,10 @@ class _Whole(NamedTuple):
 def _whole(cost: Lists, most: WideArray) -> _Whole:
     """Return the costs of each graph in units of its own; an amount is at most `most`, (graph,)."""
     if cost.values.dtype.kind != "f":
-        amount, within = cost.values.astype(np.int64), np.repeat(most, cost.counts)
-        is_known = sums((amount > within) | (amount < -within), cost.start) == 0
+        values, within = cost.values, np.repeat(most, cost.counts)
+        is_known = sums((values > within) | (values < -within), cost.start) == 0
         always = np.ones(len(most), np.bool_)
-        return _Whole(amount, np.ones(len(most)), is_known, always, always)
+        return _Whole(values.astype(np.int64), np.ones(len(most)), is_known, always, always)
     values, largest = cost.values.astype(np.float64), np.zeros(len(most))
     size = np.where(np.isnan(values), np.inf, np.abs(values))
     np.maximum.at(largest, np.repeat(np.arange(len(most)), cost.counts), size)

@@ -47,7 +47,7 @@ def matchings(table: pa.Table, runner: Runner) -> Packed:
 
 
 def small_matchings(table: pa.Table, runner: Runner) -> Packed:
-    """Match graphs of at most 64 nodes a side; others are left for `_matchings`."""
+    """Match graphs of at most 64 nodes a side; others are left for `matchings`."""
     from augury.classical.loops import prove_small
 
     (left, no_left), (right, no_right) = (lists_of(table, name) for name in MATCHING.lists)
@@ -61,11 +61,7 @@ def small_matchings(table: pa.Table, runner: Runner) -> Packed:
 
 
 def pairs(
-    mates: npt.NDArray[Any],
-    first: WideArray,
-    sizes: WideArray,
-    runner: Runner,
-    verdict: str = MAXIMUM,
+    mates: npt.NDArray[Any], first: WideArray, sizes: WideArray, runner: Runner
 ) -> dict[str, Any]:
     """Return matchings as columns; `first` has the first row of each graph."""
     from augury.classical.loops import list_pairs
@@ -74,7 +70,7 @@ def pairs(
     left, right = np.empty((2, int(start[-1]) + 1), np.int32)
     list_pairs(mates, first, left, right)
     columns = {"size": sizes, "left": left[:-1], "right": right[:-1]}
-    return _columns(columns, start, runner, verdict)
+    return _columns(columns, start, runner)
 
 
 def _on_gpu(batch: BipartiteBatch, runner: Runner) -> tuple[npt.NDArray[Any], BoolArray]:
@@ -142,13 +138,13 @@ Pack = Callable[["pa.Table", Runner], Packed]
 
 
 def _columns(
-    columns: dict[str, npt.NDArray[Any]], start: WideArray, runner: Runner, verdict: str = MAXIMUM
+    columns: dict[str, npt.NDArray[Any]], start: WideArray, runner: Runner
 ) -> dict[str, Any]:
     """Return what was found and proven as columns: all but the size are lists with these starts."""
     import pyarrow as pa
 
     offsets, count = pa.array(start.astype(np.int32)), len(start) - 1
-    told = {"verdict": verdict, "engine": str(runner.engine.name)}
+    told = {"verdict": MAXIMUM, "engine": str(runner.engine.name)}
     return {name: repeated(text, count) for name, text in told.items()} | {
         name: pa.array(values) if name == "size" else pa.ListArray.from_arrays(offsets, values)
         for name, values in columns.items()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from augury.algorithms import suited
 from augury.classical.answer import How
@@ -144,7 +145,7 @@ def _graph(form: Form, row: Mapping[str, Any], maximise: bool) -> Graph:
     if len({len(row[name]) for name in lists}) > 1:
         lengths = ", ".join(f"{len(row[name])} in {name!r}" for name in lists)
         raise InputError(f"the lists differ in length: {lengths}")
-    columns = [np.array(row[name], np.int64) for name in form.lists]
+    columns = [_array(row, name, np.int64) for name in form.lists]
     ends = {name: row[name] for name in form.ends}
     if form is MATCHING:
         counts = [_count(row, "num_left", row["left"]), _count(row, "num_right", row["right"])]
@@ -153,13 +154,21 @@ def _graph(form: Form, row: Mapping[str, Any], maximise: bool) -> Graph:
     costs = None
     if "cost" in row:
         kind = np.float64 if any(isinstance(cost, float) for cost in row["cost"]) else np.int64
-        costs = Costs.of(np.array(row["cost"], kind), sum(counts) + 2, maximise)
+        costs = Costs.of(_array(row, "cost", kind), sum(counts) + 2, maximise)
     parts: list[Any] = [*counts, *columns]
     if form is MATCHING:
         return BipartiteGraph(*parts, costs=costs)
     if costs is None:
         return FlowNetwork.from_arcs(*parts, **ends)
     return CostNetwork(*parts, costs=costs, **ends)
+
+
+def _array(row: Mapping[str, Any], name: str, kind: type[np.number[Any]]) -> npt.NDArray[Any]:
+    try:
+        return np.array(row[name], kind)
+    except OverflowError:
+        told = "holds a number that does not fit into 64 bits"
+        raise InputError(f"the column {name!r} {told}") from None
 
 
 def _count(row: Mapping[str, Any], name: str, nodes: Sequence[int]) -> int:
