@@ -1,6 +1,6 @@
 """Train and execute the paper's network in the fast form and in the plain one; print the ratios.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--models PATHS] [--batches N] [--out FILE]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--only epochs] [--models PATHS] [--out FILE]
 
 Fast is what the package runs; plain is the same network as it is usually written: one message per
 link, no compiled loop. Both are measured in this run, in turns, on one thread, in seconds of CPU

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from augury.classical import first
+from augury.classical import ways
 from augury.compiled import compiled
 
 WORD = 64
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
-for _part in first.PARTS:
+for _part in ways.PARTS:
     register_jitable(_part)
-settle_first: Any = compiled(nogil=True, error_model="numpy", _nrt=False)(first.settle)
+settle_first: Any = compiled(nogil=True, error_model="numpy", _nrt=False)(ways.settle)
 
 
 @compiled(nogil=True, error_model="numpy")

@@ -87,7 +87,7 @@ class Kept(NamedTuple):
     last_normal: FloatArray
     last: FloatArray
     d_logit: FloatArray
-    """(row,): the gradient of the bottleneck's loss."""
+    """(row, 1): the gradient of the bottleneck's loss."""
     joined: FloatArray
     """The code of the bottleneck, and the message."""
     d_classes: FloatArray
@@ -98,15 +98,19 @@ def room(walked: Walked, layers: Layers) -> Kept:
     """Allocate; only classes up to the largest capacity can be chosen."""
     rows, places = walked.capacities.size, walked.capacities.shape[1]
     hidden, classes = layers.codes.shape[1], int(walked.capacities.max()) + 1
-    classes += -classes % LANES
-    widths = 2, 3, 1, 3, 0, 1, 1, 0, 1, 0, 1, 1, 0, 2, 0
-    other = {4: walked.heads * places, 7: 2, 9: len(layers.widen), 12: 1, 14: classes}
-    empty = [
-        np.empty((rows, other.get(place, width * hidden)), np.float32)
-        for place, width in enumerate(widths)
-    ]
-    empty[12] = empty[12][:, 0]
-    return Kept(*empty)
+    widths = {
+        "pair": 2 * hidden,
+        "ends": 3 * hidden,
+        "parts": 3 * hidden,
+        "share": walked.heads * places,
+        "spread": 2,
+        "wide": len(layers.widen),
+        "d_logit": 1,
+        "joined": 2 * hidden,
+        "d_classes": classes + -classes % LANES,
+    }
+    empty = {name: np.empty((rows, widths.get(name, hidden)), np.float32) for name in Kept._fields}
+    return Kept(**empty)
 
 
 @compiled_loop
@@ -223,7 +227,7 @@ def _bottleneck_losses(layers, walked, smallest, kept):
             grad = share / total
             if walked.capacities[walk, place] == smallest[walk]:
                 grad -= share / least
-            kept.d_logit[walk * places + place] = grad
+            kept.d_logit[walk * places + place, 0] = grad
         is_right, is_zero = walked.capacities[walk, best] == smallest[walk], smallest[walk] == 0
         right, zeros = right + is_right, zeros + is_zero
         zero_right += is_right and is_zero
@@ -289,7 +293,7 @@ def backward(layers, walked, smallest, kept, by_term, grads, d_latent):  # noqa:
     grads.classes_bias[0, :count] += d_bias[0, :count]
     d_message, d_last = np.empty((rows, hidden), REAL), np.empty((rows, hidden), REAL)
     for i in range(rows):
-        grad = kept.d_logit[i] * by_term[0]
+        grad = kept.d_logit[i, 0] * by_term[0]
         grads.logit_bias[0, 0] += grad
         for k in range(hidden):
             grads.codes[smallest[i // places], k] += d_joined[i, k]
