@@ -33,8 +33,7 @@ from augury.engines.sharded_run import (
     solve_graph,
 )
 from augury.engines.sharded_team import InTurn, Lost, Post
-from augury.engines.small import _match_rounds
-from augury.engines.ties import turning_weights
+from augury.engines.small import _match_rounds, turning_weights
 from augury.errors import InputError
 from augury.models import shipped_table
 from graphs import ISOLATED, JOBS, NOTHING, STAR

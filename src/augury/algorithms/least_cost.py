@@ -23,7 +23,7 @@ from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.graph import BipartiteGraph
 from augury.classical.least_cost import BREADTH_FIRST, Priced, PriceStep, Stage
-from augury.classical.prices import certify_costs
+from augury.classical.prices import certify_cost
 from augury.classical.simulate import Run, judge_round
 
 
@@ -211,11 +211,7 @@ ASSIGNMENT = Algorithm(
     classical=classical.CLASSICAL,
     run=lambda graphs, subroutines, how: classical.run(cast("Any", graphs), subroutines, how),
     judge=judge,
-    certify=lambda graphs, answers: certify_costs(
-        cast("Any", graphs),
-        [answer.found for answer in answers],
-        [answer.price for answer in answers],
-    ),
+    certify=lambda graph, answer: certify_cost(graph, answer.found, answer.price),
     story=story,
     theorem=(
         "on every bipartite graph, of any size, whose integer costs times the number of nodes stay "

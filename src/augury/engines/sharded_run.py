@@ -3,7 +3,7 @@
 A file of edges becomes a folder of shards (`sharded_files`), and these a maximum matching with its
 proof. A round is that of `words`, at any size: a search from all free left nodes, step by step, and
 from each tree that reaches a free right node one path, all of them shortest. Column v prefers row
-`(v + turn) mod rows` and those after it, as `ties` says, so the mates do not depend on the number
+`(v + turn) mod rows` and those after it, as `small` says, so the mates do not depend on the number
 of shards or on where these run, and a proven network that is given these weights finds the same.
 
 In a step every shard looks at the arcs of the nodes that were just reached, and tells the others
@@ -24,7 +24,7 @@ import numpy as np
 
 from augury.classical.answer import Progress
 from augury.classical.graph import BipartiteGraph
-from augury.engines import ties
+from augury.engines import small
 from augury.engines.sharded_check import Checker, Verdict
 from augury.engines.sharded_files import (
     RAW,
@@ -229,7 +229,7 @@ def _match(
 def rounds(team: Team, layout: Layout, state: State) -> Iterator[State]:
     """Yield how far the run is after each round, the last of which finds no path."""
     while not state.is_done:
-        team.tell("begin", ties.turn(state.rounds, layout.num_left))
+        team.tell("begin", small.turn(state.rounds, layout.num_left))
         steps, is_found = search(team)
         state = state._replace(steps=state.steps + steps, is_done=not is_found)
         if is_found:
