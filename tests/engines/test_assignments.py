@@ -15,10 +15,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from augury.engines import assignments
+from augury.classical.first import first_in_order
+from augury.engines import assignments, least_cost
 from augury.engines.assignment_loops import largest as largest_of
 from augury.engines.assignments import INFEASIBLE, INVALID, OPTIMAL, Assignments, assign_dense
 from augury.errors import InputError
+from costs import as_graph
 
 DTYPES = (np.int32, np.int64, np.float32, np.float64)
 SHAPES = [(1, 1), (4, 4), (5, 8), (8, 5), (20, 21), (33, 7), (9, 70), (66, 66)]
@@ -127,6 +129,21 @@ def test_so_it_is_among_very_many(shape: tuple[int, int], high: int) -> None:
     for values, columns in zip(cost, assign_dense(cost).columns, strict=True):
         best = values[linear_sum_assignment(values)].sum()
         assert columns.tolist() == first_by_steps(values, best)
+
+
+@pytest.mark.parametrize(
+    ("shape", "high"),
+    [
+        ((100, 8, 8), 2), ((100, 8, 8), 4), ((60, 13, 13), 3), ((60, 17, 17), 3), ((30, 32, 32), 4),
+        ((30, 48, 48), 10), ((30, 64, 64), 4), ((30, 64, 64), 30), ((8, 70, 70), 4),
+        ((5, 130, 130), 40), ((60, 5, 9), 3), ((60, 9, 5), 3), ((20, 40, 70), 5), ((20, 70, 40), 5),
+    ],
+)  # fmt: skip
+def test_the_pass_over_lists_finds_none_before_it(shape: tuple[int, int, int], high: int) -> None:
+    cost = np.random.default_rng(high).integers(0, high, shape)
+    mates, price, _ = least_cost.assigned(cost)
+    for own, values, known in zip(mates, cost, price, strict=True):
+        assert first_in_order(as_graph(values.astype(float)), own, known).tolist() == own.tolist()
 
 
 def test_long_ways_may_lead_through_columns_that_are_free() -> None:
