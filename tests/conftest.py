@@ -58,7 +58,7 @@ def _same_random_numbers() -> None:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """A Ray cluster of two cores, whose processes import what is in this folder."""
-    from augury.processes import join_ray
+    from augury.clusters import join_ray
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
@@ -75,7 +75,6 @@ def joined(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         assert address == "local" and num_cpus in (None, 2)
         return cluster
 
-    monkeypatch.setattr("augury.ray.join_ray", join)
     monkeypatch.setattr("augury.experiments.cluster.join_ray", join)
     monkeypatch.setattr(cluster, "shutdown", lambda: None)
     return cluster

@@ -169,6 +169,26 @@ def test_odd_but_valid_input_is_read(tmp_path, name, content, options, counts):
     assert counts_of(read_graph(file_with(tmp_path / name, content), options)) == counts
 
 
+UNKNOWN = [
+    ("zeal.csv", "worker,job,zeal\nann,cook,4\nbob,cook,2\n", AS_FOUND, "'zeal'"),
+    ("first.csv", "zeal,worker,job,x\nlow,ann,cook,4\n", AS_FOUND, "'x'"),
+    ("digits.csv", "foo,bar,baz\n1,2,2.5\n1,4,3\n", AS_FOUND, "'baz'"),
+    ("flow.csv", "from,to,capacity,zeal\ns,t,3,1\n", AS_FOUND, "'zeal'"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "options", "word"), UNKNOWN)
+def test_numbers_below_a_name_that_says_nothing_are_refused(tmp_path, name, content, options, word):
+    path = file_with(tmp_path / name, content)
+    with pytest.raises(InputError, match=rf"line 1: the column {word} .* --cost.* --ignore-costs"):
+        read_graph(path, options)
+    assert read_graph(path, PATTERN)
+    costly = read_graph(file_with(path, content.replace(word.strip("'"), "cost")))
+    assert getattr(costly, "costs", None) is not None
+    for harmless in ("employee_id", "day"):
+        assert read_graph(file_with(path, content.replace(word.strip("'"), harmless)))
+
+
 def test_integer_labels_become_integers_in_ascending_order(tmp_path):
     graph = read_text(tmp_path, "30,7\n4,7\n9,8\n")
     assert graph.left_labels == (4, 9, 30) and graph.right_labels == (7, 8)
