@@ -57,9 +57,16 @@ class Exam:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the record says of it."""
-        versions = {name: SOLVERS[name].version for name in self.present if SOLVERS[name].version}
-        return {"quick": self.quick, "seed": self.seed, "seconds": self.seconds, "peers": versions}
+        """What the record says of it, and of what is installed."""
+        absent = {name: why for name in SOLVERS if (why := SOLVERS[name].absence())}
+        absent |= {name: why for name in SUITES if (why := self.suite_absence(name))}
+        versions = {
+            name: solver.version
+            for name, solver in SOLVERS.items()
+            if solver.version and name not in absent
+        }
+        settings = {"quick": self.quick, "seed": self.seed, "seconds": self.seconds}
+        return settings | {"peers": versions, "absent": absent}
 
     def blocks(self, judge: str, solver: str) -> list[tuple[int, ...]]:
         """Return the numbers of the questions that a solver is asked, in blocks."""

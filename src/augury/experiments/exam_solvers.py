@@ -143,7 +143,7 @@ def _peer(what: str, needs: str, *, cost: Any = None, most: float = 100_000) -> 
 SOLVERS: Choices[Solver] = Choices(
     {
         "table": _engine("table", "the verified network as compiled loops", most=np.inf),
-        "lookup": _engine("lookup", "its table, looked up at each step"),
+        "lookup": _engine("lookup", "its table, looked up at each step", most=np.inf),
         "plain": _engine("plain", "the network itself, evaluated", needs="torch"),
         "cuda-table": _engine(
             "cuda-table", "those loops on a GPU", "matching", needs_device=True, most=np.inf
