@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from augury.errors import InputError
-from augury.experiments.exam import Exam, Loss, Result, Task, judged, read_results
-from augury.experiments.exam_driver import KIND, Driver, failures, machine, perform
+from augury.experiments.exam import KIND, Exam, Loss, Result, Task, judged, read_results
+from augury.experiments.exam_driver import Driver, failures, machine, perform
 from augury.experiments.exam_page import page
 from augury.experiments.exam_questions import fingerprint, question
 from augury.experiments.exam_solvers import SOLVERS, Answer, Solver
@@ -129,7 +129,7 @@ def test_the_page_shows_counts_and_every_kind_of_loss(tmp_path: Path) -> None:
             Counter({"right": 8, "left out": 1}), [Loss("a/b.py::test_c", "left out", "x | y")]
         ),
     }
-    text = page(record(tmp_path, exam).header, results, exam)
+    text = page(record(tmp_path, exam).header, results)
     assert "| flows | 9 certified |" in text and "| flows | 4 right, 5 wrong |" in text
     assert "| `flows/1` | SciPy | wrong | finds 1, not 9 | `input1` |" in text
     assert "| flows | SciPy | wrong | 2 more of this kind |  |" in text and "flows/8" not in text

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from itertools import chain
 from typing import Any
 
 import pytest
+from spoiling import report_spoilt
 
 from augury.experiments.exam_suites import (
     BY_DESIGN,
@@ -28,9 +30,11 @@ NOT_SPOILT = (
 """They go on until a flow is what it has to be, and with wrong ones may never end."""
 
 
-def run(suite: Suite) -> dict[str, dict[str, Any]]:
+def run(
+    suite: Suite, how: Callable[[Suite], dict[str, dict[str, Any]]] = report
+) -> dict[str, dict[str, Any]]:
     """Run the peers' tests in a process of its own; returns the report on each of them."""
-    with closing(Pool(report, 1, renewed=True)) as pool:
+    with closing(Pool(how, 1, renewed=True)) as pool:
         return pool.submit(suite).result()
 
 
@@ -63,7 +67,7 @@ def with_ending(report: dict[str, dict[str, Any]], ending: str) -> set[str]:
 @pytest.mark.slow  # its outcome depends only on the peers' versions
 def test_a_wrong_answer_fails_the_tests_of_every_module() -> None:
     modules = set(EVERY) - set(NOT_SPOILT)
-    report = run(Suite(tuple(sorted(modules)), is_spoilt=True))
+    report = run(Suite(tuple(sorted(modules))), report_spoilt)
     failed = {name.partition(".py::")[0].replace("/", ".") for name in failures(report)}
     assert failed == modules
 

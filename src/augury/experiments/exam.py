@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 from augury.experiments.exam_questions import JUDGES
 from augury.experiments.exam_solvers import REFERENCE, SOLVERS, Answer
 
+KIND = "augury-exam"
+"""The kind of its record."""
+
 CERTIFIED, RIGHT, WRONG, REFUSED = "certified", "right", "wrong", "refused"
 TOO_SLOW, CRASHED, UNJUDGED, LEFT_OUT = "too slow", "crashed", "unjudged", "left out"
 VERDICTS = (CERTIFIED, RIGHT, WRONG, REFUSED, TOO_SLOW, CRASHED, UNJUDGED, LEFT_OUT)
@@ -25,7 +28,7 @@ LOSSES = VERDICTS[2:]
 
 SUITES = {"SciPy's tests": "scipy", "NetworkX's tests": "networkx"}
 """Test suites that a peer's package brings along, by the package."""
-NO_SUITES = {"OR-Tools": "ortools", "igraph": "igraph"}
+NO_SUITES = ("OR-Tools", "igraph")
 """Peers whose packages bring none."""
 SUITE_SECONDS = 60.0
 """CPU seconds of one test of a suite."""
