@@ -107,7 +107,7 @@ def test_all_other_commands_are_known() -> None:
                 continue
             case ("make", target):
                 assert re.search(rf"^{target}:", makefile, re.MULTILINE), command
-            case ("pip", "install", "-c", constraints, "." | ".[neural]"):
+            case ("pip", "install", "-c", constraints, "." | ".[web]" | ".[neural]"):
                 assert (ROOT / constraints).exists(), command
             case _:
                 pytest.fail(f"nothing checks the command {command}")
