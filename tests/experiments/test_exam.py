@@ -248,7 +248,7 @@ def test_the_page_says_what_was_asked_of_whom_and_who_was_absent() -> None:
     text = page(HEADER, RESULTS)
     digest = sha256(b"ab").hexdigest()[:16]  # in the order of the questions
     assert f"| flows | {JUDGES['flows'].what} | 9 | `{digest}` |" in text
-    assert "drawn from all (seed 3)" in text
+    assert "drawn from all\n(seed 3)" in text
     assert "commit `0123456789ab`, Python 3.14, abacus; SciPy 1.2. Seed 3; 2 CPU seconds" in text
     assert "- cuda: there is no CUDA device here.\n- OR-Tools's tests: its package brings" in text
     assert "\naugury exam\n" in text

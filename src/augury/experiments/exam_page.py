@@ -41,25 +41,26 @@ def page(header: dict[str, Any], results: Results) -> str:
 
 
 VERDICT_WORDS = """\
-- **certified**: right, and a certificate proves it: a cover, a cut or prices, checked by code that
-  knows no solver.
-- **right**: as large, and as cheap, as what `table` finds and a certificate proves; of a suite, a
-  test that passes.
+- **certified**: right, with a certificate that proves it: a cover, a cut or prices, checked by
+  code that shares nothing with any solver.
+- **right**: as large and as cheap as the answer of `table`, which is certified; in a suite, a test
+  that passes.
 - **wrong**: anything else, or a test that fails.
-- **refused**: it says that it cannot.
-- **too slow**: a question used up its CPU time; a block of small ones is first halved down to it.
-- **left out**: a test that demands one of several right answers, or that NetworkX marks slow.
+- **refused**: the solver says that it cannot answer.
+- **too slow**: one question used up its CPU time; a block of small ones is first halved down to it.
+- **left out**: a test that demands one of several right answers, or that NetworkX marks as slow.
 
-No answer of an engine is finished by classical code. In the suites only those tests count in which
-an engine of ours solves something; of a peer's own functions all do."""
+Classical code finishes no answer of an engine. In the suites, the only tests that count for an
+engine are those in which it solves something; for a peer's own functions all tests count."""
 
 QUESTION_WORDS = """\
 The input is the start of a SHA-256 digest of all graphs that `table` was asked, in order. `augury
-exam --question JUDGE/NUMBER --out FILE` makes any question again, and prints its own. Who does not
-get all graphs of an exhaustive judge gets one of each class and 2,000 drawn from all (seed {seed});
-a quick exam asks one of each class, or 500. For bipartite graphs a class is all orders of the nodes
-of either side; for flow networks all orders of the inner nodes, once arcs into the source and out
-of the sink, which change neither a maximum nor a minimum cut, are left out."""
+exam --question JUDGE/NUMBER --out FILE` makes any question again and prints its digest. A solver
+that does not get all graphs of an exhaustive judge gets one of each class and 2,000 drawn from all
+(seed {seed}); a quick exam asks one of each class, or 500. Bipartite graphs are in one class if
+they differ only in the order of the nodes of either side; flow networks, if they differ only in the
+order of the inner nodes and in arcs into the source or out of the sink, which change neither a
+maximum nor a minimum cut."""
 
 
 def _start(header: dict[str, Any]) -> list[str]:
@@ -68,7 +69,7 @@ def _start(header: dict[str, Any]) -> list[str]:
     option = " --quick" if header["quick"] else ""
     return [
         "# The exam",
-        "Every judge that there is, every engine and every peer that is installed: who is right.",
+        "Every judge, every engine, every peer that is installed: who is right?",
         f"```bash\naugury exam{option}\n```",
         f"Augury {header['version']}, commit `{header['commit'][:12]}`, Python "
         f"{machine['python']}, {machine['cpu']}; {peers}. Seed {header['seed']}; "
