@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Tests in a process for each core, but no more than four: each of them imports PyTorch.
 PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
+# Modules are compiled once, and not by every process that a test starts.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: run test lint types tests light slow bench proof clean
@@ -33,7 +35,7 @@ light: .venv-light/ready
 	.venv-light/bin/python tests/light.py
 
 slow: .venv/for-test
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -o faulthandler_timeout=3600
 
 # The site, in site/: pages, the page of `augury explore` without a server, and a check of every link. Builds offline.
 .PHONY: docs

@@ -13,6 +13,9 @@ Both are counted in seconds of CPU time, which other users of the machine do not
 - `workers`: the CPU time that workers spent on pieces in the run itself;
 - `everything`: that of all processes of the run, Ray's own and starting included.
 
+`wall_graphs_a_second` counts from the end of the first piece to that of the last, so without Ray's
+start. A worker's first piece includes loading what is compiled.
+
 Memory is that of all processes of the run, shared pages counted once (PSS), every half second.
 With --bad N one row in N is broken in one of five ways; all of them must be told, and no other.
 """
@@ -39,7 +42,9 @@ from augury.classical.batch import starts
 from augury.classical.formats import ReadOptions
 from augury.experiments.bench import machine
 from augury.provenance import commit
-from augury.ray import Plan, _solve_piece, pieces_of, solve_sources
+from augury.ray import Plan, solve_sources
+from augury.ray.pieces import pieces_of
+from augury.ray.writing import solve_piece
 from augury.tables import Settings
 
 SIDE, DENSITY, GROUP = 8, 0.3, 200_000
@@ -88,7 +93,7 @@ def in_turns(path: Path, times: int) -> dict[str, float]:
     piece = pieces_of([str(path)], Settings())[0]._replace(last=1)
     with tempfile.TemporaryDirectory() as folder:
         plan = Plan([piece], folder, ".parquet", ReadOptions())
-        ways = {"piece": lambda: _solve_piece(piece, plan, Settings()),
+        ways = {"piece": lambda: solve_piece(piece, plan, Settings()),
                 "solve_batch": lambda: solve_batch(stack)}  # fmt: skip
         for way in ways.values():
             way()
@@ -173,7 +178,9 @@ def run(path: Path, output: Path, workers: int) -> dict[str, Any]:
         "failed": sum(one.failed for one in done),
         "faults": [one.fault for one in done if one.fault],
         "pieces": len(done),
+        "cpu_seconds_of_pieces": [round(one.seconds, 3) for one in done],
         "wall_seconds": round(at[-1], 2),
+        "wall_seconds_to_first_piece": round(at[0], 2),
         "graphs_a_second_of_workers": round(rows / seconds),
         "graphs_a_second_of_everything": round(rows / (watch.cpu_seconds - before)),
         "wall_graphs_a_second": round((rows - done[0].rows) / max(at[-1] - at[0], 1e-9)),

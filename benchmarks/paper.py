@@ -1,6 +1,6 @@
 """Train and execute the paper's network in the fast form and in the plain one; print the ratios.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--models PATHS] [--batches N] [--out FILE]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/paper.py [--only epochs] [--models PATHS] [--out FILE]
 
 Fast is what the package runs; plain is the same network as it is usually written: one message per
 link, no compiled loop. Both are measured in this run, in turns, on one thread, in seconds of CPU
@@ -145,13 +145,15 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=15, help="training batches that are timed")
     parser.add_argument("--plain-graphs", type=int, default=4, help="graphs of the plain form, 8x")
     parser.add_argument("--scales", default="2,4,8", help="sizes of the test graphs")
+    parser.add_argument("--only", choices=("epochs", "passes"), help="measure these alone")
     parser.add_argument("--out", type=Path, help="write the record here, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
     print(f"{'CPU seconds, one thread':64} {'fast':>9} {'plain':>9} {'ratio':>8} {'authors':>10}")
-    for name in NETWORKS:
-        measure_training(name, options.batches)
-    for model in options.models:
+    if options.only != "passes":
+        for name in NETWORKS:
+            measure_training(name, options.batches)
+    for model in options.models if options.only != "epochs" else []:
         for scale in map(int, options.scales.split(",")):
             few = options.plain_graphs if scale == 8 else GRAPHS
             measure_simulation(model, scale, few)

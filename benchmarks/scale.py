@@ -9,8 +9,9 @@ one machine: these are estimates.
 Many graphs: a core solves pieces one after the other; a piece takes its mean time a core, times a
 slowness (log-normal, and now and then a machine that is `SLOW` times as slow all along). Machines
 are lost at random and come back later; the piece that a core was at is solved again elsewhere. The
-driver hands out pieces one by one. One graph: steps in which all cores wait for the slowest, for
-the frontiers to travel, and for the driver; a lost machine takes all back to the last round.
+driver hands out pieces one by one; the more data there are, the larger is a piece. One graph: steps
+in which all cores wait for the slowest, for the frontiers to travel, and for the driver; a lost
+machine takes all back to the last round.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from augury.experiments.bench import machine
+from augury.ray.pieces import LARGE, PIECE_ROWS
 
 ROOT = Path(__file__).parents[1]
 MACHINES = (1, 10, 100, 1000)
@@ -40,10 +42,10 @@ ASSUMED = {
     "seconds_to_come_back": 180.0,
     "call_seconds": 0.001,  # of one call of a shard, and three of them a step
     "driver_call_seconds": 0.0001,  # for each shard that the driver calls
-    "rows_a_piece": 2**20,
-    "pieces_a_core": 40,
+    "hours": 1.0,  # of work for all cores, if nothing went wrong
     "driver_seconds_a_piece": 0.01,  # unless it was measured
     "bytes_a_graph": 24.0,  # read and written; unless it was measured
+    "bytes_read_a_graph": 17.0,  # unless it was measured
 }
 
 
@@ -55,8 +57,11 @@ def slowness(rng: np.random.Generator, count: int, sigma: float) -> Any:
 def many_graphs(count: int, known: dict[str, float], rng: np.random.Generator) -> dict[str, Any]:
     """Simulate pieces on machines; graphs a second, and what was lost."""
     cores = count * int(known["cores"])
-    pieces = cores * int(known["pieces_a_core"])
-    mean = known["rows_a_piece"] / known["graphs_a_second_a_core"]
+    ideal = cores * known["graphs_a_second_a_core"]
+    wanted = known["hours"] * 3600 * ideal
+    rows = PIECE_ROWS * (1 + wanted * known["bytes_read_a_graph"] // LARGE)
+    pieces = math.ceil(wanted / rows)
+    mean = rows / known["graphs_a_second_a_core"]
     factor = np.where(rng.random(count) < known["slow_share"], known["slow_factor"], 1.0)
     gaps = rng.exponential(known["hours_between_losses"] * 3600, (count, 16))
     losses = np.cumsum(gaps + known["seconds_to_come_back"], axis=1)  # of each machine
@@ -76,10 +81,9 @@ def many_graphs(count: int, known: dict[str, float], rng: np.random.Generator) -
             continue
         left, end = left - 1, max(end, done)
         heapq.heappush(free, (done, core))
-    graphs = pieces * known["rows_a_piece"]
-    ideal = cores * known["graphs_a_second_a_core"]
+    graphs = pieces * rows
     wire = count * known["network_bytes_a_second"] / known["bytes_a_graph"]
-    driver = known["rows_a_piece"] / known["driver_seconds_a_piece"]
+    driver = rows / known["driver_seconds_a_piece"]
     return {
         "machines": count,
         "ideal": ideal,
@@ -89,6 +93,8 @@ def many_graphs(count: int, known: dict[str, float], rng: np.random.Generator) -
         "share_of_ideal": min(graphs / end, wire) / ideal,
         "pieces_solved_twice": lost,
         "pieces": pieces,
+        "rows_a_piece": rows,
+        "hours": end / 3600,
     }
 
 
@@ -145,6 +151,8 @@ def constants(many: Path, sharded: Path | None) -> dict[str, float]:
     for name in ("driver_seconds_a_piece", "bytes_a_graph"):
         if name in run:
             known[name] = run[name]
+    file = told["config"]
+    known["bytes_read_a_graph"] = file["file_mb"] * 2**20 / file["graphs"]
     shards = SHARDED if sharded is None else json.loads(sharded.read_text(encoding="utf-8"))
     answer = shards["answer"]
     known["steps"], known["rounds"] = answer["steps"], answer["rounds"]

@@ -48,9 +48,11 @@ def generate(folder: Path, arcs: int) -> int:
 @contextmanager
 def actors(folder: Path) -> Generator[Step]:
     """The loops of `sharded_part`, each shard an actor."""
+    from augury.clusters import joined_ray
     from augury.engines.sharded_files import read_pairs
     from augury.engines.sharded_part import Shard
-    from augury.engines.sharded_run import OnRay, joined_ray, make_shards
+    from augury.engines.sharded_run import make_shards
+    from augury.engines.sharded_team import OnRay
 
     own = folder / "shards"
     chunks = (pairs for path in sorted(folder.glob("*.parquet")) for pairs in read_pairs(path))

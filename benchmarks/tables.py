@@ -290,11 +290,11 @@ def paper(runs: Sequence[Run]) -> str:
     """The paper's networks, fast and plain: an epoch, and a pass over the test graphs."""
     rows = []
     for (network, what), records in _keyed(runs, "rows", "network", "what").items():
-        times = [record["plain"] / record["fast"] for record in records]
-        example = f"{records[0]['fast']:.1f}", f"{records[0]['plain']:.1f}"
-        rows.append([f"`{network}`", what, spread(times), *example])
-    head = ["network", "what", "fast × plain", "fast, CPU seconds", "plain, CPU seconds"]
-    return markdown(head, rows)
+        times = ratios(record["plain"] / record["fast"] for record in records)
+        seconds = (ratios(_each(records, form)) for form in ("fast", "plain"))
+        words = f"a pass at {what}" if what.endswith("x") else what
+        rows.append([f"`{network}`", words, *seconds, times])
+    return markdown(["network", "what", "fast", "plain", "plain takes, × fast"], rows)
 
 
 class Table(NamedTuple):

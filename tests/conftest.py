@@ -1,8 +1,8 @@
 """Common to all tests: PyTorch uses one thread, which is fastest on graphs this small.
 
 Each test starts from the same random seed, so none depends on the ones before it. Under xdist, the
-tests of a file run in one process, as do all that need the server or the browser: shared fixtures
-are made once.
+tests of a file run in one process, as do all that need the server or the browser, and all that need
+the Ray cluster: shared fixtures are made once.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,12 +28,16 @@ settings.load_profile("augury")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            needs_server = {"address", "browser"} & {*getattr(item, "fixturenames", ())}
-            group = "server" if needs_server else str(item.path)
-            item.add_marker(pytest.mark.xdist_group(group))
+            needed = (SHARED[name] for name in getattr(item, "fixturenames", ()) if name in SHARED)
+            item.add_marker(pytest.mark.xdist_group(next(needed, str(item.path))))
+
+
+SHARED = {"address": "server", "browser": "server", "cluster": "cluster"}
+"""Fixtures of a session that are slow to make, and the process whose tests have them."""
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()  # what was imported stays, and need not be looked at again
     gc.enable()
 
 
@@ -47,6 +53,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _same_random_numbers() -> None:
     if torch := sys.modules.get("torch"):  # not imported just for this
         torch.default_generator.manual_seed(0)  # that of the CPU: no test draws on another
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A Ray cluster of two cores, whose processes import what is in this folder."""
+    from augury.clusters import join_ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        ray = join_ray("local", num_cpus=2)
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture
+def joined(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let whoever asks for two cores of this machine have the one cluster, and leave it running."""
+
+    def join(address: str, num_cpus: int | None) -> Any:
+        assert address == "local" and num_cpus in (None, 2)
+        return cluster
+
+    monkeypatch.setattr("augury.experiments.cluster.join_ray", join)
+    monkeypatch.setattr(cluster, "shutdown", lambda: None)
+    return cluster
 
 
 @pytest.fixture

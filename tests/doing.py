@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from augury.experiments.tasks import Workers
 
 
 def do(task: tuple[str, str]) -> str:
@@ -28,3 +33,14 @@ def do(task: tuple[str, str]) -> str:
 def evaluate(task: str) -> object:
     """Evaluate an expression."""
     return eval(task)
+
+
+def all_results(workers: Workers, tasks: list[Any]) -> list[Any]:
+    """Hand out tasks as there is room, as the driver does; return their results in their order."""
+    futures: list[Future[Any]] = []
+    for task in tasks:
+        while sum(not future.done() for future in futures) >= workers.slots:
+            wait(futures, 60, FIRST_COMPLETED)
+            time.sleep(0.01)
+        futures.append(workers.submit(task))
+    return [future.result(60) for future in futures]

@@ -22,6 +22,7 @@ LAYERS = {
     "plugins": 0,
     "provenance": 0,
     "processes": 0,
+    "clusters": 0,
     "config": 0,
     "compiled": 0,
     "classical": 1,

@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import augury.ray
+import augury.ray.pieces
 from augury.classical.batch import starts
 from augury.classical.formats import ReadOptions
 from augury.errors import InputError
-from augury.processes import join_ray
-from augury.ray import MADE, UNFINISHED, Done, Piece, Plan, _counted, _solve_piece, pieces_of
+from augury.ray import MADE
 from augury.ray import solve_sources as solved
+from augury.ray.pieces import Piece, pieces_of
+from augury.ray.writing import UNFINISHED, Done, Plan, counted, solve_piece
 from augury.tables import Settings, answers
 from documents import ROOT, run_python
 
@@ -40,8 +43,8 @@ def graphs(seed: int = 0, rows: int = ROWS) -> pa.Table:
 
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(augury.ray, "PIECE_ROWS", 200)
-    monkeypatch.setattr(augury.ray, "PIECE_BYTES", 2**13)
+    monkeypatch.setattr(augury.ray.pieces, "PIECE_ROWS", 200)
+    monkeypatch.setattr(augury.ray.pieces, "PIECE_BYTES", 2**13)
 
 
 def write_parquet(path: Path, table: pa.Table, rows: int = 90) -> str:
@@ -57,7 +60,9 @@ def write_lines(path: Path, rows: list[Any]) -> str:
 def solve_here(sources: list[str], output: Path, ending: str = ".parquet") -> list[Done]:
     output.mkdir(exist_ok=True)
     plan = Plan(pieces_of(sources, Settings()), str(output), ending, ReadOptions())
-    return [_solve_piece(piece, plan, Settings()) for piece in plan.pieces]
+    done = [solve_piece(piece, plan, Settings()) for piece in plan.pieces]
+    assert {str(path) for path in output.iterdir()} == {plan.path(piece) for piece in plan.pieces}
+    return done
 
 
 def test_a_parquet_file_is_cut_between_row_groups(tmp_path: Path, few_rows: None) -> None:
@@ -74,7 +79,21 @@ def test_a_parquet_file_is_cut_between_row_groups(tmp_path: Path, few_rows: None
     assert found["row"].to_pylist() == list(range(ROWS))
     assert set(found["file"].to_pylist()) == {source}
     expected = answers(graphs(), Settings())
-    assert found.select(expected.column_names).combine_chunks() == expected.combine_chunks()
+    assert found.select(expected.column_names).to_pylist() == expected.to_pylist()
+
+
+def test_pieces_of_very_large_sources_are_larger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few_rows: None
+) -> None:
+    (tmp_path / "graphs").mkdir()
+    source = Path(write_parquet(tmp_path / "graphs" / "a.parquet", graphs()))
+    write_lines(tmp_path / "graphs" / "b.jsonl", graphs().to_pylist())
+    before = [own.read for own in pieces_of([str(source.parent)], Settings())]
+    total = sum(path.stat().st_size for path in source.parent.iterdir())
+    monkeypatch.setattr(augury.ray.pieces, "LARGE", total // 2)
+    now = [own.read for own in pieces_of([str(source.parent)], Settings())]
+    assert (before.count("parquet"), now.count("parquet")) == (3, 1)
+    assert now.count("lines") == -(-before.count("lines") // 3)
 
 
 def test_json_lines_are_cut_anywhere_and_each_line_is_read_once(
@@ -101,14 +120,14 @@ def test_json_lines_are_cut_anywhere_and_each_line_is_read_once(
     assert errors[0] == "the column 'right' is empty"
     assert errors[1].startswith("this is no JSON: ")
     assert errors[3] == "this is no JSON object"
-    assert [_counted(str(path), "").failed for path in paths] == [own.failed for own in done]
+    assert [counted(str(path), "").failed for path in paths] == [own.failed for own in done]
 
 
 def test_a_line_that_starts_where_a_piece_does_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = '{"left": [0], "right": [0]}'
-    monkeypatch.setattr(augury.ray, "PIECE_BYTES", 2 * len(line) + 2)
+    monkeypatch.setattr(augury.ray.pieces, "PIECE_BYTES", 2 * len(line) + 2)
     source = write_lines(tmp_path / "a.jsonl", [line] * 7)
     assert [own.rows for own in solve_here([source], tmp_path / "out")] == [2, 2, 2, 1]
 
@@ -129,10 +148,10 @@ def test_a_piece_that_cannot_be_read_is_told_and_leaves_nothing(tmp_path: Path) 
     text = bytearray(source.read_bytes())
     text[10:200] = bytes(190)
     source.write_bytes(text)
-    done = _solve_piece(plan.pieces[0], plan, Settings())
+    done = solve_piece(plan.pieces[0], plan, Settings())
     assert done.fault.startswith(f"{source}: ")
     source.unlink()
-    told = _solve_piece(plan.pieces[0], plan, Settings()).fault
+    told = solve_piece(plan.pieces[0], plan, Settings()).fault
     assert told == f"{source}: there is no such file or folder"
     assert list(output.iterdir()) == []
 
@@ -170,19 +189,43 @@ def test_without_ray_one_sentence_says_what_to_install(
         next(solved(["x"], tmp_path, Settings()))
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    ray = join_ray("local", num_cpus=2)
-    yield ray
-    ray.shutdown()
+class Mapped:
+    """Remembers how a dataset was mapped."""
+
+    def map_batches(self, perform: Any, **how: Any) -> Any:
+        return perform, how
 
 
-@pytest.fixture
-def joined(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let commands of this test use the one cluster, and leave it running."""
-    monkeypatch.setattr(augury.ray, "join_ray", lambda address, num_cpus: cluster)
-    monkeypatch.setattr(cluster, "shutdown", lambda: None)
-    return cluster
+@pytest.mark.parametrize(
+    ("resources", "settings", "share", "processes"),
+    [
+        ({"CPU": 8.0}, {}, None, None),
+        ({"CPU": 8.0, "GPU": 1.0}, {}, 1 / 8, 8),
+        ({"CPU": 8.0, "GPU": 2.0}, {}, 1 / 4, 8),
+        ({"CPU": 17.0, "GPU": 1.0}, {}, None, None),  # most cores would be idle
+        ({"CPU": 17.0, "GPU": 1.0}, {"engine": "cuda-table"}, 1 / 16, 16),
+        ({"CPU": 4.0, "GPU": 8.0}, {"device": "cuda"}, 1, 8),
+        ({"CPU": 8.0, "GPU": 1.0}, {"engine": "table"}, None, None),
+    ],
+)
+def test_gpus_are_shared_by_the_cores_or_left_alone(
+    resources: Any, settings: Any, share: Any, processes: Any
+) -> None:
+    ray = SimpleNamespace(cluster_resources=lambda: resources)
+    placed = augury.ray._placed(ray, Settings(**settings))
+    perform = partial(answers, settings=placed)
+    dataset: Any = Mapped()
+    how: Any = augury.ray._mapped(ray, dataset, perform, 1, 100)[1]  # type: ignore[reportIndexIssue]
+    assert (how.get("num_gpus"), how.get("concurrency"), how["num_cpus"]) == (share, processes, 1)
+    assert placed.on_gpu == (share is not None and not settings)
+
+
+def test_a_gpu_that_is_not_there_is_one_sentence() -> None:
+    ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 2.0})
+    perform = partial(answers, settings=Settings(engine="cuda-table"))
+    dataset: Any = Mapped()
+    with pytest.raises(InputError, match="the cluster has no GPU"):
+        augury.ray._mapped(ray, dataset, perform, 1)
 
 
 def test_what_is_there_is_not_solved_again_and_nothing_is_lost(
@@ -238,7 +281,7 @@ def test_killed_workers_lose_nothing(
     tmp_path: Path, joined: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever process is working is killed, several times."""
-    monkeypatch.setattr(augury.ray, "PIECE_ROWS", 5000)
+    monkeypatch.setattr(augury.ray.pieces, "PIECE_ROWS", 5000)
     source = write_parquet(tmp_path / "a.parquet", graphs(0, 100_000), 5000)
     over = threading.Event()
     killed: list[int] = []

@@ -24,6 +24,7 @@ from augury.cells.table import Table
 from augury.errors import InputError
 from augury.models import DEFAULT_MODEL, MODELS, TABLE_DIGEST, shipped_table
 from augury.models.checkpoint import DIGESTS, find, load
+from augury.solver import solve
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "augury").rglob("*.py"))
@@ -120,9 +121,9 @@ def test_the_shipped_network_is_looked_up_without_its_weights_or_pytorch() -> No
         "for engine in ('auto', 'lookup', 'table'):\n"
         "    assert solve(pairs, engine=engine).is_maximum\n"
         "assert 'torch' not in sys.modules\n"
-        "assert solve(pairs, engine='plain').is_maximum and 'torch' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+    assert solve([("ann", "cook")], engine="plain").is_maximum and "torch" in sys.modules
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

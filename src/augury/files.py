@@ -8,7 +8,6 @@ gzip file of nearly empty members.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -202,7 +201,7 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
             yield file
         return
     # Not tempfile, whose files only their owner may read.
-    temporary = target.with_name(f".augury-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".augury-{os.urandom(8).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             yield file

@@ -12,7 +12,6 @@ import importlib.util
 import os
 import sys
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -51,6 +50,8 @@ def import_all() -> None:
 
 @cache
 def _load_entry_points() -> None:
+    from importlib.metadata import entry_points  # which imports all of `email`
+
     for entry in entry_points(group=GROUP):
         entry.load()
 

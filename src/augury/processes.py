@@ -6,14 +6,12 @@ and even in the middle of a task. Importing this module does not import PyTorch.
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import multiprocessing.resource_tracker
 import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,8 +21,7 @@ from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any
 
-from augury.errors import InputError, is_out_of_memory
-from augury.extras import needs
+from augury.errors import is_out_of_memory
 
 MAX_RETRIES = 3
 """Retries for a task whose process died or ran out of memory."""
@@ -270,27 +267,3 @@ def use_one_thread() -> None:
         import torch
 
         torch.set_num_threads(1)
-
-
-def join_ray(address: str, **started: Any) -> Any:
-    """Join a Ray cluster, or start one: "auto" (that of this machine), HOST:PORT, or "local".
-
-    `started` are settings of one that is started here. Returns the module.
-
-    Raises:
-        InputError: Ray is not installed or did not start, or there is no such cluster.
-    """
-    with needs("--ray"):
-        import ray
-    where: dict[str, Any] = {"address": address}
-    if address == "local":
-        where |= {"include_dashboard": False, **started}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Ray announces changes in later versions
-            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
-    except Exception as error:  # on a busy machine Ray raises a bare Exception
-        reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-        what = "Ray did not start" if address == "local" else "there is no such Ray cluster"
-        raise InputError(f"--ray {address}: {what}: {reason}") from None
-    return ray

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer
-from augury.classical.arrays import Label, Numbers, later
-from augury.classical.certificate import Certificate
+from augury.classical.arrays import Label, Numbers
+from augury.classical.certificate import Certificate, later
 from augury.classical.costs import Amount
 from augury.classical.covers import Covers, PackedCovers
 from augury.classical.priced import Priced
@@ -183,7 +183,10 @@ def solutions_of(
     `who` are the names of executor and engine; `tell` tells the run on a graph.
     """
     name, engine = who
-    certificates = algorithm.certify(graphs, answers)
+    if len(graphs) > 1 and algorithm.certify_all is not None:
+        certificates = algorithm.certify_all(graphs, answers)
+    else:
+        certificates = map(algorithm.certify, graphs, answers)
     solutions: list[Solution] = []
     for graph, answer, certificate in zip(graphs, answers, certificates, strict=True):
         found, rounds, finished, ending, _ = answer

@@ -33,9 +33,9 @@ from augury.classical.priced import Stack, priced
 from augury.classical.prices import perfect as demand_perfect
 from augury.classical.proofs import Proofs, Several, matchings_of
 from augury.engines import AUTO, ENGINES, as_bytes
-from augury.engines.engine import Engine, Mates, is_proven
-from augury.engines.stepwise import LOOKUP, Stepwise
-from augury.engines.table import TABLE
+from augury.engines.engine import Engine, Mates
+from augury.engines.stepwise import Stepwise
+from augury.engines.table import TABLE, is_proven
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs, as_batch, as_graph, as_graphs, as_parts, as_stack
 from augury.inputs.arrays import as_array, is_array
@@ -278,8 +278,6 @@ def _runner(model: Model, device: Any, engine: str, algorithm: str) -> Runner:
     if not (isinstance(model, str | Path | Subroutines | None) or hasattr(model, "subroutines")):
         raise InputError(f"the model is {model!r}, not a name, a path or an executor")
     name, executor = _executor_of(row, model, device, chosen)
-    if row.name not in getattr(executor, "executes", (row.name,)):
-        raise row.unable(name, executor)
     is_named = isinstance(model, str | Path | None)
     if chosen is None:
         chosen = _quickest(row, executor) if is_named else _own_form(executor)
@@ -295,10 +293,13 @@ def _runner(model: Model, device: Any, engine: str, algorithm: str) -> Runner:
 
 def _quickest(row: Algorithm, executor: Any) -> Engine:
     """Return the engine of a network: compiled where it is proven, its own form elsewhere."""
-    form = _own_form(executor)
-    is_discrete = form is LOOKUP and str(executor.device) == "cpu"
+    is_discrete = isinstance(executor, CellExecutor) and executor.engine == "lookup"
+    # Nobody looks on: the compiled loops show no steps.
+    is_free = is_discrete and executor.observer is None and str(executor.device) == "cpu"
     # With costs the compiled loops only find the same cost: see `MANY_ARCS`.
-    return TABLE if is_discrete and row is FORD_FULKERSON and is_proven(executor) else form
+    if is_free and row is FORD_FULKERSON and is_proven(executor):
+        return TABLE
+    return _own_form(executor)
 
 
 def _own_form(executor: Any) -> Engine:
@@ -328,8 +329,6 @@ OWN = "own"
 
 def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None) -> tuple[str, Any]:
     """Return the name of an executor, and the executor in the form that the engine asks for."""
-    if isinstance(model, str) and (own := own_model(model)) is not None:
-        return model, own
     if isinstance(model, Subroutines):
         return OWN, model
     name = DEFAULT_MODEL if model is None else str(model)
@@ -338,8 +337,18 @@ def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None)
     # An engine with a device of its own takes the weights from the host.
     here = "cpu" if engine and engine.device else str(device or "cpu")
     if name == DEFAULT_MODEL and here == "cpu" and not (engine and engine.reads_weights):
-        # Its table is enough: neither weights nor PyTorch are needed.
+        # Its table is enough: neither weights nor PyTorch are needed. And it executes every row.
         return name, CellExecutor(shipped_table(), engine="lookup")
+    name, executor = _other_executor(model, name, here, engine)
+    if row.name not in getattr(executor, "executes", (row.name,)):
+        raise row.unable(name, executor)
+    return name, executor
+
+
+def _other_executor(model: Any, name: str, here: str, engine: Engine | None) -> tuple[str, Any]:
+    """Return the same of a checkpoint, somebody's own file, or an executor."""
+    if isinstance(model, str) and (own := own_model(model)) is not None:
+        return model, own
     executor: Any = model
     if isinstance(model, str | Path | None):
         from augury.models.checkpoint import find, load_once

@@ -349,5 +349,5 @@ def test_certificates_owe_nothing_to_a_solver() -> None:
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     names = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
     ours = {name for name in froms | names if name and name.startswith("augury")}
-    rest = "arrays", "costs", "cuts", "graph", "loops", "network"
+    rest = "arrays", "costs", "cuts", "faults", "graph", "network"
     assert ours == {f"augury.classical.{name}" for name in rest} | {"augury.errors"}

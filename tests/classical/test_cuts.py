@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from augury.classical import cuts
-from augury.classical.cuts import minimum_cover, minimum_cut, small_cover, small_cut
+from augury.classical import certificate, cuts
+from augury.classical.certificate import small_cover, small_cut
+from augury.classical.cuts import minimum_cover, minimum_cut
 from augury.classical.generate import flow, sparse
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
@@ -84,7 +85,7 @@ def test_large_graphs_are_proven(seed: int) -> None:
     """The search is deep on sparse graphs, and wide on networks."""
     rng = np.random.default_rng(seed)
     graph = sparse(rng, 3000)
-    assert graph.num_arcs > cuts.SMALL
+    assert graph.num_arcs > certificate.SMALL
     mates = maximum_mates(graph)
     size = (mates >= 0).sum()
     in_left, in_right = minimum_cover(graph, mates)

@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augury.classical import graph as module
-from augury.classical.graph import BipartiteGraph, two_colouring, without_zeros
+from augury.classical.graph import BipartiteGraph
+from augury.classical.sides import two_colouring
+from augury.classical.sparse import without_zeros
 from augury.errors import InputError
 from graphs import ISOLATED, JOBS, NOTHING, STAR, bipartite_graphs
 

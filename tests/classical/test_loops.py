@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from augury.classical import certificate, loops
+from augury.classical import certificate, faults, loops
 from augury.classical.certificate import certify_mates
 from augury.classical.generate import sparse
 from augury.classical.graph import BipartiteGraph
@@ -22,7 +22,7 @@ def by_either(graph: BipartiteGraph, mates: np.ndarray[Any, Any]) -> list[Any]:
     for many in (0, 2**40):  # compiled, and on arrays
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(certificate, "SMALL", -1)
-            patch.setattr(certificate, "MANY", many)
+            patch.setattr(faults, "MANY", many)
             told.append(certify_mates(graph, mates))
     return told
 
@@ -54,6 +54,6 @@ def test_only_large_graphs_are_checked_by_compiled_loops(monkeypatch: pytest.Mon
     graph = sparse(np.random.default_rng(0), 5000)
     mates = np.full(graph.num_left, -1, np.int32)
     assert certify_mates(graph, mates).is_legal
-    monkeypatch.setattr(certificate, "MANY", graph.num_edges)
+    monkeypatch.setattr(faults, "MANY", graph.num_edges)
     with pytest.raises(AssertionError, match="called"):
         certify_mates(graph, mates)

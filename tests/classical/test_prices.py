@@ -162,6 +162,13 @@ def test_a_shortage_is_counted_and_a_wrong_flow_is_none() -> None:
     assert not certify_priced(possible, [("s", "a", 2), ("a", "t", 2)], told).remark
 
 
+def test_less_than_a_lower_bound_is_no_flow() -> None:
+    arcs = [("s", "a", 3, 1), ("a", "t", 3, 0), ("s", "t", 3, 0)]
+    network = CostNetwork.from_labelled_arcs(arcs, supply={"s": 2, "t": -2}, lower=[1, 0, 0])
+    assert "carries 0, which is not in 1 to 3" in certify_cost(network, np.array([0, 0, 2])).fault
+    assert certify_cost(network, np.array([1, 1, 1])).is_optimal
+
+
 def test_rounded_costs_have_a_gap_that_holds() -> None:
     rng = np.random.default_rng(5)
     matrix = rng.random((40, 40)) * 1e9 + rng.random((40, 40))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,16 +14,11 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from augury.engines import cuda_assign
-from augury.engines.cuda_assign import Batch, Form, forms
+from augury.engines.cuda_assign import Batch, forms
 from augury.errors import InputError
 from augury.torch import Status
+from kernels import simulated
 
-HERE = Path(__file__).parent
-COMPILER = shutil.which("g++")
-HEAD = """#include "warps.h"
-static long long memory[1 << 17];
-#define MEMORY
-"""
 TAIL = """
 static const Batch* given;
 extern "C" int problem_bytes() { return (int)sizeof(Problem); }
@@ -35,23 +27,6 @@ extern "C" void run(const Batch* batch, long long blocks) {
     launch([] { %s(*given); }, blocks, THREADS);
 }
 """
-
-
-@cache
-def simulated(folder: Path, form: Form) -> ctypes.CDLL:
-    if COMPILER is None:
-        pytest.skip("there is no C++ compiler")
-    name = folder / f"{form.name}-{abs(hash(form))}"
-    name.with_suffix(".cpp").write_text(HEAD + form.code + TAIL % form.name, encoding="utf-8")
-    flags = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", f"-I{HERE}"]
-    files = ["-o", f"{name}.so", f"{name}.cpp"]
-    subprocess.run([COMPILER, *flags, *files], check=True, capture_output=True, text=True)
-    return ctypes.CDLL(f"{name}.so")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("assigned")
 
 
 class Solved(NamedTuple):
@@ -87,7 +62,7 @@ def solve(
     )
     for form in forms(left, right, torch.from_numpy(cost[:0]).dtype):
         spoil(form.name, found, mates.view(np.int16))
-        library = simulated(folder, form)
+        library = simulated(folder, form.code + TAIL % form.name)
         assert library.problem_bytes() == cuda_assign.PROBLEM_BYTES
         library.run(ctypes.byref(batch), ctypes.c_longlong(form.grid(count)[0]))
     return found

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -26,16 +24,11 @@ from augury.engines.small_flows import SMALL, push_flow
 from augury.errors import InputError
 from augury.solver import solve, solve_batch
 from graphs import BRIDGE, NETWORKS
+from kernels import simulated
 
-HERE = Path(__file__).parent
-COMPILER = shutil.which("g++")
 LARGEST = 227 * 1024
 """Bytes of shared memory that a block of an H200 may have."""
 
-HEAD = """#include "warps.h"
-static long long memory[1 << 17];
-#define MEMORY
-"""
 TAIL = """
 static Networks given;
 extern "C" void run_push(Networks all, long long blocks) {
@@ -55,23 +48,8 @@ LIBRARIES: dict[tuple[tuple[str, Any], ...], ctypes.CDLL] = {}
 Run = Callable[[Batch], cuda_flows.Pushed]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the kernels are compiled, each form once."""
-    return tmp_path_factory.mktemp("flows")
-
-
 def compiled(folder: Path, form: Form) -> ctypes.CDLL:
-    """Compile for a simulated block; each form once."""
-    if COMPILER is None:
-        pytest.skip("there is no C++ compiler")
-    if form.given not in LIBRARIES:
-        name = folder / "-".join(str(value) for _, value in form.given)
-        name.with_suffix(".cpp").write_text(HEAD + form.code + TAIL, "utf-8")
-        flags = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", f"-I{HERE}"]
-        command = [COMPILER, *flags, "-o", f"{name}.so", f"{name}.cpp"]
-        subprocess.run(command, check=True, capture_output=True, text=True)
-        LIBRARIES[form.given] = ctypes.CDLL(f"{name}.so")
+    LIBRARIES[form.given] = simulated(folder, form.code + TAIL)
     return LIBRARIES[form.given]
 
 

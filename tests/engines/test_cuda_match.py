@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-import shutil
-import subprocess
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +23,9 @@ from augury.errors import InputError
 from augury.experiments.bench import check_matching
 from augury.solution import Solutions
 from augury.solver import solve_batch
+from kernels import simulated
 from proven import proven, untrained
 
-HERE = Path(__file__).parent
-COMPILER = shutil.which("g++")
-HEAD = """#include "warps.h"
-static long long memory[1 << 17];
-#define MEMORY
-"""
 TAIL = """
 static const Batch* given;
 extern "C" int graph_bytes() { return (int)sizeof(%s); }
@@ -45,23 +37,9 @@ extern "C" void run(const Batch* batch, long long blocks) {
 HELD = {"match": "Graph", "run_network": "Nodes", "check": "Tally"}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("matched")
-
-
-@cache
-def simulated(folder: Path, form: Form) -> ctypes.CDLL:
-    if COMPILER is None:
-        pytest.skip("there is no C++ compiler")
-    name = folder / f"{form.name}-{abs(hash(form))}"
+def compiled(folder: Path, form: Form) -> ctypes.CDLL:
     held = HELD.get(form.name, "int") if form.source != "matching.cu" else "int"
-    code = HEAD + form.code + TAIL % (held, form.name)
-    name.with_suffix(".cpp").write_text(code, encoding="utf-8")
-    flags = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", f"-I{HERE}"]
-    files = ["-o", f"{name}.so", f"{name}.cpp"]
-    subprocess.run([COMPILER, *flags, *files], check=True, capture_output=True, text=True)
-    return ctypes.CDLL(f"{name}.so")
+    return simulated(folder, form.code + TAIL % (held, form.name))
 
 
 class Held:
@@ -97,7 +75,7 @@ class Held:
     def run(self, step: cuda_match.Step) -> None:
         threads = dict(step.form.given)["THREADS"]
         blocks = ctypes.c_longlong(-(-self.shape[0] * step.threads // threads))
-        simulated(self.folder, step.form).run(ctypes.byref(self.batch), blocks)
+        compiled(self.folder, step.form).run(ctypes.byref(self.batch), blocks)
 
     def solve(self) -> Held:
         for step in self.steps:
@@ -203,7 +181,7 @@ def test_the_memory_of_a_graph_is_that_of_the_kernel(folder: Path) -> None:
     for shape, variant in (((8, 8), (8, 8)), ((64, 64), (32, 64)), ((64, 64), None)):
         steps = cuda_match.matching(*shape, variant, variant is None)
         for step in steps[1:]:
-            assert simulated(folder, step.form).graph_bytes() == step.memory
+            assert compiled(folder, step.form).graph_bytes() == step.memory
 
 
 @pytest.mark.parametrize("side", [1, 7, 8, 9, 16, 17, 32, 33, 64, 65, 128, 300, 1024])

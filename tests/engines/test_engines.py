@@ -17,6 +17,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from augury.algorithms import ALGORITHMS
 from augury.algorithms.cells import FLOOD
 from augury.algorithms.executor import CellExecutor
 from augury.cells.network import case_logits, compiled
@@ -26,9 +27,9 @@ from augury.classical.generate import power_law, sparse
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.engines import ENGINES, as_bytes, match_dense, match_sparse, table
-from augury.engines.engine import Mates, require_proof
-from augury.engines.table import match_lists
-from augury.engines.ties import turn, turning_weights
+from augury.engines.engine import Mates
+from augury.engines.small import turn, turning_weights
+from augury.engines.table import match_lists, require_proof
 from augury.errors import InputError
 from augury.models import shipped_table
 from augury.solver import solve
@@ -96,6 +97,7 @@ def test_a_network_that_does_not_verify_has_no_compiled_form() -> None:
             call()
     require_proof(CellExecutor(proven()))
     require_proof(CellExecutor(shipped_table()))
+    assert CellExecutor(shipped_table()).executes == tuple(ALGORITHMS)  # as the solver assumes
 
 
 def test_a_network_without_margins_has_no_compiled_form() -> None:

@@ -25,9 +25,6 @@ from augury.engines.sharded_check import Checker, Verdict
 from augury.engines.sharded_files import Layout, read_pairs
 from augury.engines.sharded_part import Shard
 from augury.engines.sharded_run import (
-    InTurn,
-    Lost,
-    Post,
     State,
     make_shards,
     rounds,
@@ -35,8 +32,8 @@ from augury.engines.sharded_run import (
     solve_folder,
     solve_graph,
 )
-from augury.engines.small import _match_rounds
-from augury.engines.ties import turning_weights
+from augury.engines.sharded_team import InTurn, Lost, Post
+from augury.engines.small import _match_rounds, turning_weights
 from augury.errors import InputError
 from augury.models import shipped_table
 from graphs import ISOLATED, JOBS, NOTHING, STAR

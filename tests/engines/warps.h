@@ -15,7 +15,7 @@
 #define __global__
 #define __device__
 #define __shared__ static
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 using std::max;
 using std::min;
 
@@ -135,6 +135,16 @@ static int __ffsll(long long bits) { return __builtin_ffsll(bits); }
 static int __popc(unsigned int bits) { return __builtin_popcount(bits); }
 static unsigned int __funnelshift_r(unsigned int low, unsigned int high, int shift) {
     return (unsigned int)((((unsigned long long)high << 32) | low) >> (shift & 31));
+}
+template <typename T> static T __ldg(const T* place) { return *place; }
+static unsigned int __umulhi(unsigned int one, unsigned int other) {
+    return (unsigned int)((unsigned long long)one * other >> 32);
+}
+static int __float2int_rn(float value) { return (int)lrintf(value); }
+static int __float_as_int(float value) {
+    int bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 static long long __double2ll_rn(double value) { return llrint(value); }
 static long long __double_as_longlong(double value) {

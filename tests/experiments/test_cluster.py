@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,22 +17,13 @@ import pytest
 from augury.errors import InputError
 from augury.experiments.cluster import RayWorkers
 from augury.processes import MAX_RETRIES, WorkerError
-
-HERE = str(Path(__file__).parents[1])
-sys.path.insert(0, str(Path(__file__).parent))
-from test_workers import all_results  # noqa: E402
-
-from doing import do  # noqa: E402
+from doing import all_results, do
 
 
-@pytest.fixture(scope="module")
-def two() -> Iterator[RayWorkers]:
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, before]))
-    workers = RayWorkers(do, "local", 2)
-    yield workers
-    workers.close()
-    os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+@pytest.fixture
+def two(joined: Any) -> Iterator[RayWorkers]:
+    with closing(RayWorkers(do, "local", 2)) as workers:
+        yield workers
 
 
 def test_a_task_whose_process_dies_is_done_again_and_counted_once(

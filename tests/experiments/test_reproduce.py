@@ -21,7 +21,7 @@ import pytest
 from safetensors.torch import load
 
 from augury.apps import cli
-from augury.experiments import reproduce, run_folder, tasks
+from augury.experiments import plots, reproduce, run_folder, tasks
 from augury.experiments.conditions import Condition, Extent
 from augury.experiments.plan import Plan
 from augury.experiments.records import Part, read_records
@@ -41,6 +41,19 @@ COMMAND = [sys.executable, "-m", "augury.apps.cli", "reproduce", *ASKED, *TINY]
 REPORT = (
     *("report.md", "records.jsonl", "reproduction/figure-2.png", "reproduction/figure-2.svg"),
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_pdf() -> Iterator[None]:
+    """Draw what is compared here; a PDF takes longest, and test_report.py has it."""
+    every_form = plots.every_form
+
+    def without_pdf(folder: Path, name: str) -> list[Path]:
+        return [file for file in every_form(folder, name) if file.suffix != ".pdf"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plots, "every_form", without_pdf)
+        yield
 
 
 @pytest.fixture
@@ -199,7 +212,7 @@ def test_processes_side_by_side_give_the_same_report(whole: Path, augury: Augury
 
 
 @pytest.mark.slow
-def test_a_ray_cluster_gives_the_same_report(whole: Path, augury: Augury) -> None:
+def test_a_ray_cluster_gives_the_same_report(whole: Path, augury: Augury, joined: Any) -> None:
     done = augury(*ASKED, *TINY, "--out", "run", "--ray", "local", "--workers", "2")
     assert done.code == 0, done.err
     assert_same(Path("run"), whole)

@@ -8,26 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from augury.experiments.tasks import InOrder, Workers
+from augury.experiments.tasks import InOrder
 from augury.processes import MAX_RETRIES, Pool, WorkerError
-from doing import do
-
-
-def all_results(workers: Workers, tasks: list[Any]) -> list[Any]:
-    """Hand out tasks as there is room, as the driver does; return their results in their order."""
-    futures: list[Future[Any]] = []
-    for task in tasks:
-        while sum(not future.done() for future in futures) >= workers.slots:
-            wait(futures, 60, FIRST_COMPLETED)
-            time.sleep(0.01)
-        futures.append(workers.submit(task))
-    return [future.result(60) for future in futures]
+from doing import all_results, do
 
 
 @pytest.fixture
@@ -142,7 +129,7 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
 STARTS = """
 import os, signal, sys
 sys.path.insert(0, {here!r})
-from doing import do
+from doing import all_results, do
 from augury.processes import Pool
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored

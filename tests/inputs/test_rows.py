@@ -209,6 +209,16 @@ def test_what_is_missing_is_no_label(missing: Any) -> None:
             as_graph(frame)
 
 
+@pytest.mark.parametrize("make", MAKERS)
+def test_numbers_below_a_name_that_says_nothing_are_refused(make: Any) -> None:
+    left, right = zip(*PAIRS, strict=True)
+    frame = make({"worker": left, "job": right, "zeal": [4, 2, 1]})
+    with pytest.raises(InputError, match=r"the column 'zeal' holds numbers and may be costs: .*;"):
+        as_graph(frame)
+    assert as_graph(make({"worker": left, "job": right, "day": [4, 2, 1]})) == JOBS
+    assert as_graph(make({"worker": left, "job": right, "zeal": ["low", "4", ""]})) == JOBS
+
+
 def test_a_frame_is_known_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("pandas", "polars"):
         monkeypatch.setitem(sys.modules, library, None)  # importing it would now fail

@@ -18,6 +18,7 @@ from augury.paper import fast
 from augury.paper.executor import NeuralExecutor
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PROCESSORS
+from augury.paper.recipes import Parameters
 from augury.paper.reduce import best_links
 from graphs import NO_ARCS
 from tiny import UNEQUAL, bipartite, neural
@@ -110,10 +111,9 @@ def test_nodes_that_share_a_row_have_what_each_would_have_alone(name: str) -> No
         network = bold(name, seed)
         executor, table = NeuralExecutor(network), network.reach_terms(torch.tensor([False, True]))
         start = torch.zeros(wiring.num_nodes, dtype=torch.bool).index_fill(0, wiring.source, True)
-        degrees, ranks = fast.Ranks.of(network, wiring)
-        recipe = fast.reach_recipe(network, degrees)
-        links = fast.LinkArrays.of(network, table, kind.numpy(), wiring)
-        found = fast.run(recipe, start.long(), links, wiring, ranks)
+        links = fast.LinkArrays.of(network, table.detach().numpy(), kind.numpy(), wiring)
+        own = Parameters.of_reach(network), start.long(), links
+        found = fast.run(*own, wiring, fast.Ranks.of(network, wiring))
         with torch.no_grad():
             expected = executor._reach_plain(start, table[kind], wiring)
         assert found.steps == expected.steps

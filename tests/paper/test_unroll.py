@@ -16,6 +16,7 @@ from augury.paper import fast, unroll
 from augury.paper.losses import Tally, reach_losses, search_losses
 from augury.paper.networks import PaperNetwork
 from augury.paper.processors import PROCESSORS
+from augury.paper.recipes import all_codes
 from tiny import UNEQUAL, bipartite, neural, samples
 
 COMPILED = [name for name in PROCESSORS if name != "gatv2"]
@@ -78,7 +79,10 @@ def test_compiled_training_repeats_bit_for_bit(name: str) -> None:
 def test_compiled_steps_leave_the_latents_of_plain_ones(name: str) -> None:
     network, (search, reach) = neural(name, hidden=16), batches()
     expected = unroll.unroll_search(network, search)[0], unroll.unroll_reach(network, reach)
-    found = unroll.search_sums(network, search), unroll.reach_sums(network, reach)
+    found = (
+        unroll.search_sums(network, search, all_codes(network)),
+        unroll.reach_sums(network, reach),
+    )
     for sums, state, batch in zip(found, expected, (search, reach), strict=True):
         last = state.latent[batch.rows.last]
         torch.testing.assert_close(sums.latent, last, rtol=1e-4, atol=1e-4)
@@ -86,7 +90,8 @@ def test_compiled_steps_leave_the_latents_of_plain_ones(name: str) -> None:
 
 def test_sums_keep_nothing_of_the_run_alive() -> None:
     """They are added up over an epoch, whose runs would otherwise all stay in memory."""
-    sums = unroll.search_sums(neural(), batches()[0])
+    network = neural()
+    sums = unroll.search_sums(network, batches()[0], all_codes(network))
     assert sums.loss.requires_grad
     assert not sums.right.requires_grad and not sums.counted.requires_grad
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from augury.paper import vectors
-from augury.paper.vectors import compiled_loop, load, product, store
+from augury.paper.vectors import add_product, compiled_loop, load, product, store
 
 
 def matrix(rows: int, columns: int, seed: int = 0) -> np.ndarray:
@@ -25,6 +25,17 @@ def test_a_product_is_right_from_any_column_on_and_touches_nothing_before(
         tail = min(first, columns - 8)
         np.testing.assert_allclose(out[:, first:], (a @ b)[:, first:], rtol=1e-5, atol=1e-5)
         assert np.isnan(out[:, :tail]).all()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 66])
+@pytest.mark.parametrize("columns", [8, 16, 40])
+def test_a_product_is_added_to_what_is_there_once(rows: int, columns: int) -> None:
+    a, b, before = matrix(rows, 24), matrix(rows, columns, 1), matrix(24, columns, 2)
+    out = np.full((24, columns + 8), np.nan, np.float32)
+    out[:, :columns] = before
+    add_product(a, b, out[:, :columns])
+    np.testing.assert_allclose(out[:, :columns], before + a.T @ b, rtol=1e-5, atol=1e-5)
+    assert np.isnan(out[:, columns:]).all()
 
 
 def test_equal_rows_have_equal_products_wherever_they_are() -> None:

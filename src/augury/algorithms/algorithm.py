@@ -55,8 +55,10 @@ class Algorithm:
     """The rounds, from graphs to answers, whoever supplies the subroutines."""
     judge: Judge
     """The same, with every decision compared with the truth."""
-    certify: Callable[[Graphs, Sequence[Answer]], list[Certificate]]
-    """The proof of what was found on each graph, by code that knows no executor."""
+    certify: Callable[[Any, Answer], Certificate]
+    """The proof of what was found on a graph, by code that knows no executor."""
+    certify_all: Callable[[Graphs, Sequence[Answer]], list[Certificate]] | None = None
+    """The same for many graphs, where that is quicker than one by one."""
     noun: str | None = None
     """What is found; None: what the graph calls it."""
     labelled: Callable[[Any, Numbers], list[tuple[Any, ...]]] | None = None

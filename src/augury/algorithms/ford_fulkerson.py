@@ -21,6 +21,7 @@ from augury.classical import ford_fulkerson as classical
 from augury.classical.answer import Answer
 from augury.classical.arrays import IntArray, Numbers, WideArray
 from augury.classical.batch import Batch
+from augury.classical.certificate import certify_found
 from augury.classical.ford_fulkerson import Paths, Round, Settings, Subroutines, Tree, Verdict
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
@@ -229,7 +230,8 @@ FORD_FULKERSON = Algorithm(
     classical=classical.CLASSICAL,
     run=run,
     judge=simulate,
-    certify=lambda graphs, answers: certify_all(graphs, [answer.found for answer in answers]),
+    certify=lambda graph, answer: certify_found(graph, answer.found),
+    certify_all=lambda graphs, answers: certify_all(graphs, [answer.found for answer in answers]),
     story=story,
     theorem=(
         "on every flow network, of any size, whose integer capacities add up to at most "

@@ -23,7 +23,7 @@ from augury.classical.cost_network import CostNetwork
 from augury.classical.ford_fulkerson import Round, Settings, Subroutines, Verdict
 from augury.classical.graph import BipartiteGraph
 from augury.classical.least_cost import BREADTH_FIRST, Priced, PriceStep, Stage
-from augury.classical.prices import certify_costs
+from augury.classical.prices import certify_cost
 from augury.classical.simulate import Run, judge_round
 
 
@@ -200,6 +200,8 @@ def _applied(rounds: Sequence[dict[str, Any]]) -> tuple[int, int]:
     return len(applied) - completed, completed
 
 
+FIRST = "and the pass from a best matching to the first of those that are as good"
+
 ASSIGNMENT = Algorithm(
     name="assignment",
     problem="a maximum matching of least cost",
@@ -209,11 +211,7 @@ ASSIGNMENT = Algorithm(
     classical=classical.CLASSICAL,
     run=lambda graphs, subroutines, how: classical.run(cast("Any", graphs), subroutines, how),
     judge=judge,
-    certify=lambda graphs, answers: certify_costs(
-        cast("Any", graphs),
-        [answer.found for answer in answers],
-        [answer.price for answer in answers],
-    ),
+    certify=lambda graph, answer: certify_cost(graph, answer.found, answer.price),
     story=story,
     theorem=(
         "on every bipartite graph, of any size, whose integer costs times the number of nodes stay "
@@ -221,7 +219,8 @@ ASSIGNMENT = Algorithm(
         "of least cost and with prices that prove it; learnt are search, termination, "
         "predecessors, bottleneck and augmentation, of paths and of prices, programmed are the "
         "rounds, the bits of integers, the latch on a node's first predecessor, following the "
-        "pointers, which arcs are tight, and the reverse arc's share of its pair."
+        "pointers, which arcs are tight, the reverse arc's share of its pair, "
+        f"{FIRST}."
     ),
     minds_costs=True,
 )
@@ -231,7 +230,9 @@ MIN_COST_FLOW = replace(
     name="min-cost-flow",
     problem="a flow of least cost",
     takes=(CostNetwork,),
-    theorem=ASSIGNMENT.theorem.replace("bipartite graph", "flow network").replace(
-        "a maximum matching", "a maximum flow, or one that meets all supplies,"
+    theorem=ASSIGNMENT.theorem.replace("bipartite graph", "flow network")
+    .replace("a maximum matching", "a maximum flow, or one that meets all supplies,")
+    .replace(
+        "the reverse arc's share of its pair, " + FIRST, "and the reverse arc's share of its pair"
     ),
 )

@@ -146,9 +146,7 @@ REACHABILITY = Algorithm(
     classical={"classical": BREADTH_FIRST},
     run=run,
     judge=judge,
-    certify=lambda graphs, answers: [
-        certify_levels(graph, answer.found) for graph, answer in zip(graphs, answers, strict=True)
-    ],
+    certify=lambda graph, answer: certify_levels(graph, answer.found),
     noun="reached",
     labelled=labelled,
     story=story,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from functools import cache
 from operator import index
@@ -19,47 +19,10 @@ IntArray = npt.NDArray[np.int32]
 WideArray = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]
-Kind = TypeVar("Kind", bound=type)
 Made = TypeVar("Made")
 
 MAX_CAPACITY = 2**63 - 1
 """The largest capacity, and the largest sum of a pair, that int64 holds."""
-
-
-class Later:
-    """A field whose value may be given as a function, which is called when it is first asked for.
-
-    >>> from dataclasses import dataclass
-    >>> @later("square")
-    ... @dataclass(frozen=True)
-    ... class Number:
-    ...     square: int
-    >>> Number(lambda: 3 * 3) == Number(9)
-    True
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        value = instance.__dict__[self.name]
-        if callable(value):
-            value = instance.__dict__[self.name] = value()
-        return value
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        instance.__dict__[self.name] = value
-
-
-def later(*names: str) -> Callable[[Kind], Kind]:
-    """Return a decorator for a dataclass: these fields may be given as functions; see `Later`."""
-
-    def decorate(kind: Kind) -> Kind:
-        for name in names:
-            setattr(kind, name, Later(name))
-        return kind
-
-    return decorate
 
 
 def exact_sum(values: npt.NDArray[Any]) -> int:
@@ -264,22 +227,6 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
     return array.astype(np.int32)
 
 
-def distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray, IntArray]:
-    """Sort edges and drop duplicates."""
-    key = left.astype(np.int64)
-    key *= num_right
-    key += right
-    if (key[1:] > key[:-1]).all():
-        return left, right
-    key.sort()  # in place, for large graphs: np.unique would hold two more copies
-    is_new = starts_run(key)
-    if not is_new.all():
-        key = key[is_new]
-    left = (key // num_right).astype(np.int32)
-    key %= num_right
-    return left, key.astype(np.int32)
-
-
 def unchecked(kind: type[Made], *values: Any) -> Made:
     """Return an object of a dataclass whose values, one for each field, are known to be right."""
     made = object.__new__(kind)
@@ -290,32 +237,3 @@ def unchecked(kind: type[Made], *values: Any) -> Made:
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
-
-
-def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
-    """Return the labels as a tuple after checking that each node has one, all different."""
-    if labels is None:
-        return None
-    names = as_labels(labels, what.replace("_", " "))
-    if len(names) != count:
-        raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
-    return unless_numbers(names)
-
-
-def unless_numbers(names: tuple[Label, ...]) -> tuple[Label, ...] | None:
-    """Return the labels, or None for 0, 1, 2, …, which say no more than the numbers."""
-    return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
-
-
-def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
-    """Return the labels as a tuple after checking that all are hashable and different."""
-    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
-    try:
-        num_different = len(set(names))
-    except TypeError:
-        raise InputError(f"the {what.strip()} must be hashable, such as text or numbers") from None
-    if num_different < len(names):
-        seen: set[Label] = set()
-        double = next(x for x in names if x in seen or seen.add(x))
-        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
-    return names

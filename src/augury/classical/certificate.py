@@ -2,17 +2,18 @@
 
 The proof is a cut, which for a matching is a vertex cover (König): no flow exceeds the capacity of
 a cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); checking it
-takes only adding up its capacities. Nothing here is shared with a solver; see `cuts`, which also
-tells by how much an answer falls short. The labels of a proof are made when they are asked for.
+takes only adding up its capacities. Nothing here is shared with a solver. A small graph is searched
+in plain Python, which needs neither SciPy nor the time of a call to it. A large one is left to
+`cuts`, and so is an answer that is not maximum; what is not legal, to `faults`. The labels of a
+proof are made when they are asked for.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +26,57 @@ from augury.classical.arrays import (
     Numbers,
     WideArray,
     exact_sum,
-    later,
-    read_only,
 )
 from augury.classical.costs import Amount
-from augury.classical.cuts import SMALL, minimum_cover, minimum_cut, small_cover, small_cut
+from augury.classical.cuts import NO_COVER, minimum_cover, minimum_cut
+from augury.classical.faults import (
+    flow_fault,
+    is_matching,
+    matching_fault,
+    over_capacity,
+    twice,
+)
 from augury.classical.graph import BipartiteGraph
-from augury.classical.network import FlowNetwork
+from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
+
+Kind = TypeVar("Kind", bound=type)
+
+
+class Later:
+    """A field whose value may be given as a function, which is called when it is first asked for.
+
+    >>> from dataclasses import dataclass
+    >>> @later("square")
+    ... @dataclass(frozen=True)
+    ... class Number:
+    ...     square: int
+    >>> Number(lambda: 3 * 3) == Number(9)
+    True
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        value = instance.__dict__[self.name]
+        if callable(value):
+            value = instance.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+def later(*names: str) -> Callable[[Kind], Kind]:
+    """Return a decorator for a dataclass: these fields may be given as functions; see `Later`."""
+
+    def decorate(kind: Kind) -> Kind:
+        for name in names:
+            setattr(kind, name, Later(name))
+        return kind
+
+    return decorate
 
 
 @later("left", "right")
@@ -83,8 +127,8 @@ class Cut:
         return f"a cut of capacity {self.capacity:,}, source side{listed(self.source_side)}"
 
 
-MANY = 2**16
-"""Edges from which on a compiled pass over them saves something, where numba is loaded."""
+SMALL = 2**11
+"""Arcs up to which plain Python takes less time than a few dozen calls on arrays."""
 
 MAX_LISTED = 20
 """A sentence names this many nodes; JSON names all of them."""
@@ -258,7 +302,7 @@ def mates_of(graph: BipartiteGraph, pairs: Numbers) -> IntArray | Certificate:
     mates = np.full(graph.num_left, -1, np.int32)
     mates[pairs[:, 0]] = pairs[:, 1]
     if np.count_nonzero(mates >= 0) < len(pairs):
-        return Certificate(len(pairs), _twice("left", pairs[:, 0], graph.left_label))
+        return Certificate(len(pairs), twice("left", pairs[:, 0], graph.left_label))
     return mates
 
 
@@ -271,10 +315,39 @@ def certify_mates(graph: BipartiteGraph, mates: Numbers) -> Certificate:
         left, right = cover
         named = Cover(_named(graph.left_labels, left), _named(graph.right_labels, right))
         return Certificate(size, "", size, named)
-    if not _is_matching(graph, mates, size):
-        return Certificate(size, _matching_fault(graph, mates))
+    if not is_matching(graph, mates, size):
+        return Certificate(size, matching_fault(graph, mates))
     sides = minimum_cover(graph, mates)
     return covered((graph.left_labels, graph.right_labels), size, *sides)
+
+
+def small_cover(graph: BipartiteGraph, mates: list[int]) -> tuple[list[int], list[int]] | None:
+    """Return a minimum cover, or None unless the mates are a maximum matching."""
+    mate_of = {v: u for u, v in enumerate(mates) if v != -1}
+    size = len(mates) - mates.count(-1)
+    columns: list[list[int]] = [[] for _ in mates]
+    found = 0
+    left_ends: list[int] = graph.left.tolist()
+    right_ends: list[int] = graph.right.tolist()
+    edges = list(zip(left_ends, right_ends, strict=True))
+    for u, v in edges:
+        columns[u].append(v)
+        found += mates[u] == v  # a mate along no edge is not found
+    if not found == size == len(mate_of):
+        return None
+    queue = [u for u, v in enumerate(mates) if v == -1]
+    right = set[int]()
+    for u in queue:
+        for v in columns[u]:
+            if v not in right:
+                if v not in mate_of:
+                    return None
+                right.add(v)
+                queue.append(mate_of[v])
+    left = set(range(graph.num_left)).difference(queue)
+    if len(left) + len(right) != size or not all(u in left or v in right for u, v in edges):
+        raise AssertionError(NO_COVER)
+    return sorted(left), sorted(right)
 
 
 def covered(
@@ -294,41 +367,11 @@ def _named(labels: Labels | None, nodes: Sequence[int]) -> tuple[Label, ...]:
     return tuple(nodes) if labels is None else tuple([labels[node] for node in nodes])
 
 
-def _is_matching(graph: BipartiteGraph, mates: Numbers, size: int) -> bool:
-    """Tell in one pass over the edges; no edge is there twice."""
-    if mates.min(initial=-1) < -1 or mates.max(initial=-1) >= graph.num_right:
-        return False
-    mates = mates.astype(np.int32, copy=False)
-    if graph.num_edges >= MANY and "numba" in sys.modules:  # which takes a while to load
-        from augury.classical.loops import are_matching
-
-        ends = map(read_only, (graph.left, graph.right, mates))
-        return are_matching(*ends, np.zeros(graph.num_right, np.bool_))
-    times = np.bincount(mates + 1, minlength=1)[1:]  # that each right node is somebody's mate
-    # A mate along no edge is not found.
-    found = np.count_nonzero(np.repeat(mates, np.diff(graph.starts)) == graph.right)
-    return found == size and times.max(initial=0) <= 1
-
-
-def _matching_fault(graph: BipartiteGraph, mates: Numbers) -> str:
-    """Say what keeps mates from being a matching, which they are not."""
-    left = np.flatnonzero(mates != -1)
-    right = mates[left]
-    missing = graph.edge_index(left, right) < 0
-    if missing.any():
-        at = int(missing.argmax())
-        u, v, count = graph.left_label(int(left[at])), int(right[at]), graph.num_right
-        if not 0 <= v < count:
-            return f"the mate of {u!r} is right node {v}, but there are {count}"
-        return f"there is no edge between {u!r} and {graph.right_label(v)!r}"
-    return _twice("right", right, graph.right_label)
-
-
-def _twice(side: str, nodes: Numbers, label: Callable[[int], Label]) -> str:
-    """Name a node that is there twice."""
-    ordered = np.sort(nodes)
-    double = np.flatnonzero(ordered[1:] == ordered[:-1])
-    return f"the {side} node {label(int(ordered[double[0]]))!r} is matched twice"
+def certify_found(graph: Graph, found: Numbers) -> Certificate:
+    """Check what was found: the mates of a bipartite graph, or the net flow of a network."""
+    if isinstance(graph, FlowNetwork):
+        return certify_flow(graph, cast("WideArray", found))
+    return certify_mates(cast("BipartiteGraph", graph), found)
 
 
 def certify_flow(
@@ -350,8 +393,47 @@ def certify_flow(
     if len(claimed) <= SMALL and (cut := small_cut(network, claimed)) is not None:
         side, value = cut
         return Certificate(value, "", value, Cut(_named(network.labels, side), value))
-    fault = _capacity_fault(network, claimed) or _flow_fault(network, claimed)
+    fault = over_capacity(network, claimed) or flow_fault(network, claimed)
     return _certificate_of(network, claimed, fault)
+
+
+def small_cut(network: FlowNetwork, flow: npt.NDArray[Any]) -> tuple[list[int], int] | None:
+    """Return the source's side of a minimum cut and its capacity, or None unless it proves `flow`.
+
+    It does if the net flow is legal and maximum.
+    """
+    sender: list[int] = network.sender.tolist()
+    receiver: list[int] = network.receiver.tolist()
+    capacity: list[int] = network.capacity.tolist()
+    net: list[int] = flow.tolist()
+    leads_to: list[list[int]] = [[] for _ in range(network.num_nodes)]
+    over = [0] * network.num_nodes
+    # The reverse of an arc comes after it, so each pair is seen twice, once from either end.
+    for arc, (tail, head, room, amount) in enumerate(
+        zip(sender, receiver, capacity, net, strict=True)
+    ):
+        if amount > room or amount != -net[arc ^ 1]:
+            return None
+        over[tail] += amount
+        if amount < room:
+            leads_to[tail].append(head)
+    source, sink = network.source, network.sink
+    value, over[source], over[sink] = over[source], 0, 0
+    if any(over):
+        return None
+    side, queue = {source}, [source]
+    for node in queue:
+        for head in leads_to[node]:
+            if head not in side:
+                side.add(head)
+                queue.append(head)
+    if sink in side:
+        return None
+    arcs = zip(sender, receiver, capacity, strict=True)
+    leaving = sum(room for tail, head, room in arcs if tail in side and head not in side)
+    if leaving != value:
+        raise AssertionError("the cut is not as large as the maximum")
+    return sorted(side), value
 
 
 def certify_amounts(network: FlowNetwork, amounts: WideArray) -> Certificate:
@@ -361,7 +443,7 @@ def certify_amounts(network: FlowNetwork, amounts: WideArray) -> Certificate:
         arcs = f"each of the {network.num_arcs} arcs"
         return Certificate(0, f"an arc carries a whole number of at least 0, given for {arcs}")
     net = amounts - amounts.reshape(-1, 2)[:, ::-1].reshape(-1)
-    fault = _capacity_fault(network, amounts)
+    fault = over_capacity(network, amounts)
     return _certificate_of(network, net, fault) if fault else certify_flow(network, net)
 
 
@@ -378,43 +460,3 @@ def _certificate_of(network: FlowNetwork, net: npt.NDArray[Any], fault: str) -> 
         raise AssertionError("the cut is not as large as the maximum")
     side = cast("Any", partial(_named_in, network.labels, in_cut))
     return Certificate(value, "", maximum, Cut(side, capacity))
-
-
-def _arc(network: FlowNetwork, at: int) -> str:
-    ends = network.label(int(network.sender[at])), network.label(int(network.receiver[at]))
-    return f"the arc from {ends[0]!r} to {ends[1]!r}"
-
-
-def _capacity_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
-    over = flow > network.capacity  # before the conversion to int64, which could wrap
-    if not over.any():
-        return ""
-    at = int(over.argmax())
-    return f"{_arc(network, at)} carries {flow[at]}, but its capacity is {network.capacity[at]}"
-
-
-def _flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
-    """Say what keeps a net flow within the capacities from being a flow; "" if nothing does."""
-    flow = flow.astype(np.int64, copy=False)
-    # The smallest int64 is its own negative.
-    uneven = (flow[::2] != -flow[1::2]) | (flow[::2] == np.iinfo(np.int64).min)
-    if uneven.any():
-        return f"{_arc(network, 2 * int(uneven.argmax()))} and its reverse disagree on the flow"
-    unbalanced = _sent(network, flow) != 0
-    unbalanced[[network.source, network.sink]] = False
-    if unbalanced.any():
-        return f"flow is not preserved at {network.label(int(unbalanced.argmax()))!r}"
-    return ""
-
-
-def _sent(network: FlowNetwork, flow: WideArray) -> WideArray:
-    """(node,): 0 exactly if nothing is sent on balance, whatever 64 bits hold."""
-    if int(flow.max(initial=0)) * len(flow) < 2**63:
-        sent = np.zeros(network.num_nodes, np.int64)
-        np.add.at(sent, network.sender, flow)
-        return sent
-    # Sums of 32-bit halves fit in 64 bits at any degree.
-    low, high = np.zeros((2, network.num_nodes), np.int64)
-    np.add.at(low, network.sender, flow & 0xFFFFFFFF)
-    np.add.at(high, network.sender, flow >> 32)
-    return (low & 0xFFFFFFFF) | (high + (low >> 32))

@@ -23,14 +23,20 @@ from augury.classical.arrays import (
     WideArray,
     as_capacities,
     capacity_fault,
-    checked_labels,
     equal,
     frozen,
     node_numbers,
     whole_number,
 )
 from augury.classical.costs import Costs
-from augury.classical.graph import MAX_NODES, Arcs, BipartiteGraph, LabelIndex, unpaired
+from augury.classical.graph import (
+    MAX_NODES,
+    Arcs,
+    BipartiteGraph,
+    LabelIndex,
+    checked_labels,
+    unpaired,
+)
 from augury.errors import InputError
 
 

@@ -26,6 +26,9 @@ MAX_TOTAL = 2**55
 Amount = int | float
 """What a cost is for a user: a whole number where all costs are."""
 
+SAMPLE = 64
+"""Costs that are tried first, whether so many decimal digits are all that they have."""
+
 
 @dataclass(frozen=True, eq=False)
 class Costs:
@@ -133,12 +136,15 @@ def _of_floats(array: npt.NDArray[np.float64], most: int, maximise: bool) -> Cos
         scale = 10.0**digits
         if largest * scale > min(most, 2**53):
             break
+        some = array[:SAMPLE]
+        if (np.rint(some * scale) / scale != some).any():
+            continue  # as most are
         whole = np.rint(array * scale)
         if (whole / scale == array).all():
             return Costs(frozen(whole.astype(np.int64)), Fraction(1, 10**digits), maximise=maximise)
     # Multiplying by a power of two is exact, unless the product is beyond the normal numbers.
     places = min(int(np.log2(most)) - int(np.frexp(largest)[1]), 1000)
-    scaled = np.ldexp(array, places)
+    scaled = array * 2.0**places
     whole = np.rint(scaled)
     unit = Fraction(2) ** -places
     error = Fraction(0) if (whole == scaled).all() else unit / 2

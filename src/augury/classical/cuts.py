@@ -1,12 +1,10 @@
-"""A matching or flow becomes the cut that proves it to be maximum, or one beyond it.
+"""A matching or flow on arrays becomes the cut that proves it to be maximum, or one beyond it.
 
 The cut is what the source reaches over arcs that can carry more; for a matching, what is not
-reached on the left and what is on the right is a vertex cover (König). Each is found by one search
-and then checked by itself: a cover touches every edge, a cut has the capacity that it should.
-
-A small graph is searched in plain Python, which needs neither SciPy nor the time of a call to it;
-a large one by SciPy's compiled search on arrays. Only the size of the graph decides. An answer that
-is not maximum is completed by a plain Dinic, shared with no solver.
+reached on the left and what is on the right is a vertex cover (König). Each is found by one of
+SciPy's compiled searches and then checked by itself: a cover touches every edge, a cut has the
+capacity that it should. An answer that is not maximum is completed by a plain Dinic, shared with no
+solver.
 """
 
 from __future__ import annotations
@@ -14,49 +12,13 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from augury.classical.arrays import BoolArray, IntArray, Numbers, WideArray
 from augury.classical.batch import Batch, starts
 from augury.classical.graph import Arcs, BipartiteGraph
-from augury.classical.network import FlowNetwork
 
-SMALL = 2**11
-"""Arcs up to which plain Python takes less time than a few dozen calls on arrays."""
-
-
-def small_cover(graph: BipartiteGraph, mates: list[int]) -> tuple[list[int], list[int]] | None:
-    """Return a minimum cover, or None unless the mates are a maximum matching."""
-    mate_of = {v: u for u, v in enumerate(mates) if v != -1}
-    size = len(mates) - mates.count(-1)
-    columns: list[list[int]] = [[] for _ in mates]
-    found = 0
-    edges = list(graph.pairs())
-    for u, v in edges:
-        columns[u].append(v)
-        found += mates[u] == v  # a mate along no edge is not found
-    if not found == size == len(mate_of):
-        return None
-    queue = [u for u, v in enumerate(mates) if v == -1]
-    right = set[int]()
-    for u in queue:
-        for v in columns[u]:
-            if v not in right:
-                if v not in mate_of:
-                    return None
-                right.add(v)
-                queue.append(mate_of[v])
-    left = set(range(graph.num_left)).difference(queue)
-    check_cover(all(u in left or v in right for u, v in edges), len(left) + len(right), size)
-    return sorted(left), sorted(right)
-
-
-def check_cover(covers_all: bool, size: int, maximum: int) -> None:
-    """Raise an AssertionError unless the cover proves the maximum; only a bug could cause this."""
-    if not covers_all:
-        raise AssertionError("the cover misses an edge")
-    if size != maximum:
-        raise AssertionError("the cover is not as large as the maximum")
+NO_COVER = "the cover misses an edge, or is not as large as the maximum"
+"""Only a bug could cause this."""
 
 
 def minimum_cover(graph: BipartiteGraph, mates: Numbers) -> tuple[BoolArray, BoolArray]:
@@ -76,7 +38,8 @@ def minimum_cover(graph: BipartiteGraph, mates: Numbers) -> tuple[BoolArray, Boo
         in_cut, maximum = minimum_cut(network, network.capacity - flow, maximum)
         in_left, in_right = ~in_cut[1 : 1 + graph.num_left], in_cut[1 + graph.num_left : -1]
     covers_all = bool((in_left.take(graph.left) | in_right.take(graph.right)).all())
-    check_cover(covers_all, int(in_left.sum()) + int(in_right.sum()), maximum)
+    if not covers_all or int(in_left.sum()) + int(in_right.sum()) != maximum:
+        raise AssertionError(NO_COVER)
     return in_left, in_right
 
 
@@ -126,45 +89,6 @@ def _searched(matrix: Any, source: int) -> BoolArray:
     is_reached = np.zeros(matrix.shape[0], np.bool_)
     is_reached[cast("Any", breadth_first_order)(matrix, source, return_predecessors=False)] = True
     return is_reached
-
-
-def small_cut(network: FlowNetwork, flow: npt.NDArray[Any]) -> tuple[list[int], int] | None:
-    """Return the source's side of a minimum cut and its capacity, or None unless it proves `flow`.
-
-    It does if the net flow is legal and maximum.
-    """
-    sender: list[int] = network.sender.tolist()
-    receiver: list[int] = network.receiver.tolist()
-    capacity: list[int] = network.capacity.tolist()
-    net: list[int] = flow.tolist()
-    leads_to: list[list[int]] = [[] for _ in range(network.num_nodes)]
-    over = [0] * network.num_nodes
-    # The reverse of an arc comes after it, so each pair is seen twice, once from either end.
-    for arc, (tail, head, room, amount) in enumerate(
-        zip(sender, receiver, capacity, net, strict=True)
-    ):
-        if amount > room or amount != -net[arc ^ 1]:
-            return None
-        over[tail] += amount
-        if amount < room:
-            leads_to[tail].append(head)
-    source, sink = network.source, network.sink
-    value, over[source], over[sink] = over[source], 0, 0
-    if any(over):
-        return None
-    side, queue = {source}, [source]
-    for node in queue:
-        for head in leads_to[node]:
-            if head not in side:
-                side.add(head)
-                queue.append(head)
-    if sink in side:
-        return None
-    arcs = zip(sender, receiver, capacity, strict=True)
-    leaving = sum(room for tail, head, room in arcs if tail in side and head not in side)
-    if leaving != value:
-        raise AssertionError("the cut is not as large as the maximum")
-    return sorted(side), value
 
 
 def minimum_cut(network: Arcs, residual: WideArray, value: int) -> tuple[BoolArray, int]:

@@ -8,7 +8,7 @@ edges, never with the product of the sides. Labels belong to the user; inside, n
 from __future__ import annotations
 
 from array import array as compact_list
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
@@ -23,9 +23,6 @@ from augury.classical.arrays import (
     Labels,
     Numbers,
     WideArray,
-    as_labels,
-    checked_labels,
-    distinct,
     equal,
     frozen,
     matrix_of_numbers,
@@ -33,12 +30,11 @@ from augury.classical.arrays import (
     ordered,
     refuse_nan,
     starts_run,
-    summed,
-    unchecked,
-    unless_numbers,
     whole_number,
 )
 from augury.classical.costs import Costs, no_edge, of_edges
+from augury.classical.sides import networkx_sides
+from augury.classical.sparse import stored_entries, without_zeros
 from augury.errors import InputError
 from augury.extras import needs
 
@@ -51,8 +47,8 @@ MAX_NODES = 2**31 - 3
 """Nodes are int32, and the flow network of a bipartite graph adds a source and a sink."""
 
 
-FEW = 2**7
-"""Numbers up to which edges are sorted in plain Python."""
+FEW = 2**6
+"""Edges up to which they are sorted in plain Python."""
 
 NO_EDGES = np.zeros((0, 2), np.int32)
 
@@ -111,14 +107,39 @@ class BipartiteGraph:
             object.__setattr__(self, side, checked_labels(getattr(self, side), count, side))
 
     @classmethod
-    def _sorted(cls, num_left: int, num_right: int, *rest: Any) -> BipartiteGraph:
+    def of_known(
+        cls, left: IntArray, right: IntArray, left_labels: Labels, right_labels: Labels
+    ) -> BipartiteGraph:
+        """Return a graph without costs, of node numbers and labels known to be right."""
+        if len(left) <= FEW:  # quicker than arrays are
+            few = sorted(set(zip(left.tolist(), right.tolist(), strict=True)))
+            left, right = np.array(few, np.int32).reshape(-1, 2).T
+        else:
+            left, right = distinct(left, right, len(right_labels))
+        sizes = len(left_labels), len(right_labels)
+        return cls._sorted(*sizes, left, right, tuple(left_labels), tuple(right_labels))
+
+    @classmethod
+    def _sorted(  # the fields of a graph
+        cls,
+        num_left: int,
+        num_right: int,
+        left: Numbers,
+        right: Numbers,
+        left_labels: tuple[Label, ...] = (),
+        right_labels: tuple[Label, ...] = (),
+    ) -> BipartiteGraph:
         """Return a graph without costs, of sorted edges and labels known to be right."""
         _refuse_count(num_left, "left")
         _refuse_count(num_right, "right")
-        left, right, *labels = rest
-        names = (unless_numbers(own) for own in labels or ((), ()))
-        edges = (frozen(own.astype(np.int32, copy=False)) for own in (left, right))
-        return unchecked(cls, num_left, num_right, *edges, *names, None)
+        # Copies: they may be the user's own.
+        left, right = np.array(left, np.int32), np.array(right, np.int32)
+        left.flags.writeable = right.flags.writeable = False
+        made = object.__new__(cls)
+        vars(made).update(num_left=num_left, num_right=num_right, left=left, right=right)
+        names = unless_numbers(left_labels), unless_numbers(right_labels)
+        vars(made).update(left_labels=names[0], right_labels=names[1], costs=None)
+        return made
 
     def _sort_costs(self, left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
         """Sort edges and their costs; an edge that is given twice must cost the same."""
@@ -196,17 +217,13 @@ class BipartiteGraph:
             except (TypeError, ValueError) as error:
                 raise unpaired(f"edge {position}", edge, error, expected) from None
         labels = [tuple(side) for side in sides]
-        counts = len(labels[0]), len(labels[1])
-        if costs is None and len(numbers) <= FEW:  # quicker than arrays are
-            few = sorted(set(zip(numbers[::2], numbers[1::2], strict=True)))
-            columns = (np.array([pair[k] for pair in few], np.int32) for k in (0, 1))
-            return cls._sorted(*counts, *columns, *labels)
         ends = np.frombuffer(numbers, np.int32).reshape(-1, 2) if numbers else NO_EDGES
-        if costs is not None:
-            exists, costs = of_edges(costs, sum(counts) + 2, maximise)
-            ends = ends if exists is None else ends[exists]
-            return cls(*counts, ends[:, 0], ends[:, 1], *labels, costs=costs)
-        return cls._sorted(*counts, *distinct(ends[:, 0], ends[:, 1], counts[1]), *labels)
+        if costs is None:
+            return cls.of_known(ends[:, 0], ends[:, 1], *labels)
+        counts = len(labels[0]), len(labels[1])
+        exists, costs = of_edges(costs, sum(counts) + 2, maximise)
+        ends = ends if exists is None else ends[exists]
+        return cls(*counts, ends[:, 0], ends[:, 1], *labels, costs=costs)
 
     @classmethod
     def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
@@ -216,7 +233,8 @@ class BipartiteGraph:
         """
         array = matrix_of_numbers(matrix, "biadjacency matrix")
         refuse_nan(array, "the biadjacency matrix")
-        return cls._sorted(*array.shape, *np.nonzero(array))
+        left, right = np.nonzero(array)
+        return cls._sorted(array.shape[0], array.shape[1], left, right)
 
     def to_dense(self) -> BoolArray:
         """Return the biadjacency matrix, which must fit in memory."""
@@ -232,8 +250,8 @@ class BipartiteGraph:
         sum is zero, like an explicit zero, is not an edge.
         """
         coo = without_zeros(matrix)
-        columns = coo.col.astype(np.int32)  # a copy: they may be the matrix's own
-        return cls._sorted(*coo.shape, coo.row, columns)
+        num_left, num_right = coo.shape
+        return cls._sorted(num_left, num_right, coo.row, coo.col)
 
     def to_scipy(self) -> scipy.sparse.csr_array:
         """Return the biadjacency matrix as a CSR array of ones."""
@@ -262,7 +280,7 @@ class BipartiteGraph:
             InputError: an edge joins two nodes of one side, the graph has an odd cycle, or it is
                 disconnected and nothing says which side each part's nodes belong to.
         """
-        is_left = _networkx_sides(graph, top_nodes)
+        is_left = networkx_sides(graph, top_nodes)
         left_labels = [node for node in graph if is_left[node]]
         right_labels = [node for node in graph if not is_left[node]]
         edges = ((u, v) if is_left[u] else (v, u) for u, v in graph.edges())
@@ -426,168 +444,52 @@ class LabelIndex(dict[Label, int]):
         return number
 
 
-def without_zeros(matrix: Any) -> Any:
-    """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros dropped."""
-    csr = _canonical(matrix)
-    if csr is None:
-        csr = _summed_entries(matrix)
-        csr.eliminate_zeros()
-    return csr.tocoo(copy=False)
-
-
-def _canonical(matrix: Any) -> Any:
-    """Return a CSR matrix that needs no sum and holds no zeros, its memory shared; else None."""
-    if getattr(matrix, "format", "") != "csr" or matrix.ndim != 2 or not matrix.data.all():
-        return None
-    import scipy.sparse
-
-    try:
-        parts = matrix.data, matrix.indices, matrix.indptr
-        csr: Any = scipy.sparse.csr_array(parts, shape=matrix.shape)
-        csr.check_format(full_check=True)
-    except ValueError as error:
-        raise _damaged(error) from None
-    if not csr.has_canonical_format:
-        return None
-    refuse_nan(csr.data, "the sparse matrix")
-    return csr
-
-
-def _damaged(error: ValueError) -> InputError:
-    return InputError(f"the sparse matrix is damaged: {error}")
-
-
-def stored_entries(matrix: Any) -> Any:
-    """Return a SciPy sparse matrix as COO with duplicates summed exactly and zeros kept."""
-    return _summed_entries(matrix).tocoo(copy=False)
-
-
-def _summed_entries(matrix: Any) -> Any:
-    """Return a SciPy sparse matrix as CSR, a copy, with duplicates summed exactly."""
-    import scipy.sparse
-
-    if not cast("bool", scipy.sparse.issparse(matrix)):
-        raise InputError(f"expected a SciPy sparse matrix, got {type(matrix).__name__}")
-    if matrix.ndim != 2:
-        raise InputError(f"a sparse matrix must have two dimensions, not {matrix.ndim}")
-    # The COO form shares the user's memory; only the CSR copy, with duplicates summed, is changed.
-    try:
-        coo: Any = scipy.sparse.coo_array(matrix)
-        csr: Any = coo.tocsr()
-    except ValueError as error:  # an index beyond the shape
-        raise _damaged(error) from None
-    if csr.nnz < coo.nnz:  # SciPy has summed in the matrix's own type, which may overflow
-        csr = _summed_exactly(coo)
-    refuse_nan(csr.data, "the sparse matrix")
-    return csr
-
-
-def _summed_exactly(coo: Any) -> Any:
-    """Return a COO matrix as CSR with duplicates summed: whole numbers as int64, or refused."""
-    import scipy.sparse
-
-    data = coo.data
-    if data.dtype.kind == "f" and ((np.floor(data) == data) & (np.abs(data) < 2.0**63)).all():
-        data = data.astype(np.int64)
-    if data.dtype.kind not in "biu":
-        return coo.astype(np.promote_types(data.dtype, np.float64)).tocsr()
-    key = coo.row.astype(np.int64) * coo.shape[1] + coo.col
-    data = data if data.dtype == np.uint64 else data.astype(np.int64)
-    key, data, overflows = summed(key, data, coo.shape[0] * coo.shape[1])
-    row, column = np.divmod(key, coo.shape[1])
-    if overflows.any():
-        at = int(overflows.argmax())
-        place = f"row {row[at]}, column {column[at]}"
-        raise InputError(f"the entries at {place} add up to more than 64 bits hold")
-    return scipy.sparse.csr_array((data, (row, column)), shape=coo.shape)
-
-
 def unpaired(name: str, entry: object, error: Exception, expected: str) -> InputError:
     """Return the refusal of an entry that could not be unpacked or looked up."""
     reason = error if isinstance(error, InputError) else f"expected {expected}"
     return InputError(f"{name} is {entry!r}: {reason}")
 
 
-def _networkx_sides(graph: nx.Graph[Any], top_nodes: Iterable[Label] | None) -> dict[Label, bool]:
-    """Tell for each node whether it is on the left; see `BipartiteGraph.from_networkx`."""
-    attributes = dict(graph.nodes(data="bipartite"))
-    if top_nodes is not None:
-        top = set(top_nodes)
-        missing = next((node for node in top if node not in graph), None)
-        if missing is not None:
-            raise InputError(f"top_nodes names {missing!r}, which is not in the graph")
-        is_left = {node: node in top for node in graph}
-        told = "top_nodes"
-    elif attributes and all(side in (0, 1) for side in attributes.values()):
-        is_left = {node: side == 0 for node, side in attributes.items()}
-        told = "the attribute 'bipartite'"
-    else:
-        remedy = "give top_nodes or the node attribute 'bipartite'"
-        return sides_of_connected(graph, graph.edges(), remedy)
-    for u, v in graph.edges():
-        if is_left[u] == is_left[v]:
-            side = "left" if is_left[u] else "right"
-            raise InputError(f"the edge {u!r}, {v!r} has both ends on the {side} side by {told}")
-    return is_left
+def distinct(left: IntArray, right: IntArray, num_right: int) -> tuple[IntArray, IntArray]:
+    """Sort edges and drop duplicates."""
+    key = left.astype(np.int64)
+    key *= num_right
+    key += right
+    if (key[1:] > key[:-1]).all():
+        return left, right
+    key.sort()  # in place, for large graphs: np.unique would hold two more copies
+    is_new = starts_run(key)
+    if not is_new.all():
+        key = key[is_new]
+    left = (key // num_right).astype(np.int32)
+    key %= num_right
+    return left, key.astype(np.int32)
 
 
-def sides_of_connected(
-    nodes: Iterable[Label], edges: Iterable[tuple[Label, Label]], remedy: str
-) -> dict[Label, bool]:
-    """Tell for each node of a connected graph whether it is on the left, where the first one is.
-
-    Raises:
-        InputError: the graph has an odd cycle, or separate parts; `remedy` says what to do then.
-    """
-    neighbours: dict[Label, set[Label]] = {node: set() for node in nodes}
-    for u, v in edges:
-        neighbours[u].add(v)
-        neighbours[v].add(u)
-    is_left, num_parts = two_colouring(neighbours)
-    if num_parts > 1:
-        told = f"the graph has {num_parts} separate parts and nothing says which nodes are left"
-        raise InputError(f"{told}: {remedy}")
-    return is_left
+def checked_labels(labels: Labels | None, count: int, what: str) -> tuple[Label, ...] | None:
+    """Return the labels as a tuple after checking that each node has one, all different."""
+    if labels is None:
+        return None
+    names = as_labels(labels, what.replace("_", " "))
+    if len(names) != count:
+        raise InputError(f"{len(names)} {what.replace('_', ' ')} for {count} nodes")
+    return unless_numbers(names)
 
 
-def two_colouring(neighbours: Mapping[Label, Iterable[Label]]) -> tuple[dict[Label, bool], int]:
-    """Two-colour the nodes, the first of each part True; also count the parts.
-
-    Raises:
-        InputError: there is an odd cycle; the message names it.
-    """
-    colour: dict[Label, bool] = {}
-    parent: dict[Label, Label | None] = {}
-    num_parts = 0
-    for root in neighbours:
-        if root in colour:
-            continue
-        num_parts += 1
-        colour[root], parent[root] = True, None
-        queue = [root]
-        for node in queue:
-            for other in neighbours[node]:
-                if other not in colour:
-                    colour[other], parent[other] = not colour[node], node
-                    queue.append(other)
-                elif colour[other] == colour[node]:
-                    cycle = " – ".join(repr(x) for x in _odd_cycle(parent, node, other))
-                    raise InputError(f"the graph is not bipartite: it has the odd cycle {cycle}")
-    return colour, num_parts
+def unless_numbers(names: tuple[Label, ...]) -> tuple[Label, ...] | None:
+    """Return the labels, or None for 0, 1, 2, …, which say no more than the numbers."""
+    return None if all(type(x) is int and x == i for i, x in enumerate(names)) else names
 
 
-def _odd_cycle(parent: dict[Label, Label | None], u: Label, v: Label) -> list[Label]:
-    """Join the tree paths from u and v, neighbours of one colour, where they meet."""
-
-    def ancestors(node: Label | None) -> list[Label]:
-        line: list[Label] = []
-        while node is not None:
-            line.append(node)
-            node = parent[node]
-        return line
-
-    up, down = ancestors(u), ancestors(v)
-    while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
-        up.pop()
-        down.pop()
-    return [*up, *reversed(down[:-1]), u]
+def as_labels(labels: Labels, what: str) -> tuple[Label, ...]:
+    """Return the labels as a tuple after checking that all are hashable and different."""
+    names = tuple(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    try:
+        num_different = len(set(names))
+    except TypeError:
+        raise InputError(f"the {what.strip()} must be hashable, such as text or numbers") from None
+    if num_different < len(names):
+        seen: set[Label] = set()
+        double = next(x for x in names if x in seen or seen.add(x))
+        raise InputError(f"the label {double!r} appears twice among the {what.strip()}")
+    return names

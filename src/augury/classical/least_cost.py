@@ -26,9 +26,10 @@ import numpy.typing as npt
 
 from augury.classical import ford_fulkerson as flows
 from augury.classical.answer import DONE, Answer, How, Progress
-from augury.classical.arrays import BoolArray, WideArray
+from augury.classical.arrays import BoolArray, Numbers, WideArray
 from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.cost_network import CostNetwork
+from augury.classical.first import first_in_order
 from augury.classical.ford_fulkerson import (
     PHASES,
     Paths,
@@ -293,7 +294,7 @@ def solved(  # see `run`
             if subroutines in CLASSICAL.values():
                 rounds, completed = 0, rounds + completed
             answers[at] = Answer(
-                found=graph.found(end.state.residual),
+                found=_found(graph, end),
                 neural_rounds=before.neural_rounds + rounds,
                 classical_rounds=before.classical_rounds + completed,
                 ending=own[at].ending if before.ending == DONE else before.ending,
@@ -303,6 +304,14 @@ def solved(  # see `run`
                 later[at] = second_stage(graph, end)
         stages = {at: stage for at, stage in later.items() if stage is not None}
     return answers
+
+
+def _found(graph: Priced, end: End) -> Numbers:
+    """Return what a run has come to, and of equally good matchings the first: see `first`."""
+    found = graph.found(end.state.residual)
+    if isinstance(graph, BipartiteGraph) and end.ending == DONE:
+        return first_in_order(graph, found, end.state.price)
+    return found
 
 
 def run_stages(

@@ -8,11 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.extending import register_jitable
 
+from augury.classical import ways
 from augury.compiled import compiled
 
 WORD = 64
 ZERO, ONE = np.uint64(0), np.uint64(1)
+
+for _part in ways.PARTS:
+    register_jitable(_part)
+settle_first: Any = compiled(nogil=True, error_model="numpy", _nrt=False)(ways.settle)
 
 
 @compiled(nogil=True, error_model="numpy")

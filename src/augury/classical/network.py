@@ -27,7 +27,6 @@ from augury.classical.arrays import (
     WideArray,
     as_capacities,
     capacity_fault,
-    checked_labels,
     equal,
     frozen,
     matrix_of_numbers,
@@ -35,7 +34,6 @@ from augury.classical.arrays import (
     starts_run,
     summed,
     unchecked,
-    unless_numbers,
     whole_number,
 )
 from augury.classical.cost_network import CostNetwork
@@ -44,9 +42,11 @@ from augury.classical.graph import (
     Arcs,
     BipartiteGraph,
     LabelIndex,
+    checked_labels,
+    unless_numbers,
     unpaired,
-    without_zeros,
 )
+from augury.classical.sparse import without_zeros
 from augury.errors import InputError
 from augury.extras import needs
 

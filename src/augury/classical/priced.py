@@ -98,8 +98,14 @@ class Priced(NamedTuple):
         return certify_cost(self.graph(number), self.mates[number], self.price[number])
 
 
-def priced(stack: Stack, mates: WideArray, price: WideArray) -> Priced:
-    """Check the matching of each graph by its prices."""
+def priced(
+    stack: Stack, mates: WideArray, price: WideArray, is_largest: BoolArray | None = None
+) -> Priced:
+    """Check the matching of each graph by its prices.
+
+    One that leaves nodes of both sides free is proven only where `is_largest`, (graph,), says that
+    none is larger.
+    """
     amount = stack.amount
     sizes, totals = np.empty(len(amount), np.int64), np.empty(len(amount), np.int64)
     is_proven = np.empty(len(amount), np.bool_)
@@ -109,13 +115,15 @@ def priced(stack: Stack, mates: WideArray, price: WideArray) -> Priced:
         sizes[some], is_proven[some], totals[some] = _checked(
             amount[some], stack.is_complete, mates[some], price[some]
         )
+    is_full = sizes == min(amount.shape[1:])
+    is_proven &= is_full if is_largest is None else is_full | is_largest
     return Priced(stack, mates, price, sizes, is_proven, totals)
 
 
 def _checked(
     amount: WideArray, is_complete: bool, mates: WideArray, price: WideArray
 ) -> tuple[WideArray, BoolArray, WideArray]:
-    """Return how many are matched, whether that is proven, and what it costs."""
+    """Return how many are matched, whether none of that size costs less, and what it costs."""
     num_graphs, num_left, num_right = amount.shape
     left, right = price[:, 1 : 1 + num_left], price[:, 1 + num_left : -1]
     is_matched = mates >= 0
@@ -126,7 +134,7 @@ def _checked(
     column = np.minimum(column, max(num_right - 1, 0))
     is_taken = np.zeros((num_graphs, num_right), np.bool_)
     is_taken[graph, column] = True
-    is_proven = (sizes == min(num_left, num_right)) & (is_taken.sum(axis=1) == sizes)
+    is_proven = is_taken.sum(axis=1) == sizes
     paid = amount[graph, row, column]
     exact = paid + left[graph, row] == right[graph, column]
     is_proven[graph[~is_within | (paid == NO_EDGE) | ~exact]] = False

@@ -144,13 +144,6 @@ def certify_cost(
     return replace(largest, cost=worth, gap=gap, proof=proof)
 
 
-def certify_costs(
-    graphs: Sequence[BipartiteGraph | CostNetwork], found: Sequence[Numbers], prices: Sequence[Any]
-) -> list[Certificate]:
-    """Check an answer to each graph; see `certify_cost`."""
-    return list(map(certify_cost, graphs, found, prices))
-
-
 def certify_priced(
     graph: BipartiteGraph | CostNetwork, answer: Iterable[Any], prices: Any = None
 ) -> Certificate:

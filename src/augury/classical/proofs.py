@@ -8,7 +8,7 @@ as that. Whatever is not proven here is certified by itself when asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from augury.classical.certificate import (
     Certificate,
     Cut,
     certify_flow,
+    certify_found,
     certify_mates,
     covered,
 )
@@ -154,16 +155,14 @@ def _proven(graphs: BipartiteBatch, mates: Numbers) -> Matchings:
 
 
 def certify_all(graphs: Sequence[Graph], found: Sequence[Numbers]) -> list[Certificate]:
-    """Check the mates of each bipartite graph, and the net flow of each network."""
+    """Check what was found on each graph, as `certify_found` does for one."""
     answers = list(zip(graphs, found, strict=True))
     matched = [(graph, own) for graph, own in answers if isinstance(graph, BipartiteGraph)]
-    matchings: Iterator[Certificate]
-    if len(matched) > 1:
-        batch = BipartiteBatch.of([graph for graph, _ in matched])
-        proofs = matchings_of(batch, np.concatenate([own for _, own in matched]))
-        matchings = map(proofs.certificate, range(len(matched)))
-    else:
-        matchings = (certify_mates(*one) for one in matched)
+    if len(matched) < 2:
+        return [certify_found(*one) for one in answers]
+    batch = BipartiteBatch.of([graph for graph, _ in matched])
+    proofs = matchings_of(batch, np.concatenate([own for _, own in matched]))
+    matchings = map(proofs.certificate, range(len(matched)))
     return [
         certify_flow(graph, own) if isinstance(graph, FlowNetwork) else next(matchings)
         for graph, own in answers

@@ -4,41 +4,64 @@
 // them, and the rows left over are assigned along shortest augmenting paths. Also given: EACH, the
 // columns of a lane, at most 32; and CELLS, those of a table, if LANES is 1.
 
+//
+// A `unit` is an int where all costs are below C = 2^NARROW_BITS, which takes half the instructions:
+// as long as a row is free, so is a column, at its first price; so no price leaves -2 C … C, no sum
+// here exceeds 5 C, and twice that and 1 is below 2^31.
+
 #define BIDS 3                               // times the free rows
 #define ROWS (EACH < 8 ? 16 / (EACH + 1) + 1 : 2)  // that are read at a time for the least costs
+#define BEYOND(unit) ((unit)(sizeof(unit) == 4 ? 0x3fffffff : FAR))  // no way there
 #if LANES == 1  // the tables are in shared memory
 #undef ROWS
 #define ROWS 1
 #define STRIDE (GROUPS | 1)
-#define COST(row, column) held[((row) * many + (column)) * STRIDE + group]
+#define AT(row) (table + (row) * many * STRIDE + group)
+#define READ(place, k) (place)[(k) * STRIDE]
 #define AHEAD(row)
 #else
-#define COST(row, column) table[(row) * many + (column)]
+#define AT(row) (table + (row) * many + lane)  // where a lane's costs of a row begin
+#define READ(place, k) __ldg((place) + (k) * LANES)  // its k-th; others may be read before it is used
 #ifdef __CUDACC__
 #define AHEAD(row) /* have a row brought nearer */                                 \
     for (int k = 16 * lane; k < many; k += 16 * LANES)                             \
-        asm volatile("prefetch.global.L1 [%0];" ::"l"(&COST(row, k)));
+        asm volatile("prefetch.global.L1 [%0];" ::"l"(table + (row) * many + k));
 #else
 #define AHEAD(row)
 #endif
 #endif
+
+// A column and the row that it has, in one number.
+#define PAIR(column, row) ((column) | (row) << 16)
 
 // The costs of a row: all are read before the first is used, for they come from far away. Where there
 // is no column, what is read is no cost; it lies in memory of ours, and is not used.
 #define LOAD(row)                                                                  \
-    _Pragma("unroll") for (int k = 0; k < EACH; ++k) cost[k] = COST(row, lane + k * LANES);
+    {                                                                              \
+        const unit* there = AT(row);                                               \
+        _Pragma("unroll") for (int k = 0; k < EACH; ++k) cost[k] = READ(there, k); \
+    }
 
-// The least over the lanes, none negative, and what comes with it; lanes must not differ in calls.
-__device__ inline wide least_of(wide own, int& tag, int& turn) {
-    if (LANES == 1) return own;
+// The least over the lanes of a warp, none negative, and what comes with it.
+__device__ inline int least_of_warp(int own, int& tag) {
+    const int least = (int)__reduce_min_sync(mask, (bits)own);
+    tag = told_by(tag, __ffs((int)asked(own == least)) - 1);
+    return least;
+}
+__device__ inline wide least_of_warp(wide own, int& tag) {
     const bits high = (bits)(own >> 32), least_high = __reduce_min_sync(mask, high);
     const bits low = high == least_high ? (bits)own : 0xffffffffu;
     const bits least_low = __reduce_min_sync(mask, low);
-    const bits has = asked(high == least_high && low == least_low);
-    tag = told_by(tag, __ffs((int)has) - 1);
-    wide least = (wide)least_high << 32 | least_low;
+    tag = told_by(tag, __ffs((int)asked(high == least_high && low == least_low)) - 1);
+    return (wide)least_high << 32 | least_low;
+}
+
+// The same over all lanes, which must not differ in calls.
+template <class unit> __device__ inline unit least_of(unit own, int& tag, int& turn) {
+    if (LANES == 1) return own;
+    unit least = least_of_warp(own, tag);
 #if LANES > 32
-    __shared__ wide least_there[2][LANES / 32];
+    __shared__ unit least_there[2][LANES / 32];
     __shared__ int tag_there[2][LANES / 32];
     turn ^= 1;  // who is quick writes into the other half while the slow still read
     if (threadIdx.x % 32 == 0) {
@@ -46,34 +69,22 @@ __device__ inline wide least_of(wide own, int& tag, int& turn) {
         tag_there[turn][threadIdx.x / 32] = tag;
     }
     __syncthreads();
-    least = least_there[turn][0], tag = tag_there[turn][0];
+    int who = 0;
+    least = least_there[turn][0];
 #pragma unroll
     for (int warp = 1; warp < LANES / 32; ++warp)
-        if (least_there[turn][warp] < least)
-            least = least_there[turn][warp], tag = tag_there[turn][warp];
+        if (least_there[turn][warp] < least) least = least_there[turn][warp], who = warp;
+    tag = tag_there[turn][who];
 #endif
     return least;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) {
-    MEMORY
+template <class unit>
+__device__ inline void assigned(const Batch& batch, const unit* __restrict__ table, short* lists) {
     const int group = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const wide number_of = (wide)blockIdx.x * GROUPS + group;
     const int num_left = batch.num_left, num_right = batch.num_right;
-    const int length = max(num_left, num_right), cells = num_left * num_right;
-#if LANES == 1
-    wide* held = memory;
-    short* lists = (short*)(memory + cells * STRIDE);
-    const wide first = (wide)blockIdx.x * GROUPS * CELLS;
-    const int num_held = (int)min((wide)CELLS * GROUPS, batch.num_problems * CELLS - first);
-    for (int k = threadIdx.x; k < num_held; k += THREADS)
-        held[k % CELLS * STRIDE + k / CELLS] = batch.tables[first + k];
-    __syncthreads();
-#else
-    short* lists = (short*)memory;
-    const wide* __restrict__ table = batch.tables + number_of * cells;
-#endif
-    if (number_of >= batch.num_problems) return;
+    const int length = max(num_left, num_right);
     const Problem own = batch.problems[number_of];
     const int few = min(own.num_left, own.num_right), many = max(own.num_left, own.num_right);
     wide* due = (wide*)lists;                        // what each assigned row pays, less the price
@@ -83,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     short* queue = parent + GROUPS * length;   // rows that are free
     int turn = 0, none;
 
-    wide price[EACH], distance[EACH], cost[EACH];
+    unit price[EACH], cost[EACH];
     bits is_column = 0, is_owned = 0;  // bit k: column lane + k · LANES
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
@@ -101,15 +112,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
         for (int k = 0; k < EACH; ++k) {
             const int column = lane + k * LANES;
             cheapest[k] = column;  // of equals their own row first, lest one row be best for all
-            if (is_column >> k & 1) price[k] = COST(column, column);
+            if (is_column >> k & 1) price[k] = READ(AT(column), k);
         }
         for (int from = 0; from < few; from += ROWS) {
-            wide several[ROWS][EACH];  // read before the first is used
+            unit several[ROWS][EACH];  // read before the first is used
 #pragma unroll
-            for (int r = 0; r < ROWS; ++r)
+            for (int r = 0; r < ROWS; ++r) {
+                const unit* there = AT(min(from + r, few - 1));
 #pragma unroll
-                for (int k = 0; k < EACH; ++k)
-                    several[r][k] = COST(min(from + r, few - 1), lane + k * LANES);
+                for (int k = 0; k < EACH; ++k) several[r][k] = READ(there, k);
+            }
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -154,22 +166,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     int num_kept = 0, num_bids = BIDS * num_free;
     for (int next = 0; next < num_free;) {
         const int row = ENTRY(queue, next++);
-        wide least = FAR, second = FAR;
+        unit least = BEYOND(unit), second = BEYOND(unit);
         int best = 0;
         LOAD(row)
         if (next < num_free) { AHEAD(ENTRY(queue, next)) }
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
-            const wide reduced = is_column >> k & 1 ? cost[k] - price[k] : FAR;
+            const unit reduced = is_column >> k & 1 ? cost[k] - price[k] : BEYOND(unit);
             const bool is_least = reduced < least;
             second = is_least ? least : min(second, reduced);
             best = is_least ? lane + k * LANES : best;
             least = is_least ? reduced : least;
         }
-        const wide group_least = least_of(least, best, turn);
+        const unit group_least = least_of(least, best, turn);
         second = least_of(lane == best % LANES ? second : least, none, turn);
         const int loser = ENTRY(row_of, best);
-        const bool bids = num_bids > 0 && second < FAR && (group_least < second || loser == NONE);
+        const bool bids = num_bids > 0 && second < BEYOND(unit) && (group_least < second || loser == NONE);
         meet();
         if (lane == 0) {
             if (!bids) ENTRY(queue, num_kept) = row;
@@ -193,38 +205,44 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     for (int k_free = 0; k_free < num_kept; ++k_free) {  // along shortest augmenting paths
         const int free_row = ENTRY(queue, k_free);
         bits is_done = ~is_column;
+        unit distance[EACH];
+        int pair[EACH];
 #pragma unroll
-        for (int k = 0; k < EACH; ++k) distance[k] = FAR;
+        for (int k = 0; k < EACH; ++k) {
+            distance[k] = BEYOND(unit);
+            pair[k] = PAIR(lane + k * LANES, is_owned >> k & 1 ? ENTRY(row_of, lane + k * LANES) : 0);
+        }
         int row = free_row, last;
-        wide offset = 0, least;
+        unit offset = 0, least;
         while (true) {
-            wide nearest = 2 * FAR;  // twice the distance, and 1 if the column has a row
-            int column = 0;
+            unit nearest = 2 * BEYOND(unit);  // twice the distance, and 1 if the column has a row
+            int found = 0;
             LOAD(row)
 #pragma unroll
             for (int k = 0; k < EACH; ++k) {
                 const bool is_open = !(is_done >> k & 1);
-                const wide length_there = cost[k] - price[k] + offset;
-                if (is_open && length_there < distance[k]) {
-                    distance[k] = length_there;
+                const unit there = cost[k] - price[k] + offset;
+                if (is_open && there < distance[k]) {
+                    distance[k] = there;
                     ENTRY(parent, lane + k * LANES) = row;
                 }
-                const wide key = 2 * distance[k] + (is_owned >> k & 1);
-                if (is_open && key < nearest) nearest = key, column = lane + k * LANES;
+                const unit key = 2 * distance[k] + (is_owned >> k & 1);
+                if (is_open && key < nearest) nearest = key, found = pair[k];
             }
-            nearest = least_of(nearest, column, turn);
-            last = column;
+            nearest = least_of(nearest, found, turn);
+            last = found & 0xffff;
             least = nearest >> 1;
             if (!(nearest & 1)) break;
-            row = ENTRY(row_of, last);
-            offset = least - ENTRY(due, row);
+            row = found >> 16;
+            offset = least - (unit)ENTRY(due, row);
             if (lane == last % LANES) is_done |= 1u << last / LANES;
         }
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             if ((is_column & is_done) >> k & 1) {
-                price[k] += distance[k] - least;
-                ENTRY(due, ENTRY(row_of, lane + k * LANES)) += least - distance[k];
+                const unit shorter = least - distance[k];
+                price[k] -= shorter;
+                ENTRY(due, pair[k] >> 16) += shorter;
             }
             if (lane + k * LANES == last) is_owned |= 1u << k;
         }
@@ -253,4 +271,23 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
         batch.mates[number_of * length + row] = ENTRY(mate, row);
         few_price[row] = ENTRY(due, row);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) {
+    MEMORY
+    const wide number_of = (wide)blockIdx.x * GROUPS + threadIdx.x / LANES;
+    const int cells = batch.num_left * batch.num_right;
+#if LANES == 1
+    const wide first = (wide)blockIdx.x * GROUPS * CELLS;
+    const int num_held = (int)min((wide)CELLS * GROUPS, batch.num_problems * CELLS - first);
+    for (int k = threadIdx.x; k < num_held; k += THREADS)
+        memory[k % CELLS * STRIDE + k / CELLS] = batch.tables[first + k];
+    __syncthreads();
+    if (number_of < batch.num_problems) assigned(batch, memory, (short*)(memory + cells * STRIDE));
+#else
+    if (number_of >= batch.num_problems) return;
+    const wide* table = batch.tables + number_of * cells;
+    if (batch.problems[number_of].is_narrow) assigned(batch, (const int*)table, (short*)memory);
+    else assigned(batch, table, (short*)memory);
+#endif
 }

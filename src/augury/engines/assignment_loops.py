@@ -45,6 +45,8 @@ the loops over a small table."""
 FULL, NOT_FULL, TOO_WIDE = 0, 1, 2
 """How a run ends: every row has a column; not every row can; the integers are too narrow."""
 
+NARROW = 64
+"""Up to so many columns a table stays in the first cache, whichever way it is read."""
 OUT_BITS = {np.dtype(np.int32): 29, np.dtype(np.int64): 61}
 """A forbidden pair costs two to this power."""
 
@@ -152,7 +154,7 @@ def _take(dense: Dense, row: int, column: int) -> None:
 
 
 @inlined
-def _reduce_columns(dense: Dense) -> None:  # noqa: C901  # loops over a table, inlined
+def _reduce_columns(dense: Dense) -> None:  # loops over a table, inlined
     """Price columns at their least cost, and assign each row that is the cheapest of one.
 
     A row that is the cheapest of only one column is then given its second best offer: the price of
@@ -160,16 +162,7 @@ def _reduce_columns(dense: Dense) -> None:  # noqa: C901  # loops over a table, 
     """
     size, width = dense.size[0], dense.size[2]
     table, price, out, cheapest = dense.table, dense.price, dense.out[0], dense.cheapest
-    for column in range(0, width, LANES):
-        place = dense.size[3] + column
-        best, who = load(table, place), spread(0, table)
-        for row in range(1, size):
-            place += width
-            cost = load(table, place)
-            who = where_less(cost, best, spread(row, table), who)
-            best = smaller(cost, best)
-        store(price, column, best)
-        store(cheapest, column, who)
+    _find_cheapest(dense)
     for row in range(size):
         dense.free[row] = 0  # of how many columns it is the cheapest
     for column in range(size - 1, -1, -1):
@@ -195,6 +188,31 @@ def _reduce_columns(dense: Dense) -> None:  # noqa: C901  # loops over a table, 
                 second = smaller(second, load(table, start + column) - load(price, column))
             least = least_of(second)
             price[own] = keep - least if least < out >> 1 else keep
+
+
+@inlined
+def _find_cheapest(dense: Dense) -> None:
+    """Set the least cost of each column, in `price`, and the first row that has it.
+
+    Column by column that stays in registers, but beyond a few rows it misses the cache.
+    """
+    size, width, start = dense.size[0], dense.size[2], dense.size[3]
+    table, price, cheapest = dense.table, dense.price, dense.cheapest
+    last = size if width <= NARROW else 1
+    for column in range(0, width, LANES):
+        best, who = load(table, start + column), spread(0, table)
+        for row in range(1, last):
+            cost = load(table, start + row * width + column)
+            who = where_less(cost, best, spread(row, table), who)
+            best = smaller(cost, best)
+        store(price, column, best)
+        store(cheapest, column, who)
+    for row in range(last, size):
+        here, place = spread(row, table), start + row * width
+        for column in range(0, width, LANES):
+            cost, best = load(table, place + column), load(price, column)
+            store(cheapest, column, where_less(cost, best, here, load(cheapest, column)))
+            store(price, column, smaller(cost, best))
 
 
 @inlined

@@ -110,7 +110,7 @@ def assign_dense(
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda part: work.run(*part), pairwise(ends)))
     if cost.dtype.kind == "f":
-        rows, columns = (np.ldexp(price, -shift[:, None]) for price in prices)
+        rows, columns = (price.view(np.float64) for price in prices)
         found = Assignments(found.columns, rows, columns, status)
     for number in np.flatnonzero(status > INVALID).tolist():
         num_rows, num_columns = ends_of[number]
@@ -215,7 +215,7 @@ class Tables(NamedTuple):
     shape: tuple[int, int]
     """(row, column)."""
     found: Assignments
-    """Prices are int64 on the way."""
+    """Prices are int64 on the way, and for floats the bits of float64."""
     shift: Any
     """(matrix,): costs and prices are whole numbers of 2^−shift."""
     is_rough: Any
@@ -251,7 +251,7 @@ class _Work(NamedTuple):
                 _read_floats(given, bits, tables, some, dense)
             else:
                 _read_integers(given, tables, some, dense)
-            _solve_all(tables, some, dense, tight)
+            _solve_all(tables, some, dense, tight, given.cost.dtype.kind == "f")
 
 
 def _refine(cost: Any, allowed: Any, maximise: bool) -> Any:
@@ -473,9 +473,9 @@ def _largest_bits(given: Matrices, bits: Any, tables: Tables, number: int) -> An
 
 
 @compiled
-def _solve_all(tables: Tables, which: Any, dense: Dense, tight: Tight) -> None:  # noqa: C901
+def _solve_all(tables: Tables, which: Any, dense: Dense, tight: Tight, is_float: bool) -> None:
     """Assign the matrices whose tables were filled."""
-    columns, row_price, column_price, status = tables.found
+    status = tables.found.status
     for k in range(len(which)):
         number = which[k]
         if status[number] != _READ:
@@ -496,20 +496,29 @@ def _solve_all(tables: Tables, which: Any, dense: Dense, tight: Tight) -> None: 
         if not is_alone:
             settle(tight, is_exchanged)
         status[number] = OPTIMAL
-        highest = np.int64(0)
-        if num_rows == num_columns > 0:
-            highest = np.int64(dense.price[0])
-            for column in range(num_columns):
-                highest = max(highest, np.int64(dense.price[column]))
-        own, others = row_price[number], column_price[number]
-        if is_exchanged:
-            own, others = others, own
+        _write(tables, number, dense, is_exchanged, is_float)
+
+
+@inlined
+def _write(tables: Tables, number: int, dense: Dense, is_exchanged: bool, is_float: bool) -> None:
+    """Write the columns and prices of a matrix."""
+    columns, own, others, _ = tables.found
+    num_rows, num_columns, highest = dense.size[0], dense.size[1], np.int64(0)
+    if num_rows == num_columns > 0:
+        highest = np.int64(dense.price[0])
         for column in range(num_columns):
-            others[column] = np.int64(dense.price[column]) - highest
-        for row in range(num_rows):
-            column = dense.column_of[row]
-            own[row] = dense.table[start_of(dense, row) + column] - others[column]
-            if is_exchanged:
-                columns[number, column] = row
-            else:
-                columns[number, row] = column
+            highest = max(highest, np.int64(dense.price[column]))
+    if is_exchanged:
+        own, others = others, own
+    unit = math.ldexp(1.0, -tables.shift[number]) if is_float else 1.0
+    for column in range(num_columns):
+        price = np.int64(dense.price[column]) - highest
+        others[number, column] = np.float64(price * unit).view(np.int64) if is_float else price
+    for row in range(num_rows):
+        column = dense.column_of[row]
+        price = dense.table[start_of(dense, row) + column] - (dense.price[column] - highest)
+        own[number, row] = np.float64(price * unit).view(np.int64) if is_float else price
+        if is_exchanged:
+            columns[number, column] = row
+        else:
+            columns[number, row] = column

@@ -30,9 +30,9 @@ NUMBERS = {
 """The costs that a kernel reads: their type there, and whether they are floats."""
 
 MOST_SIDE = 1024
-READING = {32: 2**10, 512: 2**17, 1024: MOST_SIDE**2}
+READING = {32: 2**10, 256: 2**12, 512: 2**14, 1024: MOST_SIDE**2}
 """How many lanes read the costs of a problem, by the most cells that it has."""
-ASSIGNING = {1: 8, 16: 16, 32: 128, 128: 512, 256: MOST_SIDE}
+ASSIGNING = {1: 8, 16: 16, 32: 128, 128: 640, 256: MOST_SIDE}
 """How many assign one, by the most nodes that it has on a side."""
 SPARE = 2**13
 """Bytes that may be read beyond the last table."""
@@ -43,7 +43,7 @@ SHARED = "problem.cuh"
 MOST_SCRATCH = 2**30
 """Bytes of costs as units that a call holds; larger batches are solved in several parts."""
 
-PROBLEM_BYTES = 32
+PROBLEM_BYTES = 40
 """`Problem` in problem.cuh."""
 
 
@@ -116,11 +116,11 @@ def forms(num_left: int, num_right: int, dtype: torch.dtype) -> list[Form]:
     cells, side = num_left * num_right, max(num_left, num_right)
     number, is_float = NUMBERS[dtype]
 
-    lanes = next(lanes for lanes, most in READING.items() if cells <= most)
-    read = {"number": number, "READS_COSTS": 1, "IS_FLOAT": is_float}
-    read |= {"LANES": lanes, "THREADS": max(lanes, 128)}
-
+    readers = next(lanes for lanes, most in READING.items() if cells <= most)
     lanes = next(lanes for lanes, most in ASSIGNING.items() if side <= most)
+    read = {"number": number, "READS_COSTS": 1, "IS_FLOAT": is_float}
+    read |= {"LANES": readers, "THREADS": max(readers, 128), "NARROW": int(lanes > 1)}
+
     threads = max(lanes, 32 if lanes == 32 else 64)
     assign = {"LANES": lanes, "THREADS": threads, "EACH": -(-side // lanes)}
     lists = 16 * (threads // lanes) * side
@@ -232,7 +232,8 @@ def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bo
 def launch(those: Iterable[Launch], batch: Structure, device: torch.device) -> None:
     """Run kernels one after the other on PyTorch's current stream, each with this argument."""
     driver = cupy_driver()
-    stream = torch.cuda.current_stream(device).cuda_stream
+    # To make a `Stream` takes as long as a launch.
+    stream = torch._C._cuda_getCurrentRawStream(device.index)
     arguments = (c_void_p * 1)(addressof(batch))
     is_current = torch.cuda.current_device() == device.index
     with nullcontext() if is_current else torch.cuda.device(device):

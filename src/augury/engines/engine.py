@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
-from augury.cells.table import Table
 from augury.classical.answer import Answer, How
 from augury.classical.arrays import IntArray, WideArray
 from augury.classical.batch import Batch
@@ -104,20 +103,3 @@ class Engine(ABC):
     def ties(self, graph: Graph) -> Callable[..., Any] | None:
         """Return the tie-breaks with which the network decides as this engine; None: random."""
         return None
-
-
-def is_proven(executor: Any) -> bool:
-    """Whether its network is proven with margins, or is the table of one that is."""
-    network = executor.network
-    if isinstance(network, Table):
-        return bool(network.proven)
-    from augury.cells import proof
-
-    return proof.is_proven(network, executor.digest)
-
-
-def require_proof(executor: Any) -> None:
-    """Raise an InputError unless its network is proven."""
-    if not is_proven(executor):
-        told = "this network is not proven, so it has no compiled form"
-        raise InputError(f"{told}; `augury verify` shows why")

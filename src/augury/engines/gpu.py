@@ -17,9 +17,9 @@ from augury.classical.batch import Batch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.proofs import Flows, Proofs, flows_of
-from augury.engines import ties
-from augury.engines.engine import Engine, Mates, require_proof
-from augury.engines.table import report
+from augury.engines import small
+from augury.engines.engine import Engine, Mates
+from augury.engines.table import report, require_proof
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs, as_stack
 
@@ -155,7 +155,7 @@ class OnGpu(Engine):
 
     def ties(self, graph: Graph) -> Callable[..., Any]:
         """See `Engine`."""
-        return ties.turning_weights
+        return small.turning_weights
 
 
 TABLE_WORDS = (

@@ -83,31 +83,6 @@ def store(typing, array, at, value):
 
 
 @intrinsic
-def set_octet(typing, words, at, octet):
-    """Write one byte of a contiguous array of words, counted from its beginning."""
-
-    def generate(context, builder, signature, args):
-        data = context.make_array(words)(context, builder, args[0]).data
-        place = builder.bitcast(data, ir.IntType(8).as_pointer())
-        builder.store(args[2], builder.gep(place, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.void(words, types.intp, types.uint8), generate
-
-
-@intrinsic
-def get_octet(typing, words, at):
-    """Return one byte of a contiguous array of words, counted from its beginning."""
-
-    def generate(context, builder, signature, args):
-        data = context.make_array(words)(context, builder, args[0]).data
-        place = builder.bitcast(data, ir.IntType(8).as_pointer())
-        return builder.load(builder.gep(place, [args[1]]))
-
-    return types.uint8(words, types.intp), generate
-
-
-@intrinsic
 def spread(typing, value, array):
     """Return a number eight times, as those of an array."""
     kind = _LanesType(array.dtype)

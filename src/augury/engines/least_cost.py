@@ -2,9 +2,8 @@
 
 These loops (`assignments`, `min_cost`) do not go the way of the network's phases: they are other
 methods for the same problem, Jonker and Volgenant's and the network simplex. Equal is what is
-proven: a legal answer, the largest, of least cost, with prices that certify it. Among several best
-answers a dense graph gets the first (see `assignments`), however it was given; a sparse one, a flow
-and the network itself get any.
+proven: a legal answer, the largest, of least cost, with prices that certify it. Of several best
+matchings it is the first, whoever finds them (see `classical.first`); of flows it is any.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from augury.classical.answer import Answer
 from augury.classical.arrays import WideArray
 from augury.classical.cost_network import CostNetwork
+from augury.classical.first import first_in_order
 from augury.classical.graph import BipartiteGraph
 from augury.classical.priced import NO_EDGE, Stack
 
@@ -119,7 +119,7 @@ def _assigned(graph: BipartiteGraph) -> Answer:
         return assigned_as_flow(graph)
     mates, (left, right, source, sink) = assign_sparse(*ends, graph.costs.to_minimise)
     price = np.concatenate([[source], left, right, [sink]]).astype(np.int64)
-    return Answer(mates, 0, price=price)
+    return Answer(first_in_order(graph, mates, price), 0, price=price)
 
 
 def assigned_as_flow(graph: BipartiteGraph) -> Answer:
@@ -132,7 +132,8 @@ def assigned_as_flow(graph: BipartiteGraph) -> Answer:
     matched = np.flatnonzero(answer.found[edges])
     mates = np.full(graph.num_left, -1)
     mates[graph.left[matched]] = graph.right[matched]
-    return answer._replace(found=mates)
+    assert answer.price is not None
+    return answer._replace(found=first_in_order(graph, mates, answer.price))
 
 
 def _sent(network: CostNetwork) -> Answer:

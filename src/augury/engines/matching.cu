@@ -32,7 +32,7 @@ extern "C" __global__ void match(Batch all) {
     short* mate_of = mate + num_left;          // the row of each column
     short* parent = mate_of + num_right;       // the row by which it is reached
     short* root = parent + num_right;          // the free row that its path begins with
-    const int step = (num_left * 5 / 8 + 1) % num_left;  // as ties.turn
+    const int step = (num_left * 5 / 8 + 1) % num_left;  // as small.turn
     int number = 0, shift = 0;
 #define OFFSET(v) (((v) % num_left + shift) % num_left)
 #define EACH_COLUMN for (int v = first; v < num_right; v += LANES)

@@ -113,7 +113,7 @@ extern "C" __global__ void run_network(Batch all) {
     }
     const word every_row = all_of(num_left), every_column = all_of(num_right);
     word free_rows = every_row, free_columns = every_column;
-    const int turn = (num_left * 5 / 8 + 1) % num_left;  // as ties.turn
+    const int turn = (num_left * 5 / 8 + 1) % num_left;  // as small.turn
     int number = 0, shift = 0;
     word rows = 0, reached_columns = 0;  // at last those of a search that found no path
     while (true) {

@@ -14,6 +14,7 @@ typedef unsigned int bits;
 
 #define FAR ((wide)1 << 61)   // no way there; sums of four costs are less than half of it
 #define MOST_BITS 57          // costs, and those of pairs that must not be assigned, are below 2^57
+#define NARROW_BITS 27        // sums of ten costs fit an int; see assign.cu
 #define GROUPS (THREADS / LANES)
 #define NONE (-1)
 
@@ -29,6 +30,7 @@ struct Problem {
     wide barred;      // the units of a pair that must not be assigned; 0 if all may
     int exponent;     // a unit is 2^exponent
     int num_left, num_right;
+    int is_narrow;    // whether the table holds int, its costs below 2^NARROW_BITS
     int faults;
 };
 enum { ROUNDED = 1, PARTIAL = 2, INVALID = 4, UNPROVEN = 8 };  // bits of `faults`
@@ -96,6 +98,10 @@ struct Scale {
         return sizeof(number) == 4 ? once : once * second;
     }
     __device__ wide units(value cost) const { return __double2ll_rn(scaled(cost)) - offset; }
+    __device__ wide as(number cost, wide) const { return units(cost); }
+    __device__ int as(number cost, int) const {  // where the problem is narrow, no product rounds
+        return sizeof(number) == 4 ? __float2int_rn(cost * (float)first) - (int)offset : (int)units(cost);
+    }
     __device__ bool is_exact(value cost) const {
         return scaled(cost) == (double)(units(cost) + offset) && (scaled(cost) != 0 || cost == 0);
     }
@@ -105,6 +111,10 @@ struct Scale {
         return negates ? (natural)offset - (natural)cost : (natural)cost - (natural)offset;
     }
     __device__ wide units(value cost) const { return (wide)(above(cost) >> exponent); }
+    __device__ wide as(number cost, wide) const { return units(cost); }
+    __device__ int as(number cost, int) const {  // where the problem is narrow, exponent is 0
+        return negates ? (int)((bits)offset - (bits)cost) : (int)((bits)cost - (bits)offset);
+    }
     __device__ bool is_exact(value cost) const {
         return above(cost) >> exponent << exponent == above(cost);
     }
@@ -121,4 +131,18 @@ __device__ inline int kind_of(number cost, const unsigned char* allowed, int pla
 #endif
     return ALLOWED;
 }
+
+// The largest power of two that divides a cost has this exponent.
+__device__ inline int fineness(float cost) {
+    const int own = __float_as_int(cost) & 0x7fffffff, order = max(own >> 23, 1);
+    const int digits = own < 1 << 23 ? own : (own & 0x7fffff) | 1 << 23;
+    return digits ? order - 151 + __ffs(digits) : 1024;
+}
+__device__ inline int fineness(double cost) {
+    const wide own = __double_as_longlong(cost) & (wide)(~0ull >> 1), one = (wide)1 << 52;
+    const wide digits = own < one ? own : (own & (one - 1)) | one;
+    return digits ? max((int)(own >> 52), 1) - 1076 + __ffsll(digits) : 1024;
+}
+__device__ inline int fineness(wide) { return 0; }
+__device__ inline int fineness(int) { return 0; }
 #endif

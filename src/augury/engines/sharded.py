@@ -1,6 +1,6 @@
 """One graph larger than memory, in shards on disk or on a cluster: the engine `sharded`.
 
-The rounds are those of `words`, at any size, with the weights of `ties`: what a proven network
+The rounds are those of `words`, at any size, with the weights of `small`: what a proven network
 decides, pair for pair. Arcs lie in shards (`sharded_files`), each of which looks at its own
 (`sharded_part`, `sharded_loops`); frontiers travel between them (`sharded_run`), and the proof is
 found and checked in the same way (`sharded_check`). `sharded_run.solve_file` is for what does not
@@ -20,8 +20,9 @@ from augury.algorithms.algorithm import Algorithm
 from augury.classical.answer import Answer, How
 from augury.classical.arrays import IntArray
 from augury.classical.graph import BipartiteGraph
-from augury.engines import ties
-from augury.engines.engine import Engine, require_proof
+from augury.engines import small
+from augury.engines.engine import Engine
+from augury.engines.table import require_proof
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
@@ -56,7 +57,7 @@ class Sharded(Engine):
 
     def ties(self, graph: Graph) -> Callable[..., Any]:
         """See `Engine`."""
-        return ties.turning_weights
+        return small.turning_weights
 
 
 SHARDED = Sharded()

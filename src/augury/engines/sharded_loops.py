@@ -90,7 +90,7 @@ def tidy_rows(start: Any, ends: Any) -> None:
 
 @compiled
 def preference(u: int, v: int, turn: int, num_left: int) -> int:
-    """Return how much right node v likes left node u in this round, 0 best; see `ties`."""
+    """Return how much right node v likes left node u in this round, 0 best; see `small`."""
     offset = turn + (v if v < num_left else v % num_left)  # dividing takes long
     offset -= num_left if offset >= num_left else 0
     return u - offset if u >= offset else u - offset + num_left

@@ -3,7 +3,7 @@
 A file of edges becomes a folder of shards (`sharded_files`), and these a maximum matching with its
 proof. A round is that of `words`, at any size: a search from all free left nodes, step by step, and
 from each tree that reaches a free right node one path, all of them shortest. Column v prefers row
-`(v + turn) mod rows` and those after it, as `ties` says, so the mates do not depend on the number
+`(v + turn) mod rows` and those after it, as `small` says, so the mates do not depend on the number
 of shards or on where these run, and a proven network that is given these weights finds the same.
 
 In a step every shard looks at the arcs of the nodes that were just reached, and tells the others
@@ -14,18 +14,17 @@ a run that was killed goes on from there.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from augury.classical.answer import Progress
 from augury.classical.graph import BipartiteGraph
-from augury.engines import ties
+from augury.engines import small
 from augury.engines.sharded_check import Checker, Verdict
 from augury.engines.sharded_files import (
     RAW,
@@ -39,124 +38,15 @@ from augury.engines.sharded_files import (
     write_json,
 )
 from augury.engines.sharded_part import Builder, Shard
+from augury.engines.sharded_team import Hire, InTurn, Lost, Team, hiring
 from augury.errors import InputError
-from augury.extras import needs
 from augury.files import atomic_file, locked, named
-from augury.processes import MAX_RETRIES, join_ray, use_one_thread
+from augury.processes import MAX_RETRIES
 
 BYTES_A_SHARD = 2**30
 """A file is cut into a shard for each so many of its bytes, and at least one for each core."""
 GATHERED = 2**18
 """Nodes of a shard that are written at a time."""
-STORE_BYTES = 2**29
-"""What Ray may keep of messages in memory, on a machine where we start it; the rest is on disk."""
-
-Post = list[list[Any]]
-"""For each shard the messages from each, or where Ray keeps them."""
-
-
-class Team(Protocol):
-    """Whoever holds the shards."""
-
-    def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
-        """Call a method of each shard with what is for it; return what they send."""
-        ...
-
-    def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
-        """Call a method of each; return what each answers."""
-        ...
-
-    def close(self) -> None:
-        """Let the shards go."""
-        ...
-
-
-Hire = Callable[[type, Path, int], Team]
-"""Makes a team: the class of its members, the folder, how many."""
-
-
-class InTurn:
-    """All shards in this process, one after the other."""
-
-    def __init__(self, kind: type, folder: Path, count: int) -> None:
-        self.members = [kind(str(folder), number) for number in range(count)]
-
-    def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
-        """See `Team`."""
-        return _transposed(self.tell(method, *given, post=post))
-
-    def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
-        """See `Team`."""
-        inboxes: Post = post or [[] for _ in self.members]
-        return [
-            getattr(member, method)(*given, *inbox)
-            for member, inbox in zip(self.members, inboxes, strict=True)
-        ]
-
-    def close(self) -> None:
-        """See `Team`."""
-        self.members = []
-
-
-class OnRay:
-    """Each shard an actor of a Ray cluster; messages go from one to the other by Ray's store."""
-
-    def __init__(self, kind: type, folder: Path, count: int) -> None:
-        import ray
-
-        self.ray: Any = ray
-        cores = ray.cluster_resources().get("CPU", 1)
-        actor: Any = ray.remote(num_cpus=min(1.0, cores / count))(_Member)
-        self.members = [actor.remote(kind, str(folder), number) for number in range(count)]
-
-    def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
-        """See `Team`; nothing is waited for."""
-        count = len(self.members)
-        sent = self._call(method, given, post, count)
-        return _transposed([[one] for one in sent] if count == 1 else sent)
-
-    def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
-        """See `Team`; raises `Lost` if a process or a machine is gone."""
-        try:
-            return self.ray.get(self._call(method, given, post, 1))
-        except self.ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, self.ray.exceptions.RayError):
-                raise Lost(str(error.cause)) from None
-            raise
-        except self.ray.exceptions.RayError as error:
-            raise Lost(str(error)) from None
-
-    def _call(self, method: str, given: Any, post: Post | None, returns: int) -> list[Any]:
-        inboxes: Post = post or [[] for _ in self.members]
-        return [
-            member.do.options(num_returns=returns).remote(method, returns, given, *inbox)
-            for member, inbox in zip(self.members, inboxes, strict=True)
-        ]
-
-    def close(self) -> None:
-        """See `Team`."""
-        for member in self.members:
-            self.ray.kill(member)
-
-
-class Lost(RuntimeError):
-    """A shard's process is gone."""
-
-
-class _Member:
-    """A shard in a process of its own."""
-
-    def __init__(self, kind: type, folder: str, number: int) -> None:
-        use_one_thread()
-        self.shard = kind(folder, number)
-
-    def do(self, method: str, returns: int, given: Sequence[Any], *inbox: Any) -> Any:
-        found = getattr(self.shard, method)(*given, *inbox)
-        return found[0] if returns == 1 and isinstance(found, list) else found
-
-
-def _transposed(sent: Sequence[Sequence[Any]]) -> Post:
-    return [list(post) for post in zip(*sent, strict=True)]
 
 
 class State(NamedTuple):
@@ -229,11 +119,11 @@ def solve_file(
     """
     with named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / ".lock", folder), _hiring(address) as hire:
+    with locked(folder / ".lock", folder), hiring(address) as (hire, cores):
         layout = Layout.read(folder)
         origin = source_of(source)
         if layout is None:
-            count = shards or max(os.cpu_count() or 1, -(-source.stat().st_size // BYTES_A_SHARD))
+            count = shards or max(cores, -(-source.stat().st_size // BYTES_A_SHARD))
             layout = make_shards(read_pairs(source), folder, count, origin, hire)
         elif layout.source != origin or shards not in (None, layout.count):
             raise InputError(f"{folder}: made from another file, or for other shards")
@@ -339,7 +229,7 @@ def _match(
 def rounds(team: Team, layout: Layout, state: State) -> Iterator[State]:
     """Yield how far the run is after each round, the last of which finds no path."""
     while not state.is_done:
-        team.tell("begin", ties.turn(state.rounds, layout.num_left))
+        team.tell("begin", small.turn(state.rounds, layout.num_left))
         steps, is_found = search(team)
         state = state._replace(steps=state.steps + steps, is_done=not is_found)
         if is_found:
@@ -390,31 +280,6 @@ def gather(folder: Path, layout: Layout, part: str, name: str, total: int) -> No
                 places = slice(first // layout.count, first // layout.count + GATHERED)
                 some[number :: layout.count] = own[places]
             file.write(some.data)
-
-
-@contextmanager
-def _hiring(address: str | None) -> Iterator[Hire]:
-    """Yield who makes teams: this process, or the Ray cluster at an address."""
-    if address is None:
-        yield InTurn
-        return
-    with joined_ray(address):
-        yield OnRay
-
-
-@contextmanager
-def joined_ray(address: str) -> Iterator[None]:
-    """Join a Ray cluster or, with "local", start one; where this process has, that one is used."""
-    with needs("--ray"):
-        import ray
-    if ray.is_initialized():
-        yield
-        return
-    join_ray(address, object_store_memory=STORE_BYTES)
-    try:
-        yield
-    finally:
-        ray.shutdown()
 
 
 def solve_graph(

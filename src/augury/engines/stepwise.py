@@ -22,7 +22,7 @@ from augury.classical.ford_fulkerson import Settings
 from augury.classical.graph import BipartiteGraph
 from augury.classical.phases import run_to_end
 from augury.engines.engine import Engine, Mates
-from augury.engines.ties import turning_weights
+from augury.engines.small import turning_weights
 from augury.inputs import Graphs
 
 

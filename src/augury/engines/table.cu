@@ -66,7 +66,7 @@ extern "C" __global__ void match(Batch all) {
     }
     __syncwarp(mask);
     word free_rows = (word)~(word)0 >> (8 * sizeof(word) - num_left);
-    const int step = (num_left * 5 / 8 + 1) % num_left;  // as ties.turn
+    const int step = (num_left * 5 / 8 + 1) % num_left;  // as small.turn
     int number = 0, shift = 0;
 
     // Rounds of paths of three arcs: every free column, while it is flagged, chooses a free row.

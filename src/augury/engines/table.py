@@ -1,7 +1,7 @@
 """A proven network as hand-written loops: the engine `table`.
 
 The loops (`words`, `lists`, `flows`) do what the table of a proven network says, and have no judge.
-Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `ties`;
+Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `small`;
 beyond that, and for small flows, each path is one that it takes, given weights: see `phases` and
 `small_flows`. Large flows are found in another way, and what is equal is the value and the cut: see
 `flows`. With costs it is the cost: see `least_cost`.
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.executor import CellExecutor, refuse_beyond_range
+from augury.cells.table import Table as Decisions
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import IntArray, Numbers, WideArray, exact_sum, read_only
 from augury.classical.batch import Batch, starts
@@ -27,10 +28,10 @@ from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
-from augury.engines import ties
-from augury.engines.engine import Engine, Mates, require_proof
-from augury.engines.small import WORD, match_small
+from augury.engines.engine import Engine, Mates
+from augury.engines.small import WORD, match_small, turning_weights
 from augury.engines.small_flows import SMALL, push_flow
+from augury.errors import InputError
 from augury.inputs import Graph, Graphs
 
 if TYPE_CHECKING:
@@ -54,6 +55,23 @@ NOTHING = np.zeros(0, np.int64)
 def _is_plain(size: int, most: int, loops: str) -> bool:
     """Whether plain Python is quicker than these loops, which may be loaded; both decide alike."""
     return size <= (TINY if f"augury.engines.{loops}" in sys.modules else most)
+
+
+def is_proven(executor: Any) -> bool:
+    """Whether its network is proven with margins, or is the table of one that is."""
+    network = executor.network
+    if isinstance(network, Decisions):
+        return bool(network.proven)
+    from augury.cells import proof
+
+    return proof.is_proven(network, executor.digest)
+
+
+def require_proof(executor: Any) -> None:
+    """Raise an InputError unless its network is proven."""
+    if not is_proven(executor):
+        told = "this network is not proven, so it has no compiled form"
+        raise InputError(f"{told}; `augury verify` shows why")
 
 
 class Table(Engine):
@@ -167,7 +185,7 @@ class Table(Engine):
         """See `Engine`; only the rounds of small matchings go by weights."""
         if not isinstance(graph, BipartiteGraph) or max(graph.num_left, graph.num_right) > WORD:
             return None
-        return ties.turning_weights
+        return turning_weights
 
 
 def match_sparse(

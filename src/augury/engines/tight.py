@@ -21,27 +21,20 @@ import numpy as np
 from augury.engines.assignment_loops import Dense, compiled, inlined, start_of
 from augury.engines.lanes import (
     LANES,
-    get_octet,
     least_of,
     load,
     mask_equal,
     mask_less,
-    set_octet,
     smaller,
     spread,
     store,
     union_of,
     where,
 )
-from augury.engines.words import ONE, ZERO, lowest
+from augury.engines.tight_word import FEW, SMALL, settle_word
+from augury.engines.words import ONE, ZERO, highest, lowest
 
 WORD = 64
-SMALL = 32
-"""Up to so many rows it does not pay to begin anew."""
-FEW = 8
-"""Of so many rows one may be without a column."""
-PATIENCE = 16
-"""Columns that are tried for a way of two steps."""
 
 
 class Tight(NamedTuple):
@@ -57,7 +50,7 @@ class Tight(NamedTuple):
     column_of: Any
     """(row,): the table's."""
     words: Any
-    """((row + 1) * word,): the columns with which a row is tight, but its own.
+    """((row + 1) * word,): the columns with which a row is tight, but at first its own.
 
     The last row is that of free columns.
     """
@@ -69,12 +62,14 @@ class Tight(NamedTuple):
     """(word,): columns that are not assigned."""
     seen: Any
     """(word,): columns that a search has come to."""
-    levels: Any
-    """((column + 1) * word,): columns from which one is reached in at most so many steps."""
+    left: Any
+    """(word,): columns from which a search has still to go on, or that nobody has taken yet."""
+    waiting: Any
+    """(word,): rows, which are no more than columns, from which a search has still to go on."""
     stack: Any
-    """(column + 1,): columns of the way in search."""
+    """(column + 1,): columns of a search, in order."""
     parent: Any
-    """(column,): the row before each column."""
+    """(column,): the row before each column, or row."""
 
     @classmethod
     def of(cls, dense: Dense) -> Tight:
@@ -82,13 +77,12 @@ class Tight(NamedTuple):
         num_rows, num_columns = len(dense.column_of), len(dense.row_of)
         num_words = -(-num_columns // WORD)
         words = np.zeros((num_rows + 1) * num_words, np.uint64)
-        alive, free, seen = np.zeros((3, num_words), np.uint64)
-        levels = np.zeros((num_columns + 2) * num_words, np.uint64)
+        alive, free, seen, left, waiting = np.zeros((5, num_words), np.uint64)
         ways = np.zeros(num_words * num_words * WORD, np.uint64)
         stack, parent = np.zeros(num_columns + 1, np.int32), np.zeros(num_columns, np.int32)
         return cls(
             dense.size, dense.row_of, dense.column_of,
-            words, alive, ways, free, seen, levels, stack, parent,
+            words, alive, ways, free, seen, left, waiting, stack, parent,
         )  # fmt: skip
 
 
@@ -100,8 +94,7 @@ def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     """
     num_rows, num_columns, width = dense.size[0], dense.size[1], dense.size[2]
     table, price, num_words = dense.table, dense.price, words_of(num_columns)
-    num_octets = num_words * (WORD // LANES)
-    is_proven = True
+    least, above = spread(0, table), spread(slack + 1, table)
     for word in range(num_words):
         tight.free[word] = tight.words[num_rows * num_words + word] = ZERO
         left = num_columns - word * WORD
@@ -109,20 +102,21 @@ def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     for row in range(num_rows):
         start, own = start_of(dense, row), dense.column_of[row]
         paid = np.int64(table[start + own]) - price[own]
-        least, above = spread(paid, table), spread(paid + slack + 1, table)
-        for column in range(0, width, LANES):
-            cost = load(table, start + column) - load(price, column)
-            least = smaller(least, cost)
-            set_octet(tight.words, row * num_octets + (column >> 3), mask_less(cost, above))
-        is_proven = is_proven and np.int64(least_of(least)) >= paid
-        tight.words[row * num_words + (own >> 6)] &= ~bit(own)
+        spent = spread(paid, table)
+        for word in range(num_words):
+            ways = ZERO
+            for column in range(word * WORD, min(word * WORD + WORD, width), LANES):
+                reduced = load(table, start + column) - load(price, column) - spent
+                least = smaller(least, reduced)
+                ways |= np.uint64(mask_less(reduced, above)) << np.uint64(column & 63)
+            tight.words[row * num_words + word] = ways & ~bit(own) if word == own >> 6 else ways
     if num_rows < num_columns:
         for column in range(num_columns):
             if dense.row_of[column] < 0:
                 tight.free[column >> 6] |= bit(column)
             elif dense.price[column] >= -slack:
                 tight.words[num_rows * num_words + (column >> 6)] |= bit(column)
-    return is_proven
+    return least_of(least) >= 0
 
 
 @compiled
@@ -130,6 +124,8 @@ def settle(tight: Tight, is_exchanged: bool) -> None:
     """Make the assignment the first of its cost, where there are several."""
     if is_exchanged:
         _settle_columns(tight)
+    elif tight.size[0] == tight.size[1] <= WORD:
+        settle_word(tight)
     else:
         _settle_rows(tight, words_of(tight.size[1]))
 
@@ -169,28 +165,36 @@ def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
     for word in range(num_words):
         for column in range(num_columns, width):
             tight.ways[word * size + column] = ZERO
+    if width == LANES:
+        ways, alive, before = load(tight.ways, 0), tight.alive[0], ZERO
+        while alive != before:
+            before = alive
+            ways = where(np.uint8(alive), ways & spread(alive, tight.ways), zero)
+            alive &= union_of(ways) & ~np.uint64(mask_equal(ways, zero))
+        tight.alive[0] = alive
+        return alive != ZERO
     while True:
         num_dead, is_alive = ZERO, ZERO
         for word in range(num_words):
             into = zero
             for column in range(0, width, LANES):
                 into = into | load(tight.ways, word * size + column)
-            after = tight.alive[word] & union_of(into)
-            num_dead |= tight.alive[word] ^ after
-            tight.alive[word] = tight.seen[word] = after
-        for column in range(0, width, LANES):
-            before, onward = get_octet(tight.alive, column >> 3), zero
-            for word in range(num_words):
-                place = word * size + column
-                ways = load(tight.ways, place) & spread(tight.alive[word], tight.ways)
-                ways = where(before, ways, zero)
-                store(tight.ways, place, ways)
-                onward = onward | ways
-            set_octet(tight.seen, column >> 3, before & ~mask_equal(onward, zero))
-        for word in range(num_words):
-            num_dead |= tight.alive[word] ^ tight.seen[word]
-            tight.alive[word] = tight.seen[word]
-            is_alive |= tight.seen[word]
+            tight.seen[word] = tight.alive[word] & union_of(into)
+        for here in range(num_words):
+            onward = ZERO
+            for column in range(here * WORD, min(here * WORD + WORD, width), LANES):
+                before = np.uint8(tight.seen[here] >> np.uint64(column & 63))
+                further = zero
+                for word in range(num_words):
+                    place = word * size + column
+                    ways = load(tight.ways, place) & spread(tight.seen[word], tight.ways)
+                    ways = where(before, ways, zero)
+                    store(tight.ways, place, ways)
+                    further = further | ways
+                onward |= np.uint64(before & ~mask_equal(further, zero)) << np.uint64(column & 63)
+            num_dead |= tight.alive[here] ^ onward
+            tight.alive[here] = onward
+            is_alive |= onward
         if not is_alive or not num_dead:
             return is_alive != ZERO
 
@@ -204,17 +208,17 @@ def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops ov
     """
     num_rows, num_without = tight.size[0], 0
     for word in range(num_words):
-        tight.seen[word] = tight.alive[word]  # what is left
+        tight.left[word] = tight.alive[word]
     for row in range(num_rows):
         own = np.int64(tight.column_of[row])
+        tight.words[row * num_words + (own >> 6)] |= bit(own)
         tight.stack[row] = own
         if tight.alive[own >> 6] & bit(own):
-            tight.words[row * num_words + (own >> 6)] |= bit(own)
             tight.stack[row] = -1
             for word in range(num_words):
-                ways = tight.words[row * num_words + word] & tight.seen[word]
+                ways = tight.words[row * num_words + word] & tight.left[word]
                 if ways:
-                    tight.seen[word] ^= ways & (ZERO - ways)
+                    tight.left[word] ^= ways & (ZERO - ways)
                     tight.stack[row] = word * WORD + np.int64(lowest(ways))
                     break
             num_without += tight.stack[row] < 0
@@ -226,39 +230,43 @@ def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops ov
         for row in range(num_rows):
             if tight.column_of[row] < 0:
                 _take_over(tight, num_words, np.int64(row))
-    for row in range(num_rows):
-        own = np.int64(tight.column_of[row])
-        tight.words[row * num_words + (own >> 6)] &= ~bit(own)
-        for word in range(num_words):
-            tight.ways[word * num_words * WORD + own] = tight.words[row * num_words + word]
 
 
 @inlined
-def _take_over(tight: Tight, num_words: int, free_row: int) -> None:
-    """Give a row a column along a shortest path to one that is left; there is always one."""
+def _take_over(tight: Tight, num_words: int, free_row: Any) -> None:  # noqa: C901  # over words
+    """Give a row a column along a path to one that is left; there is always one.
+
+    The search goes on from the last row that it has come to: rows before it can stay as they are.
+    """
     for word in range(num_words):
-        tight.levels[word] = ZERO  # seen
-    row, head, tail, column = free_row, 0, 0, -1
-    while column < 0:
+        tight.seen[word] = tight.waiting[word] = ZERO
+    row, column = free_row, -1
+    while True:
         for word in range(num_words):
-            fresh = tight.words[row * num_words + word] & tight.alive[word] & ~tight.levels[word]
-            if fresh & tight.seen[word]:
-                column = word * WORD + np.int64(lowest(fresh & tight.seen[word]))
-                tight.seen[word] ^= bit(column)
+            fresh = tight.words[row * num_words + word] & tight.alive[word] & ~tight.seen[word]
+            if fresh & tight.left[word]:
+                column = word * WORD + np.int64(lowest(fresh & tight.left[word]))
+                tight.left[word] ^= bit(column)
                 break
-            tight.levels[word] |= fresh
+            tight.seen[word] |= fresh
             while fresh:
-                tight.stack[tail] = word * WORD + np.int64(lowest(fresh))
-                tight.parent[tight.stack[tail]] = row
+                other = np.int64(tight.row_of[word * WORD + np.int64(lowest(fresh))])
+                tight.parent[other] = row
+                tight.waiting[other >> 6] |= bit(other)
                 fresh &= fresh - ONE
-                tail += 1
-        if column < 0:
-            row = np.int64(tight.row_of[tight.stack[head]])
-            head += 1
-    while column >= 0:
+        if column >= 0:
+            break
+        for word in range(num_words - 1, -1, -1):
+            if tight.waiting[word]:
+                row = word * WORD + np.int64(highest(tight.waiting[word]))
+                tight.waiting[word] ^= bit(row)
+                break
+    while True:
         before = np.int64(tight.column_of[row])
         tight.column_of[row], tight.row_of[column] = column, row
-        column, row = before, np.int64(tight.parent[before]) if before >= 0 else row
+        if row == free_row:
+            return
+        column, row = before, np.int64(tight.parent[row])
 
 
 @inlined
@@ -269,121 +277,94 @@ def _settle_rows(tight: Tight, num_words: int) -> None:
     for row in range(tight.size[0]):
         own = np.int64(tight.column_of[row])
         if tight.alive[own >> 6] & bit(own):
-            least = _least_tight(tight, num_words, row, own, tight.alive, 0)
-            last = _short_way(tight, num_words, least, own) if least < own else -1
-            if least < own and last < 0:
-                depth = _approach(tight, num_words, least, own)
-                start = depth * num_words
-                least = _least_tight(tight, num_words, row, own, tight.levels, start)
-                if least < own:
-                    last = _way(tight, num_words, least, depth)
-            if last >= 0:
-                _rotate(tight, num_words, row, own, last)
+            _settle_row(tight, num_words, row, own)
             settled = np.int64(tight.column_of[row])
             tight.alive[settled >> 6] &= ~bit(settled)
 
 
 @inlined
-def _least_tight(tight: Tight, num_words: int, row: int, own: int, among: Any, start: int) -> Any:
-    """Return the least column of a set, and before its own, that is tight with a row, or `own`."""
+def _settle_row(tight: Tight, num_words: int, row: int, own: int) -> None:
+    """Give a row the least column from which a way leads to its own."""
+    num_seen = 0
     for word in range((own >> 6) + 1):
-        ways = tight.words[row * num_words + word] & among[start + word] & tight.alive[word]
-        if ways:
-            return min(word * WORD + np.int64(lowest(ways)), own)
-    return own
-
-
-@inlined
-def _short_way(tight: Tight, num_words: int, column: int, target: int) -> int:
-    """Look for a way of one or two steps, as there is where ties are many; `stack` gets it.
-
-    Return how many steps it has before the last, −1 if none was found.
-    """
-    num_rows, place = tight.size[0], target >> 6
-    row, patience = _row_of(tight, column, num_rows), PATIENCE
-    tight.stack[0] = column
-    if tight.words[row * num_words + place] & bit(target):
-        return 0
-    for word in range(num_words):
         ways = tight.words[row * num_words + word] & tight.alive[word]
-        while ways and patience > 0:
-            following = word * WORD + np.int64(lowest(ways))
-            ways &= ways - ONE
-            patience -= 1
-            other = _row_of(tight, following, num_rows)
-            if tight.words[other * num_words + place] & bit(target):
-                tight.stack[1] = following
-                return 1
-    return -1
+        if word == own >> 6:
+            ways &= bit(own) - ONE
+        while ways:
+            column = word * WORD + np.int64(lowest(ways))
+            if num_seen == 0:
+                for other in range(num_words):
+                    tight.seen[other] = ZERO
+            first, num_seen = num_seen, _search(tight, num_words, column, own, num_seen)
+            if num_seen < 0:
+                _rotate(tight, num_words, row, own, first, -num_seen)
+                return
+            ways &= ~tight.seen[word]
+    if num_seen > 0:
+        _part(tight, num_words)
 
 
 @inlined
-def _approach(tight: Tight, num_words: int, column: int, target: int) -> int:
-    """Find the columns from which one is reached, in ever more steps; return in how many.
+def _search(tight: Tight, num_words: int, column: Any, target: int, first: int) -> int:
+    """Go wherever ways lead from a column, until one leads to the target.
 
-    That ends with the level of this column, if it is among them.
+    Return how many columns `stack` then has, negated if the last is the one before the target.
     """
-    num_rows = tight.size[0]
-    size, zero, depth = num_words * WORD, spread(0, tight.ways), 0
+    num_rows, place, wanted, last = tight.size[0], target >> 6, bit(target), first
     for word in range(num_words):
-        tight.levels[word] = ZERO
-    tight.levels[target >> 6] = bit(target)
-    first, last = target >> 6, (target >> 6) + 1
-    while True:
-        here, there = depth * num_words, (depth + 1) * num_words
-        for block in range(0, tight.size[2], LANES):
-            onward = zero
-            for word in range(first, last):
-                level = spread(tight.levels[here + word], tight.ways)
-                onward = onward | (load(tight.ways, word * size + block) & level)
-            set_octet(tight.levels, there * LANES + (block >> 3), ~mask_equal(onward, zero))
-        first, last, depth = 0, num_words, depth + 1
-        # All free columns have the same ways, which change while rows are settled.
-        onto = ZERO
-        for word in range(num_words):
-            onto |= tight.words[num_rows * num_words + word] & tight.levels[here + word]
-        grown = ZERO
-        for word in range(num_words):
-            more = tight.levels[there + word] & ~tight.free[word]
-            more = (more | tight.free[word] if onto else more) & tight.alive[word]
-            grown |= more & ~tight.levels[here + word]
-            tight.levels[there + word] = more | tight.levels[here + word]
-        if tight.levels[there + (column >> 6)] & bit(column) or not grown:
-            return depth
-
-
-@inlined
-def _way(tight: Tight, num_words: int, column: int, depth: int) -> int:
-    """Go from a column to the target of its level; `stack` gets the way but for the target.
-
-    Return how many steps were gone before the last.
-    """
-    num_rows, last = tight.size[0], 0
+        tight.left[word] = ZERO
+    tight.seen[column >> 6] |= bit(column)
     while True:
         tight.stack[last] = column
-        while tight.levels[(depth - 1) * num_words + (column >> 6)] & bit(column):
-            depth -= 1
-        if depth == 1:
-            return last
-        row, last = _row_of(tight, column, num_rows), last + 1
+        last += 1
+        start = _row_of(tight, column, num_rows) * num_words
+        if tight.words[start + place] & wanted:
+            return -last
         for word in range(num_words):
-            ways = (
-                tight.words[row * num_words + word] & tight.levels[(depth - 1) * num_words + word]
-            )
-            if ways:
-                column = word * WORD + np.int64(lowest(ways))  # type: ignore[assignment]
+            fresh = tight.words[start + word] & tight.alive[word] & ~tight.seen[word]
+            tight.seen[word] |= fresh
+            tight.left[word] |= fresh
+        column = -1
+        for word in range(num_words):
+            if tight.left[word]:
+                column = word * WORD + np.int64(lowest(tight.left[word]))
+                tight.left[word] &= tight.left[word] - ONE
                 break
+        if column < 0:
+            return last
 
 
 @inlined
-def _rotate(tight: Tight, num_words: int, row: int, own: int, depth: int) -> None:
-    """Give a row the first column of a way, its row the next, and so on; the last gets `own`."""
-    for k in range(depth + 1):
-        column = np.int64(tight.stack[k])
-        loser = np.int64(tight.row_of[column])
-        _give(tight, num_words, row, column)
-        row = loser  # type: ignore[assignment]
-    _give(tight, num_words, row, own)
+def _part(tight: Tight, num_words: int) -> None:
+    """Forget the ways into what a search has come to: since it ended, none is part of a circle."""
+    num_rows, is_free = tight.size[0], ZERO
+    for word in range(num_words):
+        is_free |= tight.seen[word] & tight.free[word]
+    for row in range(num_rows + 1):
+        own = np.int64(tight.column_of[row]) if row < num_rows else 0
+        is_inside = tight.seen[own >> 6] & bit(own) if row < num_rows else is_free
+        if not is_inside:
+            for word in range(num_words):
+                tight.words[row * num_words + word] &= ~tight.seen[word]
+
+
+@inlined
+def _rotate(tight: Tight, num_words: int, row: int, own: int, first: int, end: int) -> None:
+    """Give a row the first column of a search, its row the next on the way, and so on to `own`."""
+    num_rows, column, k = tight.size[0], np.int64(own), end - 1
+    while True:
+        before = np.int64(tight.stack[k])
+        _give(tight, num_words, np.int64(tight.row_of[before]), column)
+        column = before
+        if k == first:
+            break
+        k = first
+        while True:
+            start = _row_of(tight, np.int64(tight.stack[k]), num_rows) * num_words
+            if tight.words[start + (column >> 6)] & bit(column):
+                break
+            k += 1
+    _give(tight, num_words, row, column)
 
 
 @inlined
@@ -397,14 +378,9 @@ def _give(tight: Tight, num_words: int, row: int, column: int) -> None:
     if row >= 0:
         before = np.int64(tight.column_of[row])
         tight.words[row * num_words + (before >> 6)] |= bit(before)
-        tight.words[row * num_words + (column >> 6)] &= ~bit(column)
         tight.column_of[row] = column
     else:
         tight.free[column >> 6] |= bit(column)
-        tight.words[num_rows * num_words + (column >> 6)] &= ~bit(column)
-        row = num_rows
-    for word in range(num_words):
-        tight.ways[word * num_words * WORD + column] = tight.words[row * num_words + word]
 
 
 @inlined

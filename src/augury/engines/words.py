@@ -7,7 +7,7 @@ is reached by its column alone. So a step is one AND per column, and a search is
 one per level. A column's predecessor is read off its level where it is needed. Decisions are pure
 functions, so those that no path of this round can need are left out without changing any other.
 
-Weights are those of `ties`: a column prefers the lowest row from its `offset` on, or else the
+Weights are those of `small`: a column prefers the lowest row from its `offset` on, or else the
 lowest. A round takes every shortest path that the tree offers, as `ford_fulkerson` does with
 `many_paths`: for each free row (child of the source) the lowest free column of its subtree at the
 sink's level. Shortest paths never get shorter, so the first rounds take paths of three arcs only.
@@ -26,7 +26,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from augury.compiled import compiled as on_disk
-from augury.engines import ties
+from augury.engines import small
 from augury.engines.small import WORD
 
 ZERO, ONE, ALL = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
@@ -35,7 +35,7 @@ ROOM = 2**14
 """Bytes of dense graphs that are matched together, so that they stay in the cache."""
 
 compiled: Any = on_disk(nogil=True, error_model="numpy")
-turn = compiled(ties.turn)
+turn = compiled(small.turn)
 
 
 @intrinsic
@@ -48,7 +48,19 @@ def _lowest(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), code
 
 
+@intrinsic
+def _highest(typing: Any, word: Any) -> Any:
+    """Return the place of the highest set bit of a word that is not 0."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        above = builder.ctlz(args[0], context.get_constant(types.boolean, True))
+        return builder.sub(context.get_constant(types.uint64, 63), above)
+
+    return types.uint64(types.uint64), code
+
+
 lowest: Any = _lowest  # numba adds the first argument
+highest: Any = _highest
 
 
 @compiled

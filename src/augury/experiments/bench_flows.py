@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from augury.classical.batch import Batch
+from augury.classical.certificate import certify_found
 from augury.classical.graph import BipartiteGraph
 from augury.classical.hard import HARD_FLOWS, HARD_MATCHINGS
 from augury.classical.network import FlowNetwork
-from augury.classical.proofs import certify_all
 from augury.engines.table import match_sparse, push_flows
 from augury.errors import Choices, InputError
 from augury.experiments import peers
@@ -87,7 +87,7 @@ def _table_matching(graph: BipartiteGraph) -> Problem:
 
 
 def _proven(graph: Any, found: Any) -> int:
-    [certificate] = certify_all([graph], [found])
+    certificate = certify_found(graph, found)
     if not certificate.is_maximum:
         raise InputError(f"not proven: {certificate}")
     return certificate.size

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from augury.processes import MAX_RETRIES, WorkerError, join_ray, use_one_thread
+from augury.clusters import join_ray
+from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
 
 GPU_SHARE = 0.125
 """The share of a GPU that a task asks for with --device cuda: most of it would be idle."""

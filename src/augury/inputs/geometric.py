@@ -13,8 +13,9 @@ from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import of_edges
 from augury.classical.formats.networkx_graph import COST_ATTRIBUTES, values_differ
-from augury.classical.graph import MAX_NODES, BipartiteGraph, sides_of_connected
+from augury.classical.graph import MAX_NODES, BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
+from augury.classical.sides import sides_of_connected
 from augury.errors import InputError
 from augury.inputs.arrays import as_array, is_array, is_of
 from augury.inputs.costs import Ends, Said, each_differ

@@ -55,25 +55,45 @@ def as_matchings(
     >>> [list(graph.pairs()) for graph in batch], is_unclear.tolist()
     ([[(0, 0), (1, 1)], []], [False, True])
     """
-    from augury.classical.loops import BAD, lay_edges, survey_edges
+    from augury.classical.loops import lay_edges
 
-    is_unclear = left.counts != right.counts
-    left, right = left.without(is_unclear), right.without(is_unclear)
-    ends, start = _ends(left, right), read_only(left.start, np.int64)
-    counts = num_left.astype(np.int64), num_right.astype(np.int64)
-    state = np.empty(len(start) - 1, np.uint8)
-    survey_edges(start, ends, counts, FREE_NODES, state)
-    state[is_unclear] = BAD
-    is_unclear = state == BAD
-    left_start, right_start = (starts(np.where(is_unclear, 0, count)) for count in counts)
-    sides = left_start, right_start
-    nodes = max(int(np.diff(side).max(initial=0)) for side in sides) + 1
+    start, ends, counts, state, is_bad = surveyed(left, right, num_left, num_right)
+    sides = starts(counts[0]), starts(counts[1])
+    nodes = max(int(count.max(initial=0)) for count in counts) + 1
     most = int(np.diff(start)[state != 0].max(initial=0))  # a sorted graph needs no room
     room = np.empty(nodes, np.int64), np.empty(2 * most, np.int64), np.empty(2 * most, np.int64)
     rows = np.empty(int(sides[0][-1]) + 1, np.int64), np.empty(len(ends[0]), np.int32)
     end = lay_edges(start, ends, sides, state, room, rows)
-    left_start, right_start = sides
-    return BipartiteBatch(left_start, right_start, rows[0], rows[1][:end]), is_unclear
+    return BipartiteBatch(*sides, rows[0], rows[1][:end]), is_bad
+
+
+class Edges(NamedTuple):
+    """The edges of bipartite graphs, as compiled loops take them."""
+
+    start: WideArray
+    ends: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    counts: tuple[WideArray, WideArray]
+    """(graph,) each: the left and right nodes; none where a graph is bad."""
+    state: npt.NDArray[np.uint8]
+    is_bad: BoolArray
+    """(graph,): whether its lists differ in length, or its numbers are unclear."""
+
+
+def surveyed(left: Lists, right: Lists, num_left: WideArray, num_right: WideArray) -> Edges:
+    """Count the nodes of graphs of any size, and tell which are bad; see `as_matchings`."""
+    from augury.classical.loops import BAD, survey_edges
+
+    differ = left.counts != right.counts
+    left, right = left.without(differ), right.without(differ)
+    ends, start = _ends(left, right), read_only(left.start, np.int64)
+    counts = num_left.astype(np.int64), num_right.astype(np.int64)
+    state = np.empty(len(start) - 1, np.uint8)
+    survey_edges(start, ends, counts, FREE_NODES, state)
+    state[differ] = BAD
+    is_bad = state == BAD
+    for count in counts:
+        count[is_bad] = 0
+    return Edges(start, ends, counts, state, is_bad)
 
 
 class Small(NamedTuple):

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from augury.classical.cost_network import CostNetwork
-from augury.classical.formats.columns import CAPACITY_WORDS, HEADER_WORDS
-from augury.classical.formats.costs import check_sense, is_cost
+from augury.classical.formats.costs import check_sense, is_cost, is_remark
+from augury.classical.formats.edge_list import CAPACITY_WORDS, HEADER_WORDS
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
@@ -107,7 +107,7 @@ def is_frame(graph: Any) -> bool:
 def from_frame(frame: Any, said: Said) -> Graph:
     """Read the columns left and right, or the first two; for a flow tail, head and capacity.
 
-    A column named after a cost holds the costs; others are ignored.
+    A column named after a cost holds the costs; others are ignored, but refused if they may.
     """
     words = [str(name).strip().casefold() for name in frame.columns]
     cost = _cost_column(frame, words, said)
@@ -120,8 +120,21 @@ def from_frame(frame: Any, said: Said) -> Graph:
     chosen = _chosen(words, {"capacity": capacity, "cost": cost}, said)
     if capacity is None and cost is None and words[chosen[0]] not in ("left", "tail"):
         _refuse_matrix(frame, chosen, said)
+    if cost is None and said.costs is None:
+        _refuse_unknown(frame, words, chosen, said)
     rows = list(zip(*(_column(frame, k) for k in chosen), strict=True))
     return _read(rows, said if cost is None else said._replace(costs=True))
+
+
+def _refuse_unknown(frame: Any, words: list[str], chosen: list[int], said: Said) -> None:
+    """Raise InputError if numbers stand below a name that says nothing: costs, or a remark?"""
+    for k, word in enumerate(words):
+        if k in chosen or is_remark(word):
+            continue
+        values = _values(frame, k)
+        if values and _is_number(values[0]):
+            way = "leave the column out, as frame[[left, right]] does"
+            raise said.refusal(f"the column {frame.columns[k]!r} holds numbers", way)
 
 
 def _cost_column(frame: Any, words: list[str], said: Said) -> int | None:
@@ -234,16 +247,19 @@ def _has_named_rows(frame: Any) -> bool:
 
 
 def _column(frame: Any, number: int) -> list[Any]:
-    """Return the values of a column as Python objects."""
-    if hasattr(frame, "iloc"):
-        values: list[Any] = frame.iloc[:, number].tolist()
-    else:
-        values = frame.to_series(number).to_list()
+    """Return the values of a column as Python objects; refuse a gap."""
+    values = _values(frame, number)
     for position, value in enumerate(values):
         is_nan = isinstance(value, float) and value != value
         if value is None or is_nan or type(value).__name__ in ("NAType", "NaTType"):
             raise InputError(f"row {position} of the column {frame.columns[number]!r} is empty")
     return values
+
+
+def _values(frame: Any, number: int) -> list[Any]:
+    if hasattr(frame, "iloc"):
+        return frame.iloc[:, number].tolist()
+    return frame.to_series(number).to_list()
 
 
 def _is_number(value: Any) -> bool:

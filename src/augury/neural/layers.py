@@ -18,6 +18,9 @@ from torch import Tensor, nn
 LANES = 8
 """Numbers in a vector of compiled loops, which take layers whose width is a multiple of it."""
 
+SLOPE = 0.01
+"""Of the leaky ReLU; PyTorch's default."""
+
 
 class Linear(nn.Module):
     """x Wᵀ (+ b)."""

@@ -25,6 +25,7 @@ from augury.neural.wiring import Walks, Wiring
 from augury.paper import fast
 from augury.paper.fast import Ended, LinkArrays, Ranks
 from augury.paper.networks import LinkTerms, PaperNetwork, State
+from augury.paper.recipes import Parameters
 
 
 class SearchMemory(NamedTuple):
@@ -54,10 +55,9 @@ class NeuralExecutor(Executor):
         distance = torch.full((wiring.num_nodes,), infinity, device=self.device)
         distance[wiring.source] = 0
         if self.is_fast:
-            degrees, ranks = Ranks.of(network, wiring)
-            recipe = fast.search_recipe(network, degrees)
-            parts = terms.table.prepared, terms.row.numpy(), wiring
-            ended = fast.run(recipe, distance, LinkArrays.of(network, *parts), wiring, ranks)
+            parts = terms.table.prepared.numpy(), terms.row.numpy(), wiring
+            own = Parameters.of_search(network), distance, LinkArrays.of(network, *parts)
+            ended = fast.run(*own, wiring, Ranks.of(network, wiring))
             sent = network.predecessor.part(ended.state.both, 1)
             link = fast.compiled_best_links(sent, terms.table.score, terms.row, wiring)
         else:
@@ -90,10 +90,9 @@ class NeuralExecutor(Executor):
         is_reached = torch.zeros(wiring.num_nodes, dtype=torch.bool, device=self.device)
         is_reached[wiring.source] = True
         if self.is_fast:
-            degrees, ranks = Ranks.of(network, wiring)
-            recipe = fast.reach_recipe(network, degrees)
-            links = LinkArrays.of(network, table, is_usable.long().numpy(), wiring)
-            ended = fast.run(recipe, is_reached.long(), links, wiring, ranks)
+            parts = table.numpy(), is_usable.long().numpy(), wiring
+            own = Parameters.of_reach(network), is_reached.long(), LinkArrays.of(network, *parts)
+            ended = fast.run(*own, wiring, Ranks.of(network, wiring))
         else:
             ended = self._reach_plain(is_reached, table.index_select(0, is_usable.long()), wiring)
         return ended.values.cpu().numpy()[batch.sink] == 0

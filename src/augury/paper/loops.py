@@ -12,6 +12,7 @@ import numpy as np
 
 from augury.classical.arrays import WideArray
 from augury.compiled import compiled
+from augury.neural import layers
 from augury.neural.layers import LANES
 from augury.paper.vectors import (
     ONE,
@@ -32,9 +33,7 @@ BLOCK = 11 * TILE
 """Rows that are processed together: few enough to stay in the cache."""
 
 REAL = np.float32
-ZERO, TWO = np.float32(0), np.float32(2)
-SLOPE = np.float32(0.01)
-"""Of the leaky ReLU; PyTorch's default."""
+ZERO, TWO, SLOPE = np.float32(0), np.float32(2), np.float32(layers.SLOPE)
 TINY = np.float32(1e-5)
 """Keeps PNA's deviation away from zero."""
 LARGEST = np.float32(3e38)
@@ -72,12 +71,15 @@ def gates(i, j, k, hidden, given, kept):
 def send(weights, latent, last_parts, values, kept, encoded, parts):  # noqa: PLR0913 – numba takes arrays, not objects
     """Before the messages: round the last outputs, encode, and apply every weight of the encoding.
 
-    `last_parts` has no rows before the first step, which starts from `values`.
+    `last_parts` has no rows before the first step, which starts from `values`, and latents of zero.
     """
     hidden, inputs = latent.shape[1], weights.inputs
     for a in range(0, len(latent), BLOCK):
         b = min(a + BLOCK, len(latent))
-        product(latent[a:b], weights.of_latent, kept[a:b], 0)
+        if len(last_parts):
+            product(latent[a:b], weights.of_latent, kept[a:b], 0)
+        else:
+            kept[a:b] = ZERO
         for i in range(a, b):
             if len(last_parts):
                 values[i] = _rounded(i, len(inputs), hidden, kept, last_parts)

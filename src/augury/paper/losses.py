@@ -17,6 +17,7 @@ from torch import Tensor
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import to_bits
 from augury.paper.networks import LinkTerms, PaperNetwork, State
+from augury.paper.recipes import all_codes
 from augury.paper.unroll import (
     Sums,
     is_compiled,
@@ -24,6 +25,7 @@ from augury.paper.unroll import (
     search_sums,
     unroll_reach,
     unroll_search,
+    walk_sums,
 )
 
 WEIGHTS = {
@@ -88,15 +90,17 @@ class Tally:
 def search_losses(network: PaperNetwork, batch: SearchBatch, tally: Tally) -> None:
     """Run the search of every round for as long as the true one runs, then the walks."""
     if is_compiled(network, batch):
-        sums = search_sums(network, batch)
+        codes = all_codes(network)
+        sums = search_sums(network, batch, codes)
         terms = "distance", "termination", "predecessor", "last_predecessor"
         _add_all(tally, terms, sums)
-        latent = sums.latent
+        terms = "bottleneck", "bottleneck_true_negative", "augmentation"
+        _add_all(tally, terms, walk_sums(network, batch, codes, sums.latent))
     else:
         state, along = unroll_search(network, batch)
         _step_losses(network, batch, state, along, tally)
         latent = state.latent.index_select(-2, batch.rows.last)
-    _walk_losses(network, batch, latent, tally)
+        _walk_losses(network, batch, latent, tally)
 
 
 def _add_all(tally: Tally, names: Sequence[str], sums: Sums) -> None:

@@ -1,10 +1,8 @@
-"""All steps of a training run, its losses and gradients, in compiled loops: `fast` for training.
+"""All steps of a training run in a compiled loop: `fast` for training.
 
-The forward loop keeps what the backward loop needs, one row per step and node; the losses of its
-outputs are found together with their gradients. The gradients of the weights are not computed here:
-they are products of what is kept and what is returned, one for all steps together. Sums have a
-fixed order, so runs are reproducible bit for bit. Importing this module needs numba, whose loops
-take arrays and no objects.
+It keeps what the way back needs (`gradients`), one row per step and node; `judges` finds the losses
+of its outputs. Sums have a fixed order, so runs are reproducible bit for bit. Importing this module
+needs numba, whose loops take arrays and no objects.
 """
 
 from __future__ import annotations
@@ -15,8 +13,8 @@ import numpy as np
 
 from augury.classical.arrays import WideArray
 from augury.neural.layers import LANES
-from augury.paper.fast import FloatArray, Weights
-from augury.paper.loops import BLOCK, LARGEST, REAL, SLOPE, TINY, ZERO, gates, leaky, send
+from augury.paper.loops import BLOCK, LARGEST, REAL, TINY, ZERO, gates, leaky, send
+from augury.paper.recipes import FloatArray, Weights
 from augury.paper.vectors import (
     ONE,
     compiled_loop,
@@ -27,7 +25,6 @@ from augury.paper.vectors import (
     root,
     spread,
     store,
-    where_equal,
     where_larger,
 )
 
@@ -54,12 +51,30 @@ class Steps(NamedTuple):
     @classmethod
     def of(cls, sizes: WideArray, ranks: WideArray, num_ranks: int) -> Steps:
         """Take the sizes of the steps and the rank of each node."""
-        count = np.stack([np.bincount(ranks[:size], minlength=num_ranks) for size in sizes])
-        ends = np.cumsum(count.T).reshape(count.T.shape).T
-        of_rank = np.append(0, np.cumsum(np.bincount(ranks, minlength=num_ranks)))
-        order, node = np.argsort(ranks, kind="stable"), np.arange(sizes[0])
-        last = (np.cumsum(sizes) - sizes)[(sizes[:, None] > node).sum(0) - 1] + node
-        return cls(sizes, order, of_rank, count, np.ascontiguousarray(ends - count), last)
+        order = np.argsort(ranks, kind="stable") if num_ranks > 1 else np.arange(len(ranks))
+        return cls(sizes, order, *_placed(sizes, ranks, num_ranks))
+
+
+@compiled_loop
+def _placed(sizes, ranks, num_ranks):
+    """Return the fields of `Steps` from `of_rank` on."""
+    num_nodes = np.zeros((len(sizes), num_ranks), np.int64)
+    of_rank, place = np.zeros(num_ranks + 1, np.int64), np.empty_like(num_nodes)
+    last, first_row, taken = np.empty(len(ranks), np.int64), 0, 0
+    for rank in ranks:
+        of_rank[rank + 1] += 1
+    for rank in range(num_ranks):
+        of_rank[rank + 1] += of_rank[rank]
+    for step in range(len(sizes)):
+        for node in range(sizes[step]):
+            num_nodes[step, ranks[node]] += 1
+            last[node] = first_row + node
+        first_row += sizes[step]
+    for rank in range(num_ranks):
+        for step in range(len(sizes)):
+            place[step, rank] = taken
+            taken += num_nodes[step, rank]
+    return of_rank, num_nodes, place, last
 
 
 class Kept(NamedTuple):
@@ -196,246 +211,3 @@ def forward(weights, links, steps, values, kept):
                 _update(first, p, count, rank, first_row, weights, links, steps, kept,
                         through, given)  # fmt: skip
         last_row, first_row = first_row, end
-
-
-@inlined
-def _ungate(place, row, node, kept, d_latent, d_given, d_of_latent, carry):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Propagate a latent's gradient back through the GRU; `carry` gets that of the one before."""
-    hidden, one = d_latent.shape[1], spread(ONE)
-    for k in range(0, hidden, LANES):
-        reset, keep = load(kept.gates, place, k), load(kept.gates, place, hidden + k)
-        proposal = load(kept.gates, place, 2 * hidden + k)
-        grad = load(d_latent, row, k) + load(carry, node, k)
-        d_new = grad * (one - keep) * (one - proposal * proposal)
-        d_keep = grad * (load(kept.before, row, k) - proposal) * keep * (one - keep)
-        d_reset = d_new * load(kept.of_latent, row, 2 * hidden + k) * reset * (one - reset)
-        store(d_given, place, k, d_reset)
-        store(d_given, place, hidden + k, d_keep)
-        store(d_given, place, 2 * hidden + k, d_new)
-        store(d_of_latent, row, k, d_reset)
-        store(d_of_latent, row, hidden + k, d_keep)
-        store(d_of_latent, row, 2 * hidden + k, d_new * reset)
-        store(carry, node, k, grad * keep)
-
-
-@inlined
-def _unleaky(after, grad):
-    """Propagate a gradient back through the leaky ReLU, given its result."""
-    return where_larger(after, spread(ZERO), grad, grad * spread(SLOPE))
-
-
-@inlined
-def _add(array, i, k, value):
-    """Add a vector to row i, from column k on."""
-    store(array, i, k, load(array, i, k) + value)
-
-
-def _unhear_of(has_two_ends: bool) -> Any:
-    @inlined
-    def unhear(i, place, row, node, first_row, kept, links, d_heard, d_parts, d_prepared):  # noqa: PLR0913 – numba takes arrays, not objects
-        """Propagate the gradient of what a node heard back to links, senders and the node."""
-        prepared, first = links.prepared, links.start[node]
-        hidden, degree = prepared.shape[1], links.start[node + 1] - first
-        count, share, zero = kept.heard.shape[1] // hidden, spread(ONE / REAL(degree)), spread(ZERO)
-        for k in range(0, hidden, LANES):
-            high, grad = load(kept.highest, place, k), load(d_heard, i, k)
-            d_low = low = slope = mean = every = zero
-            if count == 1:
-                d_high = _unleaky(load(kept.heard, place, k), grad)
-                store(d_parts, row, k, d_high)
-            else:
-                low, d_low = load(kept.lowest, place, k), load(d_heard, i, hidden + k)
-                d_high, every = load(d_heard, i, 2 * hidden + k), grad * share
-                if has_two_ends:
-                    _add(d_parts, row, k, grad)
-                    _add(d_parts, row, hidden + k, d_low + d_high)
-                else:
-                    store(d_parts, row, k, grad + d_low + d_high)
-            if count > 3:
-                deviation = load(kept.heard, place, 3 * hidden + k)
-                slope = load(d_heard, i, 3 * hidden + k) / deviation * share
-                # No gradient where the variance was clamped.
-                slope = where_larger(deviation * deviation, spread(TINY), slope, zero)
-                mean = load(kept.heard, place, k) - load(kept.parts, row, k)
-            for n in range(degree):
-                j, kind, own = (
-                    first_row + links.sender[first + n],
-                    links.kind[first + n],
-                    spread(REAL(n)),
-                )
-                grad = where_equal(high, own, d_high, zero)
-                if has_two_ends:
-                    grad = grad + where_equal(low, own, d_low, zero)
-                    _add(d_prepared, links.back[first + n], k, grad)
-                    _add(d_parts, j, k, grad)
-                    grad = every
-                elif count > 1:
-                    grad = grad + every + where_equal(low, own, d_low, zero)
-                if count > 3:
-                    value = load(kept.parts, j, hidden + k) + load(prepared, kind, k)
-                    grad = grad + slope * (value - mean)
-                _add(d_prepared, kind, k, grad)
-                _add(d_parts, j, hidden + k, grad)
-
-    return unhear
-
-
-_unhear, _unhear_at_two_ends = _unhear_of(False), _unhear_of(True)
-
-
-@compiled_loop
-def backward(  # noqa: PLR0913, C901 – numba takes arrays, not objects
-    to_latent, to_encoded, to_heard, to_updated, links, steps, kept, d_latent,
-    d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared,
-):  # fmt: skip
-    """Propagate gradients of latents and outputs; matrices are those of `forward`, transposed.
-
-    The outputs' gradients are the last columns of d_parts, whose other columns are filled here, and
-    must be zero before. So must be d_inputs and d_prepared, which are added to. From d_parts,
-    d_of_latent, d_through and d_given the gradients of the weights are made.
-    """
-    hidden, first_row = links.prepared.shape[1], len(kept.latent)
-    carry = np.zeros((steps.sizes[0], hidden), REAL)
-    back, d_heard = np.empty((BLOCK, hidden), REAL), np.empty((BLOCK, to_heard.shape[2]), REAL)
-    for step in range(len(steps.sizes) - 1, -1, -1):
-        size = steps.sizes[step]
-        first_row -= size
-        for rank in range(len(to_heard)):
-            for a in range(0, steps.num_nodes[step, rank], BLOCK):
-                first, p = steps.of_rank[rank] + a, steps.place[step, rank] + a
-                count = min(BLOCK, steps.num_nodes[step, rank] - a)
-                for i in range(count):
-                    node = steps.node[first + i]
-                    _ungate(
-                        p + i, first_row + node, node, kept, d_latent, d_given, d_of_latent, carry
-                    )
-                product(d_given[p : p + count], to_updated, back, 0)
-                for i in range(count):
-                    row = first_row + steps.node[first + i]
-                    for k in range(0, hidden, LANES):
-                        grad = _unleaky(load(kept.updated, p + i, k), load(back, i, k))
-                        store(d_parts, row, 2 * hidden + k, grad)
-                        store(d_through, p + i, k, grad)
-                product(d_through[p : p + count], to_heard[rank], d_heard, 0)
-                for i in range(count):
-                    node = steps.node[first + i]
-                    own = i, p + i, first_row + node, node, first_row
-                    if len(links.back):
-                        _unhear_at_two_ends(*own, kept, links, d_heard, d_parts, d_prepared)
-                    else:
-                        _unhear(*own, kept, links, d_heard, d_parts, d_prepared)
-        for a in range(first_row, first_row + size, BLOCK):
-            b = min(a + BLOCK, first_row + size)
-            product(d_parts[a:b], to_encoded, back, 0)
-            for i in range(a, b):
-                for k in range(0, hidden, LANES):
-                    grad = _unleaky(load(kept.encoded, i, k), load(back, i - a, k))
-                    store(d_of_latent, i, 3 * hidden + k, grad)
-                    _add(d_inputs, kept.value[i], k, grad)
-            product(d_of_latent[a:b], to_latent, back, 0)
-            for i in range(a, b):
-                for k in range(0, hidden, LANES):
-                    _add(carry, i - first_row, k, load(back, i - a, k))
-
-
-@compiled_loop
-def decode(of_latent, kept, logits):
-    """Fill the outputs of every row: the latent's part, and the encoding's, which is there."""
-    first = kept.parts.shape[1] - logits.shape[1]
-    for a in range(0, len(logits), BLOCK):
-        product(kept.latent[a : a + BLOCK], of_latent, logits[a : a + BLOCK], 0)
-    for i in range(len(logits)):
-        for k in range(0, logits.shape[1], LANES):
-            _add(logits, i, k, load(kept.parts, i, first + k))
-
-
-@inlined
-def _bit_loss(logit, is_one):
-    """Return the loss of a bit's logit, and its gradient."""
-    far = np.exp(-abs(logit))
-    share = (ONE if logit > ZERO else far) / (ONE + far)
-    loss = max(logit, ZERO) - (logit if is_one else ZERO) + np.log1p(far)
-    return loss, share - (ONE if is_one else ZERO)
-
-
-@compiled_loop
-def value_losses(logits, num_bits, sizes, values, column, grads):
-    """Judge the bits of the rows that count; return loss, right decisions and how many rows.
-
-    `grads` gets the gradients, like those of the functions below, and must be zero before.
-    """
-    loss, right, count, row = 0.0, 0.0, 0, 0
-    for step in range(len(sizes)):
-        for node in range(sizes[step]):
-            if column[step, node] >= 0:
-                count += 1
-                for bit in range(num_bits):
-                    is_one = (values[step, node] >> (num_bits - 1 - bit)) & 1
-                    own, grad = _bit_loss(logits[row, bit], is_one)
-                    loss += own / num_bits
-                    right += ((logits[row, bit] > ZERO) == is_one) / num_bits
-                    grads[row, bit] = grad / REAL(num_bits)
-            row += 1
-    return loss, right, count
-
-
-@compiled_loop
-def end_losses(logits, place, running, stop_early, node_start, grads):
-    """Judge for each graph and step whether it goes on: the mean over its nodes of one output."""
-    loss, right, count, first = 0.0, 0.0, 0, 0
-    for step in range(len(running)):
-        after = step + 1 + stop_early
-        following = running[after] if after < len(running) else 0
-        for graph in range(running[step]):
-            rows = range(first + node_start[graph], first + node_start[graph + 1])
-            logit = ZERO
-            for row in rows:
-                logit += logits[row, place]
-            logit /= REAL(len(rows))
-            own, grad = _bit_loss(logit, graph < following)
-            loss += own
-            right += (logit > ZERO) == (graph < following)
-            count += 1
-            for row in rows:
-                grads[row, place] = grad / REAL(len(rows))
-        first += node_start[running[step]]
-    return loss, right, count
-
-
-@compiled_loop
-def choice_losses(logits, place, links, along, sizes, column, grads, d_along):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Judge the choice among the links into each node that counts; the last steps' also apart.
-
-    A link's score is the leaky ReLU of what receiver, sender and link contribute; the loss is that
-    of a softmax over a node's links. The outputs of receiver and sender are at `place` and after.
-    """
-    loss, right, count, last_right, last_count, first_row = 0.0, 0, 0, 0, 0, 0
-    score = np.empty(len(links.sender), REAL)
-    for step in range(len(sizes)):
-        following = sizes[step + 1] if step + 1 < len(sizes) else 0
-        for node in range(sizes[step]):
-            if column[step, node] < 0:
-                continue
-            row, first, end = first_row + node, links.start[node], links.start[node + 1]
-            wanted, best = first + column[step, node], first
-            for link in range(first, end):
-                value = logits[first_row + links.sender[link], place + 1] + along[links.kind[link]]
-                value += logits[row, place]
-                score[link] = value if value > ZERO else value * SLOPE
-                if score[link] > score[best]:
-                    best = link
-            highest, total = score[best], ZERO
-            for link in range(first, end):
-                total += np.exp(score[link] - highest)
-            loss += highest + np.log(total) - score[wanted]
-            for link in range(first, end):
-                grad = np.exp(score[link] - highest) / total - (ONE if link == wanted else ZERO)
-                grad = grad if score[link] > ZERO else grad * SLOPE
-                grads[row, place] += grad
-                grads[first_row + links.sender[link], place + 1] += grad
-                d_along[links.kind[link]] += grad
-            is_last = node >= following
-            right, last_right = right + (best == wanted), last_right + (is_last and best == wanted)
-            count, last_count = count + 1, last_count + is_last
-        first_row += sizes[step]
-    return (loss, right, count), (0.0, last_right, last_count)

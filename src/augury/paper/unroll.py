@@ -13,16 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from augury.classical.arrays import WideArray
 from augury.neural.batch import ReachBatch, SearchBatch
 from augury.neural.layers import from_bits
 from augury.neural.wiring import Wiring
-from augury.paper import fast, recurrence
-from augury.paper.fast import FloatArray, LinkArrays, Ranks, Recipe, as_array, as_factor
+from augury.paper import fast, gradients, judges, recipes, recurrence, walked
+from augury.paper.fast import LinkArrays, Ranks
 from augury.paper.networks import PaperNetwork, State
+from augury.paper.processors import MPNN
+from augury.paper.recipes import Parameters, as_array
+from augury.paper.walked import Walked
 
 
 def unroll_search(network: PaperNetwork, batch: SearchBatch) -> tuple[State, Tensor]:
@@ -111,59 +113,71 @@ def is_compiled(network: PaperNetwork, batch: SearchBatch | ReachBatch) -> bool:
     return batch.laid is None and fast.is_available(network, batch.wiring.sender.device)
 
 
-def search_sums(network: PaperNetwork, batch: SearchBatch) -> Sums:
+def search_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor) -> Sums:
     """Run Bellman-Ford, compiled; the terms: distance, termination, predecessor, and its last."""
-    pairs = batch.weights.numpy(), batch.capacities.numpy()
-    table, kind = fast.distinct_terms(network, *pairs, "cpu")
-    degrees, ranks = Ranks.of(network, batch.wiring)
-    recipe = fast.search_recipe(network, degrees)
-    ends = F.pad(network.search_goes_on.weight, (network.hidden, 0)), network.predecessor_weights
-    recipe = recipe._replace(outputs=torch.cat([recipe.outputs, torch.cat(ends).mT], dim=1))
-    links = LinkArrays.of(network, table.prepared, kind, batch.wiring)
-    lesson = _Lesson.of(batch, links, ranks, len(recipe.of_heard), _distances(network, batch))
+    kinds, kind = fast.distinct_kinds(batch.weights.numpy(), batch.capacities.numpy())
+    lesson = _Lesson(network, batch, kinds, kind, _distances(network, batch).numpy())
     targets = batch.distance.numpy(), batch.column.numpy()
-    return Sums(*_Run.apply(*recipe, table.prepared, table.score[:, 0], lesson, *targets))
+    return Sums(*_Run.apply(*Parameters.of_search(network, codes), lesson, *targets))
 
 
 def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
     """Run breadth-first search, compiled; the terms: reachability, termination."""
-    table = network.reach_terms(torch.tensor([False, True], device="cpu"))
-    degrees, ranks = Ranks.of(network, batch.wiring)
-    recipe = fast.reach_recipe(network, degrees)
-    end = F.pad(network.reach_goes_on.weight, (network.hidden, 0)).mT
-    recipe = recipe._replace(outputs=torch.cat([recipe.outputs, end], dim=1))
-    kind, start = batch.is_usable.long().numpy(), _reached(batch).long()
-    links = LinkArrays.of(network, table, kind, batch.wiring)
-    lesson = _Lesson.of(batch, links, ranks, len(recipe.of_heard), start)
+    kind, start = batch.is_usable.long().numpy(), _reached(batch).long().numpy()
+    lesson = _Lesson(network, batch, np.arange(2)[:, None], kind, start)
     reached = batch.reached.long().numpy()
-    return Sums(*_Run.apply(*recipe, table, None, lesson, reached, np.zeros_like(reached)))
+    return Sums(*_Run.apply(*Parameters.of_reach(network), lesson, reached, np.zeros_like(reached)))
+
+
+def walk_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor, latent: Tensor) -> Sums:
+    """Judge the walks, compiled; the terms: bottleneck, that of nothing, and augmentation."""
+    processor: Any = network.processor
+    parts = network.bottleneck_layer, network.bottleneck_logit, network.augmentation
+    weights = network.search_links.weight, processor.message.weight
+    layers = codes, *weights, *(parameter for part in parts for parameter in part.parameters())
+    where = (part.numpy() for part in batch.walks[:4])
+    form = network.bottleneck_layer.heads, isinstance(processor, MPNN)
+    return Sums._make([*_Walk.apply(latent, *layers, Walked._make([*where, *form])), latent])
+
+
+class _Walk(torch.autograd.Function):
+    """The layers of bottleneck and augmentation and their losses, in compiled loops."""
+
+    @staticmethod
+    def forward(ctx: Any, latent: Tensor, *args: Any) -> tuple[Tensor, ...]:
+        layers, walks = walked.Layers(*map(as_array, args[:-1])), args[-1]
+        kept, smallest = walked.room(walks, layers), walks.capacities.min(1)
+        sums = walked.forward(layers, walks, smallest, as_array(latent), kept)
+        ctx.run, ctx.num_nodes = (layers, walks, smallest, kept), len(latent)
+        return _totals(ctx, sums)
+
+    @staticmethod
+    def backward(ctx: Any, *terms: Any) -> tuple[Any, ...]:
+        layers = ctx.run[0]
+        grads = walked.Layers(*map(np.zeros_like, layers))
+        d_latent = np.zeros((ctx.num_nodes, layers.codes.shape[1]), np.float32)
+        walked.backward(*ctx.run, terms[0].numpy(), grads, d_latent)
+        return *map(torch.from_numpy, (d_latent, *grads)), None
+
+
+def _totals(ctx: Any, sums: Sequence[tuple[float, int, int]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return losses, right decisions and counts of some terms; only losses have gradients."""
+    loss, right, count = torch.tensor(sums, dtype=torch.float32, device="cpu").T.contiguous()
+    ctx.mark_non_differentiable(right, count)
+    return loss, right, count
 
 
 class _Lesson(NamedTuple):
-    """What a compiled run needs beside weights and targets."""
+    """What a compiled run needs beside parameters and targets."""
 
-    links: LinkArrays
-    wiring: Wiring
-    running: WideArray
-    """(step,): how many graphs take part."""
-    stop_early: int
-    steps: recurrence.Steps
+    network: PaperNetwork
+    batch: SearchBatch | ReachBatch
+    kinds: WideArray
+    """(kind, integer): the kinds of link."""
+    kind: WideArray
+    """(link,)"""
     start: WideArray
     """(node,): the integers that the run starts from."""
-
-    @classmethod
-    def of(
-        cls,
-        batch: SearchBatch | ReachBatch,
-        links: LinkArrays,
-        ranks: Tensor,
-        num_ranks: int,
-        start: Tensor,
-    ) -> _Lesson:
-        running = np.array(batch.running)
-        sizes = batch.wiring.offsets[running, 0]
-        steps = recurrence.Steps.of(sizes, ranks.numpy(), num_ranks)
-        return cls(links, batch.wiring, running, batch.stop_early, steps, start.numpy())
 
 
 class _Run(torch.autograd.Function):
@@ -171,77 +185,41 @@ class _Run(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        recipe, (_, score, lesson, values, column) = Recipe(*args[:-5]), args[-5:]
-        weights, steps, wiring, links = recipe.arrays(), lesson.steps, lesson.wiring, lesson.links
+        own, (lesson, values, column) = Parameters(*args[:-3]).values(), args[-3:]
+        wiring, running = lesson.batch.wiring, np.array(lesson.batch.running)
+        by_degree, ranks = Ranks.of(lesson.network, wiring)
+        weights = recipes.weights_of(own, by_degree, recipes.all_outputs(own))
+        encoded = recipes.links_of(own, lesson.kinds)
+        links = LinkArrays.of(lesson.network, encoded.prepared, lesson.kind, wiring)
+        steps = recurrence.Steps.of(wiring.offsets[running, 0], ranks, len(by_degree))
         kept = recurrence.room(int(steps.sizes.sum()), weights)
         recurrence.forward(weights, links, steps, lesson.start, kept)
 
-        of_latent = as_factor(recipe.outputs[len(recipe.of_latent) :])
-        logits = np.empty((len(kept.latent), of_latent.shape[1]), np.float32)
-        recurrence.decode(of_latent, kept, logits)
-        grads, bits = np.zeros_like(logits), (len(recipe.inputs) - 1).bit_length()
-        graphs = lesson.running, lesson.stop_early, wiring.node_start.numpy()
+        logits = judges.decode(weights, kept)
+        grads, d_score, bits = np.zeros_like(logits), np.zeros_like(encoded.score), len(own.outputs)
+        graphs = running, lesson.batch.stop_early, wiring.node_start.numpy()
         sums = [
-            recurrence.value_losses(logits, bits, steps.sizes, values, column, grads),
-            recurrence.end_losses(logits, bits, *graphs, grads),
+            judges.value_losses(logits, bits, steps.sizes, values, column, grads),
+            judges.end_losses(logits, bits, *graphs, grads),
         ]
-        d_score = None
-        if score is not None:
-            d_score = np.zeros(len(score), np.float32)
+        if own.predecessor is not None:
             judged = steps.sizes, column, grads, d_score
-            sums += recurrence.choice_losses(logits, bits + 1, links, as_array(score), *judged)
-        ctx.run = recipe, weights, links, steps, kept
-        ctx.outputs = bits, of_latent, grads, d_score
-        loss, right, count = (
-            torch.tensor(part, dtype=torch.float32, device="cpu")
-            for part in zip(*sums, strict=True)
-        )
-        ctx.mark_non_differentiable(right, count)
-        return loss, right, count, torch.from_numpy(kept.latent[steps.last])
+            sums += judges.choice_losses(logits, bits + 1, links, encoded.score, *judged)
+        ctx.made = own, by_degree, lesson.kinds, encoded
+        ctx.run = weights, links, steps, kept
+        ctx.judged = grads, d_score
+        return *_totals(ctx, sums), torch.from_numpy(kept.latent[steps.last])
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        recipe, weights, links, steps, kept = ctx.run
-        bits, of_latent, d_logits, d_score = ctx.outputs
-        hidden, num_outputs, rows = len(recipe.of_latent), recipe.outputs.shape[1], len(d_logits)
-        scale, by_term = np.zeros(d_logits.shape[1], np.float32), grads[0].numpy()
+    def backward(ctx: Any, *terms: Any) -> tuple[Any, ...]:
+        (weights, links, *_), (d_logits, d_score) = ctx.run, ctx.judged
+        bits, by_term = len(ctx.made[0].outputs), terms[0].numpy()
+        scale = np.zeros(d_logits.shape[1], np.float32)
         scale[:bits], scale[bits] = by_term[:2]
-        if d_score is not None:
-            scale[bits + 1 : num_outputs] = by_term[2]
-            d_score = torch.from_numpy(d_score * by_term[2])
-        d_parts = recipe.inputs.new_zeros(rows, weights.of_encoded.shape[1])
-        d_logits = torch.mul(
-            *map(torch.from_numpy, (d_logits, scale)), out=d_parts[:, 3 * hidden :]
-        )
-        d_latent = d_logits @ torch.from_numpy(of_latent).mT
-        d_latent[torch.from_numpy(steps.last)] += grads[3]
-        d_of_latent, d_through, d_given = (
-            d_parts.new_empty(rows, width * hidden) for width in (4, 1, 3)
-        )
-        d_inputs = torch.zeros_like(recipe.inputs)
-        d_prepared = d_parts.new_zeros(links.prepared.shape)
-        found = d_latent, d_of_latent, d_parts, d_through, d_given, d_inputs, d_prepared
-        recurrence.backward(
-            as_factor(recipe.of_latent.mT),
-            np.ascontiguousarray(weights.of_encoded.T),
-            *(as_factor(factor.mT) for factor in (recipe.of_heard, recipe.of_updated)),
-            *(links, steps, kept),
-            *(part.numpy() for part in found),
-        )
-
-        def summed(own: FloatArray, grad: Tensor) -> Tensor:
-            return torch.from_numpy(own).mT @ grad
-
-        sizes, encoded = steps.num_nodes.sum(0).tolist(), summed(kept.encoded, d_parts)
-        heard = zip(torch.from_numpy(kept.heard).split(sizes), d_through.split(sizes), strict=True)
-        told = encoded[:, 3 * hidden :], summed(kept.latent, d_logits)
-        of_weights = (
-            d_inputs,
-            summed(kept.before, d_of_latent),
-            encoded[:, : 3 * hidden],
-            torch.stack([own.mT @ grad for own, grad in heard]),
-            summed(kept.updated, d_given),
-            torch.cat(told)[:, :num_outputs],
-        )
-        # There is none of `goes_on`, which is among the outputs here.
-        return *of_weights, None, d_prepared, d_score, None, None, None
+        if len(by_term) > 2:
+            scale[bits + 1 : bits + 3] = by_term[2]
+            d_score = d_score * by_term[2]
+        grads = gradients.Grads.of(weights, links.prepared)
+        gradients.backward(*ctx.run, d_logits, scale, as_array(terms[3]), grads)
+        found = recipes.gradients(grads, d_score, *ctx.made)
+        return *(None if part is None else torch.from_numpy(part) for part in found), *(None,) * 3

@@ -148,8 +148,8 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, row: Any, column: 
     """Return the address of an element of a matrix."""
     matrix = context.make_array(kind)(context, builder, array)
     steps = cgutils.unpack_tuple(builder, matrix.strides)
-    if kind.layout == "C":
-        steps[1] = context.get_constant(numba.intp, 4)
+    if kind.layout in "CF":
+        steps["FC".index(kind.layout)] = context.get_constant(numba.intp, 4)
     offset = builder.add(builder.mul(row, steps[0]), builder.mul(column, steps[1]))
     return cgutils.pointer_add(builder, matrix.data, offset)
 
@@ -186,6 +186,12 @@ def store(typing, array, i, k, value):
         return context.get_dummy_value()
 
     return numba.void(array, numba.intp, numba.intp, value), generate
+
+
+@inlined
+def add(array, i, k, value):
+    """Add a vector to row i, from column k on."""
+    store(array, i, k, load(array, i, k) + value)
 
 
 def _spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
@@ -238,8 +244,11 @@ def exp(x):
     return series * _power_of_two(n)
 
 
-def _tile(rows: int, vectors: int) -> Any:
-    """Return a function that fills rows i … and columns j … of `out` with those of a @ b."""
+def _tile(rows: int, vectors: int, adds: bool = False) -> Any:
+    """Return a function that fills rows i … and columns j … of `out` with those of a @ b.
+
+    It may add them to what is there instead.
+    """
 
     @intrinsic
     def tile(typing, a, b, out, i, j):
@@ -250,8 +259,13 @@ def _tile(rows: int, vectors: int) -> Any:
             own = [builder.add(args[3], number(row)) for row in range(rows)]
             columns = [builder.add(args[4], number(LANES * place)) for place in range(vectors)]
             sums = [[cgutils.alloca_once(builder, VECTOR) for _ in columns] for _ in own]
-            for place in chain(*sums):
-                builder.store(ir.Constant(VECTOR, [0.0] * LANES), place)
+            targets = [
+                [_vector_place(context, builder, out, args[2], row, column) for column in columns]
+                for row in own
+            ]
+            for place, target in zip(chain(*sums), chain(*targets), strict=True):
+                zero = ir.Constant(VECTOR, [0.0] * LANES)
+                builder.store(builder.load(target, align=4) if adds else zero, place)
             depth = context.make_array(b)(context, builder, args[1]).shape
             with cgutils.for_range(builder, cgutils.unpack_tuple(builder, depth)[0]) as loop:
                 factor = context, builder, b, args[1], loop.index
@@ -263,10 +277,8 @@ def _tile(rows: int, vectors: int) -> Any:
                         term = builder.fmul(value, other, flags=FUSED)
                         total = builder.fadd(builder.load(place), term, flags=FUSED)
                         builder.store(total, place)
-            for row, places in zip(own, sums, strict=True):
-                for place, column in zip(places, columns, strict=True):
-                    target = _vector_place(context, builder, out, args[2], row, column)
-                    builder.store(builder.load(place), target, align=4)
+            for place, target in zip(chain(*sums), chain(*targets), strict=True):
+                builder.store(builder.load(place), target, align=4)
             return context.get_dummy_value()
 
         return numba.void(a, b, out, numba.intp, numba.intp), generate
@@ -277,6 +289,9 @@ def _tile(rows: int, vectors: int) -> Any:
 _wide_tile, _narrow_tile, _pair_tile, _row_tile, _short_tile = (
     _tile(*shape) for shape in ((TILE, 2), (TILE, 1), (2, 4), (1, 4), (1, 1))
 )
+
+
+_adding_tile, _narrow_adding_tile = _tile(4, 2, adds=True), _tile(4, 1, adds=True)
 
 
 @compiled_loop
@@ -306,3 +321,15 @@ def product(a, b, out, first):
                 _row_tile(a, b, out, i, place)
             else:
                 _pair_tile(a, b, out, min(i, rows - 2), place)
+
+
+@compiled_loop
+def add_product(a, b, out):
+    """Add aᵀ @ b to `out`, whose rows and columns are multiples of `LANES`."""
+    across, columns = a.T, b.shape[1]
+    for j in range(0, columns, 2 * LANES):
+        for i in range(0, a.shape[1], 4):
+            if columns - j >= 2 * LANES:
+                _adding_tile(across, b, out, i, j)
+            else:
+                _narrow_adding_tile(across, b, out, i, j)

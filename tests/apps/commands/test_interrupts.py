@@ -183,6 +183,7 @@ SETTINGS = [
 ]  # fmt: skip
 TINY = [part for setting in SETTINGS for part in ("--set", setting)]
 CELLS = ["--scales", "1,2", "--graphs", "1", "--runs", "1"]
+QUICK = ["--quick", "--judge", "cost-flows", "--solver", "table"]
 COMMANDS = {
     "solve": (
         ["solve", "graphs", "--output", "answers"],
@@ -203,7 +204,7 @@ COMMANDS = {
         {"run/seed-0": ["best.safetensors", "epoch-000.safetensors", "history.csv"]},
     ),
     "exam": (
-        ["exam", "--quick", "--judge", "cost-flows", "--solver", "table", "--out", "run"],
+        ["exam", *QUICK, "--workers", "1", "--out", "run"],
         "augury.experiments.exam_driver.Driver._keep",
         "interrupted; the same command goes on with run",
         {"run": ["exam.jsonl"], "run/exam.jsonl": 2},

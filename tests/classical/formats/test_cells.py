@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from augury.classical.formats import ReadOptions, cells, edge_list, parse_graph, text
+from augury.classical.formats import ReadOptions, blocks, cells, edge_list, parse_graph, text
 from augury.errors import InputError
 
 LABELS = ["a", "ann b", "7", "-3", "10", "007", "-0", "é", "日本語", "u" * 9, "v" * 33, "w" * 34]
@@ -42,11 +42,13 @@ OPTIONS = st.builds(
 
 
 def read(content: bytes, options: ReadOptions, block: int, is_plain: bool) -> Any:
-    """Return the graph, or what is wrong with the file."""
+    """Return the graph, or what is wrong with the file, read in blocks; all at once if 0."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK", block)
+        if block:
+            patch.setattr(edge_list, "SHORT", -1)
         if not is_plain:
-            patch.setattr(edge_list, "plain", lambda *_: None)
+            patch.setattr(blocks, "plain", lambda *_: None)
         try:
             return parse_graph(io.BytesIO(content), "file.csv", options)
         except InputError as error:
@@ -56,7 +58,22 @@ def read(content: bytes, options: ReadOptions, block: int, is_plain: bool) -> An
 @settings(max_examples=300, deadline=None)
 @given(tables(), OPTIONS, st.sampled_from([1, 9, 30, 2**20]))
 def test_a_file_reads_the_same_in_plain_blocks_and_row_by_row(content, options, block):
-    assert read(content, options, block, True) == read(content, options, 2**20, False)
+    graph = read(content, options, 0, True)
+    assert graph == read(content, options, block, True) == read(content, options, 2**20, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "num_nodes"),
+    [
+        *((b"from,to\ns,a\na,t\n", 3), (b"name,name\ns,t\n", 2), (b"foo,bar\n1,2\n2,3\n", 3)),
+        *((b"foo,bar\ns,2\n2,t\n", 5), (b"s,to\nto,t\n", 3), (b"s,t\n", 2)),
+    ],
+)
+def test_a_long_list_of_arcs_has_the_header_that_a_short_one_has(content, num_nodes):
+    ends = (b"1", b"3") if content.endswith(b"3\n") else (b"s", b"t")
+    options = ReadOptions(flow=True, source=ends[0].decode(), sink=ends[1].decode())
+    short, long = (read(content, options, block, True) for block in (0, 9))
+    assert short == long and short.num_nodes == num_nodes
 
 
 @pytest.mark.parametrize(
@@ -123,7 +140,8 @@ def test_integers_are_told_from_other_labels(labels):
 
 def test_plain_rows_are_not_read_one_by_one(monkeypatch):
     content = b"left,right,cost\n" + b"".join(b"u%d,v%d,%d\n" % (i, i % 7, i) for i in range(999))
-    monkeypatch.setattr(edge_list._Rows, "read_one_by_one", None)
+    monkeypatch.setattr(edge_list, "SHORT", 1000)
+    monkeypatch.setattr(edge_list, "_amount", None)
     monkeypatch.setattr(text, "BLOCK", 1000)
     graph: Any = parse_graph(io.BytesIO(content), "file.csv")
     assert graph.num_edges == 999

@@ -20,6 +20,7 @@ from samples import (
 
 from augury.classical.cost_network import CostNetwork
 from augury.classical.formats import ReadOptions, read_graph, write_graph
+from augury.classical.network import FlowNetwork
 from augury.errors import InputError
 
 PATTERN = ReadOptions(ignore_costs=True)
@@ -168,6 +169,26 @@ def test_odd_but_valid_input_is_read(tmp_path, name, content, options, counts):
     assert counts_of(read_graph(file_with(tmp_path / name, content), options)) == counts
 
 
+UNKNOWN = [
+    ("zeal.csv", "worker,job,zeal\nann,cook,4\nbob,cook,2\n", AS_FOUND, "'zeal'"),
+    ("first.csv", "zeal,worker,job,x\nlow,ann,cook,4\n", AS_FOUND, "'x'"),
+    ("digits.csv", "foo,bar,baz\n1,2,2.5\n1,4,3\n", AS_FOUND, "'baz'"),
+    ("flow.csv", "from,to,capacity,zeal\ns,t,3,1\n", AS_FOUND, "'zeal'"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "options", "word"), UNKNOWN)
+def test_numbers_below_a_name_that_says_nothing_are_refused(tmp_path, name, content, options, word):
+    path = file_with(tmp_path / name, content)
+    with pytest.raises(InputError, match=rf"line 1: the column {word} .* --cost.* --ignore-costs"):
+        read_graph(path, options)
+    assert read_graph(path, PATTERN)
+    costly = read_graph(file_with(path, content.replace(word.strip("'"), "cost")))
+    assert getattr(costly, "costs", None) is not None
+    for harmless in ("employee_id", "day"):
+        assert read_graph(file_with(path, content.replace(word.strip("'"), harmless)))
+
+
 def test_integer_labels_become_integers_in_ascending_order(tmp_path):
     graph = read_text(tmp_path, "30,7\n4,7\n9,8\n")
     assert graph.left_labels == (4, 9, 30) and graph.right_labels == (7, 8)
@@ -296,3 +317,13 @@ def test_an_edge_list_holds_no_supplies(tmp_path):
     network = read_text(tmp_path, ARCS + "s,t,3,1\n", ReadOptions(supply={"s": 2, "t": -2}))
     with pytest.raises(InputError, match=r"cannot hold supplies: use .min, .json or .npz"):
         write_graph(network, tmp_path / "graph.csv")
+
+
+@pytest.mark.parametrize("capacities", [(1, 5), (5, 1), (1, 1)])
+def test_an_arc_and_its_reverse_are_both_written(tmp_path, capacities):
+    there, back = capacities
+    network = FlowNetwork.from_labelled_arcs([("s", "t", there), ("t", "s", back)], "s", "t")
+    for name, options in (("arcs.csv", ReadOptions(source="s", sink="t")), ("arcs.max", AS_FOUND)):
+        write_graph(network, tmp_path / name)
+        found: Any = read_graph(tmp_path / name, options)
+        assert found.capacity.tolist() == [there, back]

@@ -67,7 +67,12 @@ ODD = [
     ("costs.csv", ",a,b\nx,3,0\ny,1,2.5\n", PATTERN, (2, 2, 3)),
     ("comment.csv", "# sites\n,a,b\n\nx,1,0\n", AS_FOUND, (1, 2, 1)),
     ("years.csv", ",2001,2002\n1,1,0\n2,0,1\n", AS_FOUND, (2, 2, 2)),
-    ("header.csv", "worker,cook,sing\nann,1,0\nbob,1,1\n", ReadOptions(header=True), (2, 1, 2)),
+    (
+        "header.csv",
+        "worker,cook,sing\nann,1,0\nbob,1,1\n",
+        ReadOptions(header=True, ignore_costs=True),
+        (2, 1, 2),
+    ),
     ("twice.csv", "worker,slot,hours\nann,1,8\nann,2,8\n", AS_FOUND, (1, 2, 2)),
     ("edges.csv", "worker,job,day\nann,1,0\nbob,1,1\n", AS_FOUND, (2, 1, 2)),
     ("flow.csv", ",s,a,t\ns,0,3,\na,0,0,2\nt,,,\n", FLOW, (3, 2)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from dataclasses import replace
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
@@ -192,7 +191,9 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         choices |= {"exact": exact, "seed": seed, "ignore_costs": ignore_costs}
         choices |= {"algorithm": algorithm, "maximise": bool(maximise)}
         place = output, ".parquet" if format is None else ".jsonl", ray, workers
-        _solve_on_ray(files, place, terminal.read_options(*said[:-1], None), told, choices)
+        _solve_on_ray(
+            files, place, terminal.read_options(*said[:-1], None, algorithm), told, choices
+        )
         return
     names = _files_in(files, supply)
     several = len(names) > 1 or os.path.isdir(files[0])
@@ -204,7 +205,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     networks = [model] if model is not None and os.path.isfile(model) else []
     written = {"--output": outputs, "--story": [story], "--html": [html]}
     terminal.refuse_overwriting([*names, *networks, *([supply] if supply else [])], written)
-    options = _options_for(algorithm, terminal.read_options(*said))
+    options = terminal.read_options(*said, algorithm)
     choices = {"model": model, "device": device, "engine": engine, "perfect": perfect}
     choices["shows_progress"] = not several  # several files have their own
     work = Work(
@@ -246,8 +247,8 @@ def _solve_sharded(
     json: bool,
 ) -> None:
     """Match one graph that need not fit in memory, in a folder where the same command goes on."""
-    from augury.engines.engine import require_proof
     from augury.engines.sharded_run import solve_file
+    from augury.engines.table import require_proof
     from augury.errors import InputError
     from augury.solver import DEFAULT_ALGORITHM, runner_of
 
@@ -329,7 +330,6 @@ def _solve_on_ray(
     if model is not None and os.path.isfile(model):
         choices["model"] = os.path.abspath(model)  # as other processes find it
     choices["device"] = choices["device"] and terminal.chosen_device(choices["device"])
-    options = options if algorithm is None else _options_for(algorithm, options)
     solve_on_ray(files, place, options, Settings(**choices))
 
 
@@ -363,25 +363,6 @@ def _refuse_classical(model: str | None) -> None:
 
     if is_classical(str(model)):
         raise InputError(f"--device is for a network, and {model} is none")
-
-
-def _options_for(algorithm: str | None, options: ReadOptions) -> ReadOptions:
-    """Read files as an algorithm takes them; None: as they are."""
-    if algorithm is None:
-        return options
-    from augury.algorithms import ALGORITHMS
-    from augury.classical.graph import BipartiteGraph
-    from augury.errors import InputError
-
-    row = ALGORITHMS[algorithm]
-    if options.costs and not row.minds_costs:
-        raise InputError(f"--cost and --algorithm {row.name}, which would ignore costs: give one")
-    return replace(
-        options,
-        flow=options.flow or BipartiteGraph not in row.takes,
-        needs_sink="sink" in row.ends,
-        costs=row.minds_costs,
-    )
 
 
 def _solved(graphs: list[Graph], how: How, algorithm: str | None, **choices: Any) -> list[Solution]:

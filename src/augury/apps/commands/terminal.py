@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -108,15 +109,16 @@ def read_options(  # noqa: PLR0913  # one parameter for each option
     cost: bool,
     maximise: bool | None,
     supply: str | None,
+    algorithm: str | None = None,
 ) -> ReadOptions:
-    """Return what the options of a command say about its files."""
+    """Return what the options of a command say about its files, which an algorithm may take."""
     from augury.classical.formats import ReadOptions, read_supplies
     from augury.errors import InputError
 
     if ignore_costs and (cost or maximise is not None):
         other = "--cost" if cost else "--maximise" if maximise else "--minimise"
         raise InputError(f"--ignore-costs and {other} ask for two things; give one")
-    return ReadOptions(
+    options = ReadOptions(
         flow or supply is not None,
         header,
         source,
@@ -125,6 +127,24 @@ def read_options(  # noqa: PLR0913  # one parameter for each option
         costs=cost or None,
         maximise=maximise,
         supply=None if supply is None else read_supplies(supply),
+    )
+    return options if algorithm is None else _options_for(algorithm, options)
+
+
+def _options_for(algorithm: str, options: ReadOptions) -> ReadOptions:
+    """Read files as an algorithm takes them."""
+    from augury.algorithms import ALGORITHMS
+    from augury.classical.graph import BipartiteGraph
+    from augury.errors import InputError
+
+    row = ALGORITHMS[algorithm]
+    if options.costs and not row.minds_costs:
+        raise InputError(f"--cost and --algorithm {row.name}, which would ignore costs: give one")
+    return replace(
+        options,
+        flow=options.flow or BipartiteGraph not in row.takes,
+        needs_sink="sink" in row.ends,
+        costs=row.minds_costs,
     )
 
 

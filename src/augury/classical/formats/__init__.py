@@ -29,7 +29,8 @@ from augury.classical.formats import matrix
 from augury.classical.formats.answers import answer_text, read_answer, read_prices
 from augury.classical.formats.costs import read_supplies
 from augury.classical.formats.dimacs import read_dimacs, write_dimacs
-from augury.classical.formats.edge_list import read_edge_list, write_edge_list
+from augury.classical.formats.edge_list import read_edge_list
+from augury.classical.formats.edge_writer import write_edge_list
 from augury.classical.formats.foreign import BINARY, TEXT
 from augury.classical.formats.json_graph import read_json, write_json
 from augury.classical.formats.own_arrays import write_npz

@@ -17,7 +17,7 @@ import numpy as np
 
 from augury.classical.arrays import WideArray, capacity_fault
 from augury.classical.cost_network import CostNetwork
-from augury.classical.formats.edge_list import csv_cell
+from augury.classical.formats.edge_writer import csv_cell
 from augury.classical.formats.text import LabelFinder, Lines, amount_of, parse_json, rows
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph

@@ -44,6 +44,10 @@ LESS_WORDS = frozenset(_LESS.split())
 MORE_WORDS = frozenset(_MORE.split())
 """The same, but less need not be better: somebody has to say."""
 
+_REMARKS = "id ids index number no nr row key code year month week day date"
+REMARK_WORDS = frozenset(_REMARKS.split())
+"""Words in the names of columns whose numbers are no costs."""
+
 
 def is_cost(name: str) -> bool:
     """Tell whether a column's name suggests costs.
@@ -52,6 +56,15 @@ def is_cost(name: str) -> bool:
     (True, False)
     """
     return not (LESS_WORDS | MORE_WORDS).isdisjoint(_words(name))
+
+
+def is_remark(name: str) -> bool:
+    """Tell whether a column's name says that its numbers are no costs.
+
+    >>> is_remark("employee_id"), is_remark("zeal")
+    (True, False)
+    """
+    return not REMARK_WORDS.isdisjoint(_words(name))
 
 
 def check_sense(name: str, maximise: bool | None) -> None:

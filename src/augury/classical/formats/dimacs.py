@@ -34,7 +34,7 @@ from augury.classical.formats.costs import (
     edge_costs,
     ignored_costs,
 )
-from augury.classical.formats.edge_list import arcs_of, written_arcs
+from augury.classical.formats.edge_writer import arcs_of, written_arcs
 from augury.classical.formats.text import Lines, ReadOptions
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph

@@ -1,232 +1,145 @@
-"""Rows of two labels become a `BipartiteGraph`, with a capacity a `FlowNetwork`, and back.
+"""Rows of two labels become a `BipartiteGraph`, with a capacity a `FlowNetwork`.
 
 Nodes are numbered as they first appear, unless the labels of a side all look like integers: then
-they become integers in ascending order. A flow network is read if a column is called capacity, or
-if the options say so. A header is recognised by its words, or by standing above integers only,
-which takes a look at the other rows. A column that is called a cost is one, and makes a flow
-network a `CostNetwork`.
+they become integers in ascending order. A column that is called a cost, a capacity or a lower bound
+is one, below a header; what has no name is for the options to say. A flow network is read if a
+column is called capacity, or if the options say so, and with costs it is a `CostNetwork`. A header
+is recognised by its words, or by standing above integers only, which takes a look at the other
+rows. A long file is read many lines at a time: see `blocks`.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import IO, Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
-from augury.classical.arrays import IntArray, Label, WideArray
 from augury.classical.cost_network import CostNetwork
-from augury.classical.costs import Costs, of_edges
+from augury.classical.costs import of_edges
 from augury.classical.formats import text
-from augury.classical.formats.cells import Cells, Words, integers, joined, numbered, plain, texts
-from augury.classical.formats.columns import Columns, columns_of, is_matrix, refuse_width
+from augury.classical.formats.blocks import Blocks, Edges, Rows, as_row
 from augury.classical.formats.costs import (
-    arc_lines,
+    check_sense,
     cost_network,
     cost_of,
-    edge_costs,
+    ignored_costs,
+    is_cost,
+    is_remark,
     refuse_infinite,
+    two_readings,
 )
-from augury.classical.formats.labelled_matrix import read_labelled_matrix
+from augury.classical.formats.labelled_matrix import look_at, read_labelled_matrix
 from augury.classical.formats.text import INTEGER, Lines, ReadOptions
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 from augury.files import LineError
 
+SHORT = 2**11
+"""Bytes up to which a file is read row by row: that is quicker than a few dozen calls on arrays."""
+
 
 def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t;") -> Graph:
     """Read an edge list or a labelled matrix; see the module's docstring."""
+    is_short = file.seek(0, os.SEEK_END) <= SHORT
     table = text.rows(Lines(file, "#%"), separators)
-    if is_matrix(next(table, list[str]()), table, options):
+    begun = list(islice(table, 2))
+    if begun and is_matrix(begun[0], chain(begun[1:], table), options):
         return read_labelled_matrix(file, options, separators)
     lines = Lines(file, "#%")
-    first = next(text.rows(lines, separators), None)
+    table = text.rows(lines, separators)
+    first = next(table, None)
     if first is None:
         raise InputError("there is neither an edge nor a header line")
     first_line = lines.number
     columns = columns_of(first, options, first_line)
-    rows = _Rows(columns, options.maximise)
-    if not columns.has_header:
-        rows.read_one_by_one([first], lines)
-    for block in lines.blocks():
-        rows.read(block, lines)
-    edges = _Edges(rows)
-    has_header = columns.has_header
-    if has_header is None:
-        has_header = edges.starts_with_header()
-        if has_header:
-            edges.skip_first()
-        else:
-            refuse_width(columns.width, columns.is_flow, options, first_line)
+    read = partial(_read, lines=lines, columns=columns, maximise=options.maximise)
+    edge = [] if columns.has_header else [first]
+    if is_short:
+        edges = _numbered(read(chain(edge, table)), columns)
+    else:
+        blocks = Blocks(lines, columns, read)
+        blocks.add(edge)
+        for block in lines.blocks():
+            blocks.read(block)
+        edges = blocks.edges()
+    if edges.has_header:
+        _refuse_unknown(begun, columns, options, first_line)
+    elif columns.has_header is None:
+        refuse_width(columns.width, columns.is_flow, options, first_line)
     if columns.is_flow:
         return _network(edges, options)
-    is_declared = has_header and [w.casefold() for w in first[:2]] == ["left", "right"]
+    is_declared = edges.has_header and [w.casefold() for w in first[:2]] == ["left", "right"]
     return _graph(edges, is_declared, options)
 
 
-Part = list[Any] | npt.NDArray[Any]
+def _read(
+    table: Iterable[list[str]], lines: Lines, columns: Columns, maximise: bool | None
+) -> Rows:
+    """Read rows one by one, or say what is wrong with one."""
+    width, (tail, head), amounts = columns.width, columns.ends, columns.amounts
+    rows = Rows([], {name: [] for name in amounts}, [])
+    for row in table:
+        if len(row) != width:
+            raise LineError(lines.number, f"{len(row)} columns where the first row has {width}")
+        if not row[tail] or not row[head]:
+            raise LineError(lines.number, "a label is empty")
+        rows.ends.append((row[tail], row[head]))
+        rows.lines.append(lines.number)
+        for name, column in amounts.items():
+            amount = _amount(name, row[column], lines.number, columns, maximise)
+            rows.amounts[name].append(amount)
+    return rows
 
 
-class _Rows:
-    """The rows of an edge list as they are read, in parts."""
-
-    def __init__(self, columns: Columns, maximise: bool | None) -> None:
-        self.columns = columns
-        self.maximise = maximise
-        self.words: list[Words] = []
-        """Of the two labels; see `cells`."""
-        self.long: dict[bytes, int] = {}
-        self.parts: dict[str, list[Part]] = {name: [] for name in columns.amounts}
-        self.lines: list[Part] = []
-        """Where each edge with a cost stands."""
-
-    def read(self, block: bytes, lines: Lines) -> None:
-        """Read a block of whole lines, all at once if it is plain."""
-        columns = self.columns
-        used = *columns.ends, *columns.amounts.values()
-        cells = plain(block, lines.delimiter, columns.width, used)
-        values = {} if cells is None else self._values(cells)
-        if cells is None or values is None:
-            self.read_one_by_one(text.split_rows(lines.within(block)), lines)
-            return
-        numbers = lines.number + 1 + np.arange(len(cells.start))
-        self._add(cells.words(columns.ends, self.long), values, numbers)
-        lines.number += len(numbers)
-
-    def _values(self, cells: Cells) -> dict[str, Part] | None:
-        """Return the amounts of all rows, None if one is not written as most are."""
-        found: dict[str, Part] = {}
-        for name, column in self.columns.amounts.items():
-            values = cells.values(column)
-            if values is None:
-                return None
-            if name != "cost" and (values.dtype != np.int64 or values.min(initial=0) < 0):
-                return None
-            found[name] = values
-        return found
-
-    def read_one_by_one(self, table: Iterable[list[str]], lines: Lines) -> None:
-        """Read any rows, or say what is wrong with one."""
-        width = self.columns.width
-        tail, head = self.columns.ends
-        ends, numbers = list[tuple[str, str]](), list[int]()
-        values: dict[str, list[int | float]] = {name: [] for name in self.columns.amounts}
-        for row in table:
-            if len(row) != width:
-                raise LineError(lines.number, f"{len(row)} columns where the first row has {width}")
-            if not row[tail] or not row[head]:
-                raise LineError(lines.number, "a label is empty")
-            ends.append((row[tail], row[head]))
-            numbers.append(lines.number)
-            for name, column in self.columns.amounts.items():
-                values[name].append(self._amount(name, row[column], lines.number))
-        self._add(Cells.of(ends, 2).words((0, 1), self.long), values, numbers)
-
-    def _amount(self, name: str, cell: str, line: int) -> int | float:
-        if name != "cost":
-            return text.amount_of(cell, line, name)
-        amount = cost_of(cell, line, self.columns.cost_name)
-        refuse_infinite(amount, line, self.maximise)
-        if self.columns.is_flow and math.isinf(amount):
-            raise LineError(line, "the cost is infinite: leave the arc out")
-        return amount
-
-    def _add(self, words: Words, values: Mapping[str, Part], lines: Part) -> None:
-        if not len(words):
-            return
-        self.words.append(words)
-        for name, part in values.items():
-            row = np.asarray(part)
-            # Other types are of numbers beyond 64 bits, and these stay as they are.
-            self.parts[name].append(row if row.dtype.kind in "if" else part)
-        if "cost" in self.parts:
-            self.lines.append(np.asarray(lines))
+def _amount(
+    name: str, cell: str, line: int, columns: Columns, maximise: bool | None
+) -> int | float:
+    if name != "cost":
+        return text.amount_of(cell, line, name)
+    amount = cost_of(cell, line, columns.cost_name)
+    refuse_infinite(amount, line, maximise)
+    if columns.is_flow and math.isinf(amount):
+        raise LineError(line, "the cost is infinite: leave the arc out")
+    return amount
 
 
-class _Edges:
-    """The rows of an edge list as numbers."""
-
-    def __init__(self, rows: _Rows) -> None:
-        self.columns = rows.columns
-        self.amounts = {name: _row_of(parts) for name, parts in rows.parts.items()}
-        self.lines = rows.lines
-        self._long = rows.long
-        words = joined(rows.words)
-        # Nodes are numbered as they first appear.
-        if self.columns.is_flow:
-            self.left, numbers = numbered(words.reshape(-1, words.shape[-1]))
-            self.right, (self.tail, self.head) = self.left, numbers.reshape(-1, 2).T
-        else:
-            self.left, self.tail = numbered(words[:, 0])
-            self.right, self.head = numbered(words[:, 1])
-        self._rows_skipped = self._labels_skipped = 0
-
-    def starts_with_header(self) -> bool:
-        """Tell whether the first row, read as an edge, was a header; see `ReadOptions.header`."""
-        # A header's words do not reappear as labels …
-        if self._num_cells(self.tail[0], self.head[0]) > 2:
-            return False
-        if self.columns.has_word:
-            return True
-        # … and stand above integers without being any.
-        tops, sides = self._num_top_labels(), (self.left, self.right)
-        if any(integers(label[None]) is not None for side in sides for label in side[:tops]):
-            return False
-        return len(self.left) > tops and all(self._are_integers(side[tops:]) for side in sides)
-
-    def _are_integers(self, words: Words) -> bool:
-        return all(map(INTEGER.fullmatch, texts(words, self._long)))
-
-    def _num_cells(self, tail: int, head: int) -> int:
-        """Count the cells with a label of the first row: in its column or, for flows, in both."""
-        ends = self.tail, self.head
-        if self.columns.is_flow:
-            return sum(int((column == x).sum()) for column in ends for x in {tail, head})
-        return int((self.tail == tail).sum() + (self.head == head).sum())
-
-    def _num_top_labels(self) -> int:
-        """Count the labels that the first row adds to each numbering."""
-        return len({self.tail[0], self.head[0]}) if self.columns.is_flow else 1
-
-    def skip_first(self) -> None:
-        """Drop the first row, whose labels appear in no other row."""
-        self._rows_skipped, self._labels_skipped = 1, self._num_top_labels()
-
-    def labels(self, side: Words) -> list[Label] | WideArray:
-        """Return the labels of a side; see `text.as_integers`."""
-        words = side[self._labels_skipped :]
-        values = integers(words)
-        return text.as_integers(texts(words, self._long)) if values is None else values
-
-    def ends(self) -> list[IntArray]:
-        """Return the node numbers of tails and heads."""
-        columns = self.tail, self.head
-        return [column[self._rows_skipped :] - np.int32(self._labels_skipped) for column in columns]
+def _numbered(rows: Rows, columns: Columns) -> Edges:
+    """Number the labels of a few rows as they first appear."""
+    ends, has_header = rows.ends, columns.has_header
+    if has_header is None:
+        top = ends[0]
+        tails, heads = {u for u, _ in ends[1:]}, {v for _, v in ends[1:]}
+        if columns.is_flow:
+            tails = heads = tails | heads
+        has_header = columns.names(top, top[0] in tails or top[1] in heads, tails | heads)
+        ends = ends[has_header:]
+    left: dict[str, int] = {}
+    right = left if columns.is_flow else dict[str, int]()
+    numbers = [(left.setdefault(u, len(left)), right.setdefault(v, len(right))) for u, v in ends]
+    tail, head = np.array(numbers, np.int32).reshape(-1, 2).T
+    amounts = {name: as_row(own) for name, own in rows.amounts.items()}
+    return Edges(tail, head, list(left), list(right), amounts, rows.lines, has_header)
 
 
-def _row_of(parts: list[Part]) -> Part:
-    """Return all parts as one row."""
-    if any(isinstance(part, list) for part in parts):
-        return [x for part in parts for x in (part if isinstance(part, list) else part.tolist())]
-    return np.concatenate([np.zeros(0, np.int64), *parts])
-
-
-def _graph(edges: _Edges, is_declared: bool, options: ReadOptions) -> BipartiteGraph:
-    left, right = edges.ends()
-    left_labels, right_labels = edges.labels(edges.left), edges.labels(edges.right)
+def _graph(edges: Edges, is_declared: bool, options: ReadOptions) -> BipartiteGraph:
+    left, right = edges.tail, edges.head
+    left_labels, right_labels = text.as_integers(edges.left), text.as_integers(edges.right)
     if not is_declared:
         remedy = "a header line left,right declares the columns separate sides"
         text.refuse_shared((left_labels, right_labels), zip(left, right, strict=True), remedy)
     left_labels, (left,) = text.ascending(left_labels, left)
     right_labels, (right,) = text.ascending(right_labels, right)
-    sizes = len(left_labels), len(right_labels)
     if "cost" not in edges.amounts:
-        return BipartiteGraph(*sizes, left, right, left_labels, right_labels)
+        return BipartiteGraph.of_known(left, right, left_labels, right_labels)
+    sizes = len(left_labels), len(right_labels)
     given = edges.amounts["cost"]
     exists, costs = of_edges(given, sum(sizes) + 2, bool(options.maximise))
     if exists is not None:
@@ -238,11 +151,11 @@ def _graph(edges: _Edges, is_declared: bool, options: ReadOptions) -> BipartiteG
         raise
 
 
-def _refuse_two_costs(edges: _Edges) -> None:
+def _refuse_two_costs(edges: Edges) -> None:
     """Raise LineError where an edge is given again with another cost."""
     seen: dict[tuple[int, int], int | float] = {}
-    costs, lines = edges.amounts["cost"], chain.from_iterable(edges.lines)
-    for u, v, cost, line in zip(edges.tail, edges.head, costs, lines, strict=True):
+    columns = edges.tail, edges.head, edges.amounts["cost"], edges.lines
+    for u, v, cost, line in zip(*columns, strict=True):
         if seen.setdefault((u, v), cost) != cost:
             # A whole number among fractions has become one of them.
             before, here = (str(x).removesuffix(".0") for x in (seen[u, v], cost))
@@ -250,8 +163,8 @@ def _refuse_two_costs(edges: _Edges) -> None:
             raise LineError(line, f"this edge has two costs, {told}")
 
 
-def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork | CostNetwork:
-    labels, (tail, head) = text.ascending(edges.labels(edges.left), *edges.ends())
+def _network(edges: Edges, options: ReadOptions) -> FlowNetwork | CostNetwork:
+    labels, (tail, head) = text.ascending(text.as_integers(edges.left), edges.tail, edges.head)
     capacity = np.asarray(edges.amounts.get("capacity", np.ones(len(tail), np.int64)))
     costs, lower = edges.amounts.get("cost"), edges.amounts.get("lower bound")
     if costs is not None or lower is not None or options.supply is not None:
@@ -260,79 +173,194 @@ def _network(edges: _Edges, options: ReadOptions) -> FlowNetwork | CostNetwork:
     return FlowNetwork.from_arcs(len(labels), tail, head, capacity, **ends, labels=labels)
 
 
-def write_edge_list(graph: Graph, file: IO[bytes], delimiter: str) -> None:
-    """Write a row for each edge or arc, below a header that lets the file be read back."""
-    if isinstance(graph, BipartiteGraph):
-        header, table = _edge_rows(graph, delimiter)
-    else:
-        header, table = _arc_rows(graph, delimiter)
-    file.writelines((delimiter.join(row) + "\n").encode() for row in chain([header], table))
+CAPACITY_WORDS = frozenset({"capacity", "capacities", "cap"})
+LOWER_WORDS = frozenset({"lower", "lower bound", "lower_bound"})
+_HEADERS = """
+    left right source sources target targets from to tail head u v x y row rows col column columns
+    i j src dst dest destination origin sender receiver start end parent child node node1 node2 id
+    worker workers job jobs person people task tasks applicant applicants position positions
+    student students project projects school schools user users item items agent agents resource
+    resources name names employee machine skill shift teacher course class room candidate seat
+    patient donor hospital driver rider buyer seller flow weight
+"""
+HEADER_WORDS = CAPACITY_WORDS | LOWER_WORDS | frozenset(_HEADERS.split())
 
 
-Table = tuple[list[str], Iterable[Iterable[str]]]
-"""A header and its rows."""
+def is_matrix(first: list[str], table: Iterator[list[str]], options: ReadOptions) -> bool:
+    """Tell a labelled matrix from a list of edges, by its first row and the others.
 
-
-def _edge_rows(graph: BipartiteGraph, delimiter: str) -> Table:
-    left = _cells(graph.left_labels or range(graph.num_left), delimiter)
-    right = _cells(graph.right_labels or range(graph.num_right), delimiter)
-    pairs = ((left[u], right[v]) for u, v in graph.pairs())
-    if graph.costs is None:
-        return ["left", "right"], pairs
-    costs = edge_costs(graph.costs)
-    header = ["left", "right", _cost_name(graph.costs)]
-    return header, ((*pair, str(cost)) for pair, cost in zip(pairs, costs, strict=True))
-
-
-def _arc_rows(network: FlowNetwork | CostNetwork, delimiter: str) -> Table:
-    cells = _cells(network.labels or range(network.num_nodes), delimiter)
-    if isinstance(network, FlowNetwork):
-        table = ((cells[u], cells[v], str(c)) for u, v, c in written_arcs(network))
-        return ["tail", "head", "capacity"], table
-    if network.supply is not None:
-        raise InputError("an edge list cannot hold supplies: use .min, .json or .npz")
-    name = _cost_name(network.costs)
-    table = ((cells[u], cells[v], str(c), str(cost)) for u, v, _, c, cost in arc_lines(network))
-    return ["tail", "head", "capacity", name], table
-
-
-def _cost_name(costs: Costs) -> str:
-    return "profit" if costs.maximise else "cost"
-
-
-def written_arcs(network: FlowNetwork) -> Iterator[tuple[int, int, int]]:
-    """Yield (tail, head, capacity) in node numbers; see `arcs_of`."""
-    tail, head, capacity = arcs_of(network)
-    return zip(tail.tolist(), head.tolist(), capacity.tolist(), strict=True)
-
-
-def arcs_of(network: FlowNetwork) -> tuple[IntArray, IntArray, WideArray]:
-    """Return tails, heads and capacities, including one arc of each pair without any capacity."""
-    is_written = network.capacity > 0
-    is_written[::2] |= ~is_written[1::2]
-    return network.sender[is_written], network.receiver[is_written], network.capacity[is_written]
-
-
-def _cells(labels: Sequence[Label], delimiter: str) -> list[str]:
-    texts = [str(label) for label in labels]
-    if len(set(texts)) < len(texts):
-        raise InputError("two labels have the same text, an edge list cannot tell them apart")
-    lost = next((x for x in texts if x != x.strip() or not x or set(x) & set("\0\n\r")), None)
-    if lost is not None:
-        raise InputError(f"an edge list cannot hold the label {reprlib.repr(lost)}")
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        raise InputError("a label cannot be written in UTF-8") from None
-    return [csv_cell(x, delimiter) for x in texts]
-
-
-def csv_cell(label: str, delimiter: str = ",") -> str:
-    r"""Return a label as a CSV cell that reads back unchanged.
-
-    >>> csv_cell("ann"), csv_cell("ann, bob"), csv_cell("#1")
-    ('ann', '"ann, bob"', '"#1"')
+    Raises:
+        InputError: it could be either, with different answers.
     """
-    if delimiter in label or '"' in label or label[:1] in "#%" or set(label) & set("\r\n"):
-        return '"' + label.replace('"', '""') + '"'
-    return label
+    if len(first) > 1 and not first[0]:
+        return options.header is not False
+    words = [word.casefold() for word in first]
+    speaks_of_edges = any(len(w) > 1 and (w in HEADER_WORDS or is_cost(w)) for w in words[1:])
+    if len(first) < 3 or options.header is not None or speaks_of_edges:
+        return False
+    if any(map(_is_number, words)):
+        return False
+    look = look_at(table, len(first))
+    if look.is_matrix and look.is_edges and (look.has_numbers or words[0] in HEADER_WORDS):
+        raise InputError(
+            "this may be a matrix with labels or edges below a header: leave the first cell empty "
+            "for a matrix, or use --header for edges"
+        )
+    return look.is_matrix
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What each column of an edge list holds."""
+
+    width: int
+    ends: tuple[int, int]
+    capacity: int | None
+    cost: int | None
+    lower: int | None
+    """Lower bounds of the flow."""
+    is_flow: bool
+    has_header: bool | None
+    """None: only the other rows can tell."""
+    has_word: bool
+    """Whether the first row holds a word that is usual in a header."""
+    cost_name: str = ""
+
+    def names(self, top: Sequence[str], recurs: bool, rest: Iterable[str]) -> bool:
+        """Tell whether the first row is a header; see `ReadOptions.header`.
+
+        Its labels are `top`, those of the other rows `rest`; `recurs`: one is among these as well.
+        """
+        # A header's words do not reappear as labels …
+        if recurs or self.has_word:
+            return not recurs
+        # … and stand above integers without being any.
+        if any(map(INTEGER.fullmatch, top)):
+            return False
+        below = [INTEGER.fullmatch(label) is not None for label in rest]
+        return bool(below) and all(below)
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        """The columns of numbers, by what they hold."""
+        found = {"capacity": self.capacity, "cost": self.cost, "lower bound": self.lower}
+        return {name: column for name, column in found.items() if column is not None}
+
+
+def columns_of(first: list[str], options: ReadOptions, line: int) -> Columns:
+    """Work out from the first row, which may be a header, what the columns of an edge list hold.
+
+    Raises:
+        LineError: there are too few columns, too many, or costs that nobody wants.
+    """
+    words = [cell.casefold() for cell in first]
+    costs = [len(words) > 2 and is_cost(word) for word in words]
+    known = [word in HEADER_WORDS or cost for word, cost in zip(words, costs, strict=True)]
+    # A single letter may well be a node; a pair such as u, v is a header.
+    has_word = all(known[:2]) or any(k and len(w) > 1 for k, w in zip(known, words, strict=True))
+    has_header = _has_header(words, has_word, options)
+    if not has_header:
+        costs = [False] * len(words)
+    capacity = _named(words, CAPACITY_WORDS) if has_header else None
+    if options.flow and capacity is None and len(words) > 2:
+        capacity = _said_capacity(costs, options, line)
+    is_flow = options.flow or capacity is not None
+    lower = _named(words, LOWER_WORDS) if has_header and is_flow else None
+    others = [i for i in range(len(words)) if i not in (capacity, lower)]
+    others.sort(key=costs.__getitem__)  # an end is no cost, whichever column comes first
+    if len(others) < 2:
+        raise LineError(line, "an edge needs two columns" + (" and a capacity" if is_flow else ""))
+    cost = _cost_column(first, [i for i in others[2:] if costs[i]], options, line)
+    if options.costs and cost is None and not options.ignore_costs:
+        if len(others) < 3:
+            raise LineError(line, "there is no column of costs")
+        cost = others[2]
+    if has_header is False:
+        refuse_width(len(words), is_flow, options, line)
+    ends = others[0], others[1]
+    name = first[cost] if has_header and cost is not None else ""
+    kinds = capacity, cost, lower, is_flow, has_header, has_word
+    return Columns(len(words), ends, *kinds, name)
+
+
+def _said_capacity(costs: list[bool], options: ReadOptions, line: int) -> int:
+    """Return the column that holds capacities, since the options say that one does."""
+    if not options.costs:
+        return costs.index(True) if True in costs else 2
+    free = [i for i in range(2, len(costs)) if not costs[i]]
+    if not free or len(costs) < 4:
+        raise LineError(line, "an arc of a flow of least cost needs a capacity and a cost")
+    return free[0]
+
+
+def _named(words: list[str], names: frozenset[str]) -> int | None:
+    return next((i for i, word in enumerate(words) if word in names), None)
+
+
+def _cost_column(names: list[str], costs: list[int], options: ReadOptions, line: int) -> int | None:
+    """Return the one column that is called a cost, if there is any."""
+    if not costs or options.ignore_costs:
+        return None
+    name = reprlib.repr(names[costs[0]])
+    if options.costs is False:
+        raise ignored_costs(f"the column {name}", line)
+    if len(costs) > 1:
+        told = f"the columns {name} and {reprlib.repr(names[costs[1]])} may both be costs"
+        raise LineError(line, f"{told}: leave one out, or give it another name")
+    try:
+        check_sense(names[costs[0]], options.maximise)
+    except InputError as error:
+        raise LineError(line, str(error)) from None
+    return costs[0]
+
+
+def _has_header(words: list[str], has_word: bool, options: ReadOptions) -> bool | None:
+    if options.header is not None:
+        return options.header
+    if any(_is_number(word) for word in words):
+        return False
+    if words[:2] == ["left", "right"] or CAPACITY_WORDS & set(words):
+        return True
+    if len(words) > 2 and (has_word or options.flow):
+        return has_word
+    if len(words) > 2 and options.costs:
+        return True  # or one of its cells would be a cost
+    return None
+
+
+def refuse_width(width: int, is_flow: bool, options: ReadOptions, line: int) -> None:
+    """Raise LineError for unexplained columns, unless `ignore_costs` drops them."""
+    if width <= 2 + is_flow + bool(options.costs) or options.ignore_costs:
+        return
+    told = f"there are {width} columns without a header"
+    if options.costs:
+        most = "tail, head, capacity and cost are four" if is_flow else "left, right and cost three"
+        raise LineError(line, f"{told}; {most}")
+    if is_flow:
+        fourth = f"tail, head and capacity are three; {told}"
+        raise two_readings(fourth, line) if width == 4 else LineError(line, fourth)
+    if width == 3:
+        told += ", and the third may hold costs or capacities"
+    raise two_readings(told, line, capacities=True)
+
+
+def _refuse_unknown(
+    begun: list[list[str]], columns: Columns, options: ReadOptions, line: int
+) -> None:
+    """Raise LineError if numbers stand below a name that says nothing: costs, or a remark?"""
+    if options.costs is not None or options.ignore_costs or columns.cost is not None:
+        return
+    known = {*columns.ends, *columns.amounts.values()}
+    for column, (name, *below) in enumerate(zip(*begun, strict=False)):
+        is_open = column not in known and not is_remark(name)
+        if is_open and any(map(_is_number, below)):
+            told = f"the column {reprlib.repr(name)} holds numbers, which may be costs or not"
+            raise two_readings(told, line)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -37,7 +37,7 @@ from augury.classical.formats.costs import (
     supplied,
     two_readings,
 )
-from augury.classical.formats.edge_list import written_arcs
+from augury.classical.formats.edge_writer import written_arcs
 from augury.classical.formats.foreign import foreign_parser
 from augury.classical.formats.networkx_graph import cost_attribute, from_networkx
 from augury.classical.formats.text import Numbering, ReadOptions

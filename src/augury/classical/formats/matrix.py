@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import reprlib
-import zipfile
 from array import array
 from types import SimpleNamespace
 from typing import IO, Any, cast
@@ -188,6 +187,8 @@ def write_matrix_market(graph: Graph, file: IO[bytes]) -> None:
 
 def read_npz(file: IO[bytes], options: ReadOptions) -> Graph:
     """Read the arrays of a graph or flow network, or one matrix, sparse or dense."""
+    import zipfile  # which only this format needs
+
     with foreign_parser("an .npz file"), zipfile.ZipFile(file) as archive:
         refuse_archive(archive.namelist())
         num_bytes = sum(member.file_size for member in archive.infolist())

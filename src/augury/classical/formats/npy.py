@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-import zipfile
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from augury.errors import InputError
+
+if TYPE_CHECKING:
+    import zipfile
 
 MAGIC = b"\x93NUMPY"
 

@@ -22,7 +22,7 @@ from augury.classical.formats.costs import (
     edge_costs,
     ignored_costs,
 )
-from augury.classical.formats.edge_list import arcs_of
+from augury.classical.formats.edge_writer import arcs_of
 from augury.classical.formats.npy import Archive
 from augury.classical.formats.text import ReadOptions
 from augury.classical.graph import BipartiteGraph

@@ -19,12 +19,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import chain
-from typing import IO, Any, cast
+from typing import IO, Any, cast, overload
 
 import numpy as np
 
 from augury.classical.arrays import IntArray, Label, Labels, WideArray, capacity_fault
-from augury.classical.graph import two_colouring
+from augury.classical.sides import two_colouring
 from augury.errors import InputError
 from augury.files import BYTE_ORDER_MARK, LineError
 
@@ -340,8 +340,14 @@ def ends_by_label(labels: Labels, options: ReadOptions) -> dict[str, int]:
     return ends_of(labels, own, options, dict.fromkeys(asked, nothing), finder)
 
 
-def as_integers(labels: Labels) -> list[Label]:
+@overload
+def as_integers(labels: Labels) -> list[Label]: ...
+@overload
+def as_integers(labels: Labels | WideArray) -> list[Label] | WideArray: ...
+def as_integers(labels: Labels | WideArray) -> list[Label] | WideArray:
     """Return the labels of a file, as integers if all of them are written as integers."""
+    if isinstance(labels, np.ndarray):
+        return labels
     texts = list(map(str, labels))
     return [int(x) for x in texts] if all(map(INTEGER.fullmatch, texts)) else list(labels)
 

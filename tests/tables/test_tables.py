@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,11 @@ from augury import BipartiteGraph, FlowNetwork, certify, solve, tables
 from augury.classical.certificate import MAXIMUM, certify_mates
 from augury.classical.formats import ReadOptions
 from augury.classical.loops import prove_small
+from augury.engines.gpu import OnGpu
+from augury.engines.table import TABLE
 from augury.errors import InputError
-from augury.tables import Settings, answers, answers_of_files
+from augury.tables import Settings, answers, packed
+from augury.tables.rows import answers_of_files
 
 KIND = pa.list_(pa.int32())
 
@@ -73,6 +77,15 @@ def test_bad_rows_are_rows_with_their_errors_and_lose_no_other() -> None:
 def test_a_large_number_takes_no_memory() -> None:
     [told] = answers(table([[(2**31 - 1, 0)]]), Settings()).to_pylist()
     assert told["error"] == f"{2**31} nodes for 1 ends of edges: number them from 0 on"
+
+
+@pytest.mark.parametrize("name", ["left", "cost"])
+def test_a_number_beyond_64_bits_is_an_error_of_its_row(name: str) -> None:
+    column = pa.array([[2**64 - 1], [0]], pa.list_(pa.uint64()))
+    given = {"left": [[0], [0]], "right": [[0], [0]]} | {name: column}
+    found = answers(pa.table(given), Settings()).to_pylist()
+    assert [told["size"] for told in found] == [None, 1]
+    assert found[0]["error"] == f"the column {name!r} holds a number that does not fit into 64 bits"
 
 
 arcs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9)), max_size=12)
@@ -171,6 +184,56 @@ def test_files_have_their_labels_and_a_bad_one_its_error(tmp_path: Any) -> None:
     assert (jobs["left"], jobs["right"]) == (["ann", "bob"], ["cook", "sing"])
     assert set(bad) == {"file", "error"}
     assert "bad.max" in bad["error"]
+
+
+def on_this_machine(self: OnGpu, stack: Any, executor: Any) -> Any:
+    """Stand in for a GPU: what it is asked for, by the loops of `table`."""
+    assert stack.dtype == np.uint8
+    found = TABLE.match(stack, executor)
+    proven = certify_mates(BipartiteGraph.from_dense(stack[0]), found.mates[0]).is_maximum
+    is_proven = np.full(len(stack), proven)
+    return found.rounds, SimpleNamespace(mates=found.mates, is_proven=is_proven)
+
+
+@pytest.mark.parametrize(
+    ("settings", "small", "large"),
+    [
+        (Settings(engine="cuda-table"), "cuda-table", None),
+        (Settings(on_gpu=True), "table", "table"),
+    ],
+)
+def test_a_gpu_gets_the_graphs_of_each_shape_as_stacks(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, small: str, large: str | None
+) -> None:
+    monkeypatch.setattr(OnGpu, "prove_stack", on_this_machine)
+    monkeypatch.setattr(packed, "MAX_CELLS", 10_000)  # so that a shape needs several
+    rng = np.random.default_rng(0)
+    sides = [(70, 70)] * 5 + [(3, 80), (80, 3), (5, 5), (70, 70), (1025, 1)]
+    rows = [np.argwhere(rng.random(side) < 0.05).tolist() for side in sides]
+    given = table(rows, num_left=[n for n, _ in sides], num_right=[n for _, n in sides])
+    found = answers(given, settings).to_pylist()
+    assert [told["engine"] for told in found] == ["cuda-table"] * 7 + [small, "cuda-table", large]
+    for row, told in zip(rows, found, strict=True):
+        if told["engine"] is None:
+            assert told["error"] == "on a GPU a graph has at most 1024 nodes a side, not 1025"
+        else:
+            pairs = list(zip(told["left"], told["right"], strict=True))
+            assert (told["size"], told["verdict"]) == (len(pairs), MAXIMUM)
+            assert certify(graph(row), pairs).is_maximum
+
+
+@pytest.mark.gpu
+def test_a_gpu_proves_what_it_matches() -> None:
+    rng = np.random.default_rng(0)
+    sides = [(int(a), int(b)) for a, b in rng.integers(1, 200, (300, 2))]
+    rows = [np.argwhere(rng.random(side) < 3 / max(side)).tolist() for side in sides]
+    given = table(rows, num_left=[n for n, _ in sides], num_right=[n for _, n in sides])
+    expected = answers(given, Settings())["size"].to_pylist()
+    for settings in (Settings(engine="cuda-table"), Settings(on_gpu=True)):
+        found = answers(given, settings)
+        assert found["size"].to_pylist() == expected
+        assert set(found["verdict"].to_pylist()) == {MAXIMUM}
+        assert "cuda-table" in found["engine"].to_pylist()
 
 
 two = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), max_size=4)

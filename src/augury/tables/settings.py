@@ -1,0 +1,42 @@
+"""How the graphs of a table are solved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from augury.engines import AUTO
+from augury.engines.gpu import CUDA, CUDA_TABLE
+from augury.solver import COMPILED, Runner, runner_of
+
+
+class Settings(NamedTuple):
+    """How graphs are solved; see `solver.solve`."""
+
+    algorithm: str | None = None
+    maximise: bool = False
+    perfect: bool = False
+    model: str | None = None
+    engine: str = AUTO
+    exact: bool = True
+    device: str | None = None
+    seed: int = 0
+    ignore_costs: bool = False
+    on_gpu: bool = False
+    """Whether matchings beyond 64 nodes a side may run on a GPU, where nobody says otherwise."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody has said who solves."""
+        return self.engine == AUTO and self.model is None and self.device is None
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether somebody has said that a GPU solves."""
+        is_named = self.engine in (CUDA.name, CUDA_TABLE.name)
+        return is_named or str(self.device).startswith("cuda")
+
+    def runner(self, algorithm: str) -> Runner:
+        """Return who runs an algorithm: compiled loops, unless somebody is named."""
+        return runner_of(
+            self.model, self.device, COMPILED if self.is_free else self.engine, algorithm
+        )

@@ -1,0 +1,41 @@
+"""Kernels for a GPU, compiled for the simulated block of tests/engines/warps.h."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMPILER = shutil.which("g++")
+WARPS = Path(__file__).parent / "engines" / "warps.h"
+FLAGS = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", f"-I{WARPS.parent}"]
+HEAD = """#include "warps.h"
+static long long memory[1 << 17];
+#define MEMORY
+"""
+PIPES: dict[str, Any] = {"capture_output": True, "text": True}
+PATIENCE = 120.0
+
+
+@cache
+def simulated(folder: Path, code: str) -> ctypes.CDLL:
+    """Compile this code, or load what an earlier run made of the same text with the same tools."""
+    if COMPILER is None:
+        pytest.skip("there is no C++ compiler")
+    tools = [*FLAGS, str(Path(COMPILER).resolve().stat().st_mtime_ns), WARPS.read_text("utf-8")]
+    code = HEAD + code
+    digest = hashlib.sha256("\0".join([*tools, code]).encode()).hexdigest()
+    library = folder / f"{digest[:32]}.so"
+    if not library.exists():
+        new = folder / f"{digest[:32]}-{os.getpid()}"
+        command = [COMPILER, *FLAGS, "-x", "c++", "-", "-o", str(new)]
+        subprocess.run(command, input=code, check=True, timeout=PATIENCE, **PIPES)
+        new.replace(library)
+    return ctypes.CDLL(str(library))
