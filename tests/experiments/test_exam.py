@@ -266,7 +266,7 @@ def test_the_published_page_is_made_of_the_published_record(augury: Augury) -> N
         for name in ("table", "lookup"):  # every one of them
             own = [row for row in rows if (row["judge"], row["solver"]) == (judge, name)]
             assert sum(row["counts"]["certified"] for row in own) == JUDGES[judge].count
-    assert not failures(read_results(rows))
+    assert not [loss for judge, _, loss in failures(read_results(rows)) if judge in JUDGES]
 
 
 @pytest.fixture
