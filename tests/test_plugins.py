@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 from pathlib import Path
 
@@ -120,7 +121,7 @@ def test_packages_offer_processors_as_entry_points(
     def offered(group: str) -> list[Offered]:
         return [Offered()] if group == plugins.GROUP else []
 
-    monkeypatch.setattr(plugins, "entry_points", offered)
+    monkeypatch.setattr(importlib.metadata, "entry_points", offered)
     plugins._load_entry_points.cache_clear()
     assert not processors.is_known("quieter") and processors.is_known("louder")
     plugins._load_entry_points.cache_clear()
