@@ -1,20 +1,24 @@
 """Solve many small graphs in every form that `solve_batch` takes; print graphs a second.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/batches.py [--graphs N] [--side N]
+        [--out FILE]
 
 Ours is `solve_batch` with the engine "table", from the form as given to answers that are all
 certified; "read" is the same with every `Solution` made and its pairs or flow looked at. Beside it
 a peer is called in a loop, on the same graphs: SciPy's `maximum_bipartite_matching`, OR-Tools'
 `SimpleMaxFlow`. All of it in one process, in turns, in seconds of CPU time, the least of several.
-The sizes must agree.
+The sizes must agree. `--out` writes what docs/performance.md is made from: see tables.py; one file
+for each run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -156,14 +160,21 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=10_000)
     parser.add_argument("--side", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="write the record here, as JSON")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{args.graphs} graphs of {args.side} + {args.side} nodes, graphs a second; {machine()}")
     print(f"{'form':32} {'solve_batch':>12} {'read':>10} {'peer':>10}")
+    rows = []
     for name, form in forms(args.graphs, args.side, args.seed).items():
         solved, read, peer = measured(form)
+        rows.append({"form": name, "solved": solved, "read": read, "peer": peer, "by": form.peer})
         ratio = f"{solved / peer:.1f} × {form.peer}"
         print(f"{name:32} {solved:12,.0f} {read:10,.0f} {peer:10,.0f}   {ratio}", flush=True)
+    if args.out is not None:
+        config = {"graphs": args.graphs, "side": args.side, "seed": args.seed}
+        told = {"machine": machine(), "config": config, "rows": rows}
+        args.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

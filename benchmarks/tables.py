@@ -175,6 +175,69 @@ def hard(runs: Sequence[Run]) -> str:
     return "\n".join(lines)
 
 
+def operations(runs: Sequence[Run]) -> str:
+    """What the loops for large flows do, by size."""
+    rows = []
+    for row in runs[0]["rows"]:
+        looks = row["searched"] + row["scanned"] + row["rescanned"]
+        size = f"{row['bytes'] / 1e6:.1f} MB"
+        rows.append([row["family"], f"{row['arcs']:,}", size, f"{row['searches']:,}"])
+        rows[-1] += [f"{looks / row['arcs']:.1f}", f"{row['pushes'] / row['arcs']:.2f}"]
+    return markdown(["flow", "arcs", "memory", "searches", "looks an arc", "pushes an arc"], rows)
+
+
+def evaluated(runs: Sequence[Run]) -> str:
+    """The network itself, times SciPy; in brackets an example in milliseconds."""
+    names = ("table", "lookup", "plain")
+    rows = [
+        [f"{name} ({pairs:,} pairs of arcs)", f"{digits(records[0]['SciPy'])} ms"]
+        + [_beside(records, one, "SciPy") for one in names]
+        for (name, pairs), records in _keyed(runs, "rows", "network", "pairs").items()
+    ]
+    return markdown(["network", "SciPy", *(f"`{name}`, × SciPy's time" for name in names)], rows)
+
+
+def _beside(records: Sequence[Run], name: str, peer: str) -> str:
+    """Write times as multiples of a peer's, and those of the first run."""
+    times = ratios(record[name] / record[peer] for record in records)
+    return f"{times} ({digits(records[0][name])} ms)"
+
+
+def overhead(runs: Sequence[Run]) -> str:
+    """All of `solve`: small graphs beside SciPy, large ones beside the kernel; then commands."""
+    rows = [
+        [name, _beside(records, "solve", "SciPy"), "SciPy"]
+        for (name,), records in _keyed(runs, "small", "input").items()
+    ]
+    rows += [
+        [f"{name}, {arcs:,}", _beside(records, "solve", "kernel"), "its kernel"]
+        for (name, arcs), records in _keyed(runs, "large", "input", "arcs").items()
+    ]
+    own = markdown(["input", "`solve`, × the time of what is beside it", "beside"], rows)
+    lasting = {
+        f"`{name}`" if part == "commands" else f"reading {name}": records
+        for part, key in (("commands", "command"), ("files", "file"))
+        for (name,), records in _keyed(runs, part, key).items()
+    }
+    rows = [[name, spread(_each(own, "seconds"), "{:.2f}")] for name, own in lasting.items()]
+    return f"{own}\n\n{markdown(['command, or file of a million edges', 'CPU seconds'], rows)}"
+
+
+def forms(runs: Sequence[Run]) -> str:
+    """Batches in every form, times the peer in a loop."""
+    rows = [
+        [
+            name,
+            *(ratios(r[one] / r["peer"] for r in records) for one in ("solved", "read")),
+            f"{records[0]['solved']:,.0f}",
+            f"{by} {records[0]['peer']:,.0f}",
+        ]
+        for (name, by), records in _keyed(runs, "rows", "form", "by").items()
+    ]
+    head = ["form", "`solve_batch` × peer", "read × peer", "`solve_batch`, a second"]
+    return markdown([*head, "peer, a second"], rows)
+
+
 def assignments(runs: Sequence[Run]) -> str:
     """Stacks of cost matrices, times lapx: integers, then float32."""
     found = _keyed(runs, "records", "n", "family", "type")
@@ -310,6 +373,10 @@ TABLES = {
     "threads": Table(("bench-threads",), threads),
     "growth": Table(("bench-cpu",), growth),
     "hard": Table(("bench-flows",), hard),
+    "operations": Table(("flow-operations",), operations),
+    "evaluated": Table(("evaluated",), evaluated),
+    "overhead": Table(("overhead",), overhead),
+    "forms": Table(("batches",), forms),
     "assignments": Table(("bench-assignments",), assignments),
     "one with costs": Table(("bench-costs",), one_with_costs),
     "card assignments": Table(("cuda-assign",), card_assignments),

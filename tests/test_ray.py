@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,6 +155,42 @@ def test_a_piece_that_cannot_be_read_is_told_and_leaves_nothing(tmp_path: Path) 
     told = solve_piece(plan.pieces[0], plan, Settings()).fault
     assert told == f"{source}: there is no such file or folder"
     assert list(output.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".jsonl"])
+def test_a_piece_that_always_ends_its_process_is_given_up(tmp_path: Path, ending: str) -> None:
+    """Ray Data would try again for ever; every attempt leaves an unfinished file."""
+    source = write_parquet(tmp_path / "a.parquet", graphs())
+    output = tmp_path / "out"
+    output.mkdir()
+    plan = Plan(pieces_of([source], Settings()), str(output), ending, ReadOptions())
+    [piece] = plan.pieces
+    for attempt in range(3):
+        (output / f"{UNFINISHED}{piece.name}-{attempt}").touch()
+        (output / f"{UNFINISHED}other-{attempt}").touch()
+    assert solve_piece(piece, plan, Settings()).rows == ROWS
+    (output / f"{UNFINISHED}{piece.name}-3").touch()
+    told = solve_piece(piece, plan, Settings()).fault
+    assert told == f"{source}: its piece {piece.name} ended its process 4 times"
+
+
+def test_a_piece_is_begun_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_parquet(tmp_path / "a.parquet", graphs())
+    output = tmp_path / "out"
+    output.mkdir()
+    plan = Plan(pieces_of([source], Settings()), str(output), ".parquet", ReadOptions())
+    seen: list[str] = []
+
+    def read(*given: Any) -> Iterator[pa.Table]:
+        seen.extend(path.name for path in output.iterdir())
+        yield from ()
+
+    monkeypatch.setattr("augury.ray.writing.solved_parts", read)
+    with pytest.raises(StopIteration):
+        solve_piece(plan.pieces[0], plan, Settings())
+    assert [name.startswith(f"{UNFINISHED}{plan.pieces[0].name}-") for name in seen] == [True]
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,9 @@ def test_the_default_is_compiled_where_the_network_is_proven(tmp_path: Path) -> 
         ("table", {"model": proven}, JOBS),
         ("lookup", {"model": wrong}, JOBS),
         ("lookup", {"algorithm": "reachability"}, BRIDGE),
-        ("lookup", {}, costs),
+        ("table", {}, costs),
+        ("table", {"model": proven}, costs),
+        ("lookup", {"model": wrong}, costs),
         ("fast", {"model": "paper-mpnn"}, JOBS),
         ("lookup", {"model": CellExecutor(load(find("discrete")).network)}, JOBS),
     ]

@@ -54,8 +54,8 @@ class Solution:
     engine: str | None = None
     """In which form the network ran, a name in `augury.engines.ENGINES`: "plain" and "cuda"
     evaluate it, "lookup" reads its table; "table" and "cuda-table" are hand-written loops that were
-    checked equal to that table; with costs, "table" is other loops that find the same cost. None
-    where no network of ours ran.
+    checked equal to that table; with costs, beyond 512 arcs, "table" is other loops that find the
+    same cost. None where no network of ours ran.
     """
     matching: list[tuple[Label, Label]] | None = None
     """Matched (left, right) pairs; none where a perfect matching was asked for and none exists."""

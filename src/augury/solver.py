@@ -53,9 +53,6 @@ if TYPE_CHECKING:
 
 DEFAULT_ALGORITHM = FORD_FULKERSON.name
 
-MANY_ARCS = 2**12
-"""Arcs of a graph with costs from which on the choice of the engine is "table"."""
-
 COMPILED = "table"
 """The engine behind the interfaces of SciPy and NetworkX, unless another is named."""
 
@@ -98,11 +95,11 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
         engine: how the network is computed, a name in `augury.engines.ENGINES`. "table" runs
             hand-written loops that do what a proven network does or, with costs, other loops that
             find the same cost. It is the default for a network that is proven, as the shipped one
-            is, on a CPU; with costs, only for large graphs. "lookup" reads the network's table at
-            each step, the default for other discrete networks; "plain" evaluates any network at
-            each step, the default for all others, as "fast" where they have that form. "cuda" and
-            "cuda-table" match graphs on a GPU, of at most 64 and 1,024 nodes a side; "cuda-table"
-            also takes flow networks of some thousands of arcs.
+            is, on a CPU. "lookup" reads the network's table at each step, the default for other
+            discrete networks; "plain" evaluates any network at each step, the default for all
+            others, as "fast" where they have that form. "cuda" and "cuda-table" match graphs on a
+            GPU, of at most 64 and 1,024 nodes a side; "cuda-table" also takes flow networks of some
+            thousands of arcs.
         exact: finish by the classical search what the executor ended early; "table" and the two
             on a GPU never end early.
         device: where the network runs, as PyTorch names it; the CPU by default.
@@ -150,10 +147,10 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     rest see `solve`.
 
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
-    unless the network's scores are so close that rounding decides; see docs/reliability.md. Only a
-    stack of cost matrices is solved by the engine "table", which may choose another best answer.
-    Memory is bounded: graphs are run in chunks of at most `MAX_ARCS` arcs. It is a list, or, from
-    the engine "table" and those of a GPU, `Solutions`, which makes each when asked for.
+    unless the network's scores are so close that rounding decides; see docs/reliability.md. Only
+    the prices of a stack of cost matrices may be others. Memory is bounded: graphs are run in
+    chunks of at most `MAX_ARCS` arcs. It is a list, or, from the engine "table" and those of a GPU,
+    `Solutions`, which makes each when asked for.
 
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
@@ -170,8 +167,6 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
             return _solved_stack(stack, runner, how)
         graphs = as_batch(graphs)
     elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
-        if engine == AUTO and model is None:
-            engine = "table"
         runner = runner_of(model, device, engine, ASSIGNMENT.name)
         if runner.engine.takes_stacks:
             return _solved_costs(as_array(graphs, "stack of graphs"), maximise, runner, how)
@@ -195,13 +190,8 @@ def runner_for(
     engine: str = AUTO,
     algorithm: str | None = None,
 ) -> Runner:
-    """Return who runs such graphs: by default by the algorithm that suits the first.
-
-    And by the compiled loops, where there are costs and phases of the network would take long.
-    """
-    row = ALGORITHMS[algorithm or suited(graphs[0])]
-    is_large = row.minds_costs and model is None and any(g.num_arcs > MANY_ARCS for g in graphs)
-    return runner_of(model, device, "table" if engine == AUTO and is_large else engine, row.name)
+    """Return who runs such graphs: by default by the algorithm that suits the first."""
+    return runner_of(model, device, engine, algorithm or suited(graphs[0]))
 
 
 def costs_of(row: Algorithm | None) -> bool | None:
@@ -296,8 +286,7 @@ def _quickest(row: Algorithm, executor: Any) -> Engine:
     is_discrete = isinstance(executor, CellExecutor) and executor.engine == "lookup"
     # Nobody looks on: the compiled loops show no steps.
     is_free = is_discrete and executor.observer is None and str(executor.device) == "cpu"
-    # With costs the compiled loops only find the same cost: see `MANY_ARCS`.
-    if is_free and row is FORD_FULKERSON and is_proven(executor):
+    if is_free and row.name in (TABLE.algorithms or ()) and is_proven(executor):
         return TABLE
     return _own_form(executor)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tracemalloc
 from typing import Any
 
@@ -241,3 +244,36 @@ def test_a_flow_beyond_the_range_is_refused() -> None:
     for networks in ([small], [large], [small, large]):
         with pytest.raises(InputError, match="beyond this network's range of 3 bits"):
             solve_batch(networks, model=CellExecutor(network), engine="table")
+
+
+COUNT = """
+import numpy as np
+from augury.classical.hard import HARD_FLOWS
+from augury.engines import flows
+
+class Counting(list):
+    reads = 0
+
+    def __getitem__(self, place):
+        Counting.reads += 1
+        return super().__getitem__(place)
+
+searches, measure = [], flows._measure
+flows._measure = lambda *given: searches.append(1) or measure(*given)
+network = HARD_FLOWS["ak"](np.random.default_rng(0), 1024)
+nodes, arcs = network.num_nodes, network.num_arcs
+ends = ([0, nodes], [0, arcs], [network.source], [network.sink])
+columns = network.sender, network.receiver, network.capacity, *map(np.array, ends)
+own, ordered = (flows.Network.of(nodes, arcs)._replace(active=Counting([0] * nodes)) for _ in "12")
+flows.push_flows(flows.Union(*columns), own, ordered, np.empty(arcs, int), np.empty(1, int))
+print(Counting.reads, len(searches) * arcs)
+"""
+
+
+def test_levels_that_are_passed_between_two_searches_are_no_more_than_arcs() -> None:
+    """Few nodes that wake far away, again and again, made networks of two long chains cubic."""
+    code = [sys.executable, "-c", COUNT]
+    env = os.environ | {"NUMBA_DISABLE_JIT": "1"}  # the loops as they are written
+    told = subprocess.run(code, env=env, capture_output=True, text=True, check=True).stdout
+    levels, arcs = map(int, told.split())
+    assert arcs / 2 < levels < 2 * arcs

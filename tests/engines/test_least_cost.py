@@ -100,11 +100,11 @@ def test_large_costs_take_another_loop() -> None:
     assert certificate.is_optimal and certificate.cost == 2 * big - 3 and not certificate.remark
 
 
-def test_a_large_graph_with_costs_is_solved_by_this_engine_unless_another_is_named() -> None:
+def test_a_graph_with_costs_is_solved_by_this_engine_unless_another_is_named() -> None:
     rng = np.random.default_rng(5)
     matrix = rng.integers(0, 1000, (70, 70))
     solution = solve(matrix, algorithm="assignment")
     assert solution.engine == "table" and solution.is_optimal
-    assert solve(matrix[:9, :9], algorithm="assignment").engine == "lookup"
+    assert solve(matrix[:9, :9], algorithm="assignment").engine == "table"
     with pytest.raises(InputError, match="the engine 'cuda' has no form of assignment"):
         solve(matrix, algorithm="assignment", engine="cuda")

@@ -236,6 +236,29 @@ def test_a_lost_shard_loses_nothing(tmp_path: Path) -> None:
     assert found.verdict.is_maximum
 
 
+class LostEarly(InTurn):
+    """Shards that are lost while they are made."""
+
+    times = 0
+
+    def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
+        if method == "build" and LostEarly.times:
+            LostEarly.times -= 1
+            self.members[0].build(*given)  # half of it is done
+            raise Lost("a process")
+        return super().tell(method, *given, post=post)
+
+
+def test_a_shard_that_is_lost_while_it_is_made_is_made_again(tmp_path: Path) -> None:
+    graph = sparse(np.random.default_rng(7), 150, c=3.0)
+    LostEarly.times = 3
+    found = solve_graph(graph, tmp_path / "a", 2, hire=LostEarly)
+    assert np.load(found.mates).tolist() == by_rounds(graph)[0]
+    LostEarly.times = 4
+    with pytest.raises(InputError, match="shards were lost 4 times, being made: a process"):
+        solve_graph(graph, tmp_path / "b", 2, hire=LostEarly)
+
+
 def test_shards_that_are_always_lost_are_given_up(tmp_path: Path) -> None:
     Losing.calls, Losing.times = 0, 1000
     with pytest.raises(InputError, match="shards were lost 4 times in a round: a process"):

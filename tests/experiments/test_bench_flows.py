@@ -176,6 +176,13 @@ def test_the_command_prints_writes_and_reads_back(
     assert "SciPy" in written["peers"]
     done = augury("flows", "--markdown", file)
     assert done.code == 0 and "| grid | " in done.out and "| acyclic | " in done.out
+    more = ("--arcs", "64", "--families", "ak,grid", "--seconds", "20", "--out", file, "--add")
+    assert augury("flows", *more).code == 0
+    added = json.loads(Path(file).read_text())["records"]
+    sizes = {r["family"]: {s["asked"] for s in added if s["family"] == r["family"]} for r in added}
+    assert list(sizes.items()) == [("ak", {64}), ("acyclic", {16, 64}), ("grid", {64})]
+    done = augury("flows", *more, "--seconds", "19")
+    assert done.code == 2 and "flows.json: these records have another seconds" in done.err
     Path(file).write_text("[]")
     done = augury("flows", "--markdown", file)
     assert done.code == 2 and "flows.json: not the records of" in done.err

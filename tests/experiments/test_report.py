@@ -228,8 +228,8 @@ def test_a_share_is_never_rounded_up_to_all() -> None:
 
 
 def fewer_forms(folder: Path, name: str) -> list[Path]:
-    """One plot in all forms, the others as SVG alone: most of the time goes into PDF and PNG."""
-    return [file for file in EVERY_FORM(folder, name) if name == "sizes" or file.suffix == ".svg"]
+    """One plot in all forms, the others without the last, a PDF, which takes longest."""
+    return [file for file in EVERY_FORM(folder, name) if name == "sizes" or file.suffix != ".pdf"]
 
 
 EVERY_FORM = plots.every_form
@@ -250,7 +250,7 @@ def test_the_whole_report_is_the_same_twice_with_all_plots(
             }
         )
     drawn = {"figure-2", "figure-3", "seeds", "sizes"}
-    assert len(texts[1]) == 2 + len(drawn) + 2
+    assert len(texts[1]) == 2 + 2 * len(drawn) + 1
     assert {name: texts[0][name] for name in texts[1]} == texts[1]
     assert set(texts[0]) == {"report.md", "reproduction/trainings.json"} | {
         f"reproduction/{name}.{kind}" for name in drawn for kind in ("png", "svg", "pdf")

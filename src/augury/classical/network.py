@@ -425,19 +425,26 @@ def _few_in_pairs(
     tails: Sequence[int], heads: Sequence[int], capacities: Sequence[Any]
 ) -> tuple[IntArray, IntArray, WideArray] | None:
     """Do as `from_arcs` does, or return None if a capacity may have to be refused."""
-    if not all(type(amount) is int and 0 <= amount < 2**50 for amount in capacities):
+    if set(map(type, capacities)) - {int} or min(capacities, default=0) < 0:
         return None
-    pairs: dict[tuple[int, int], list[int]] = {}
+    if max(capacities, default=0) >= 2**50:
+        return None
+    up: dict[tuple[int, int], int] = {}
+    down: dict[tuple[int, int], int] = {}
     for tail, head, amount in zip(tails, heads, capacities, strict=True):
-        if tail != head:
-            ends = (tail, head) if tail < head else (head, tail)
-            pairs.setdefault(ends, [0, 0])[tail > head] += amount
+        if tail < head:
+            up[tail, head] = up.get((tail, head), 0) + amount
+        elif tail > head:
+            down[head, tail] = down.get((head, tail), 0) + amount
     sender, receiver, capacity = list[int](), list[int](), list[int]()
-    for (low, high), (there, back) in sorted(pairs.items()):
-        first, second, *both = (low, high, there, back) if there else (high, low, back, 0)
-        sender += first, second
-        receiver += second, first
-        capacity += both
+    for ends in sorted({**up, **down}):
+        there, back = up.get(ends, 0), down.get(ends, 0)
+        low, high = ends
+        if not there:
+            low, high, there, back = high, low, back, 0
+        sender += (low, high)
+        receiver += (high, low)
+        capacity += (there, back)
     return np.array(sender, np.int32), np.array(receiver, np.int32), np.array(capacity, np.int64)
 
 

@@ -49,6 +49,8 @@ On the way back all excess arrives, so it is worth moving.
 SHARE = 8
 """After search k nodes need not wait before k / SHARE of a search's steps are taken, at most all.
 
+A step is an arc that is looked at, or a level that is passed: a few nodes that wake far away, again
+and again, would otherwise pass as many levels as there are nodes each time, and nobody would count.
 At first mostly those wait that are cut off; later there would be more searches than moves.
 """
 EARLY = 8
@@ -297,6 +299,7 @@ def _pass_on(own: Network, num_nodes: int, goal: int, patience: int, searches: i
             node = np.int64(own.active[highest])
             if node < 0:
                 highest -= 1
+                steps -= 1
                 if highest == 0 and steps > 0:
                     highest, waiting = _wake(own, waiting), -1
                 continue

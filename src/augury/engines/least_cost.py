@@ -1,9 +1,11 @@
 """Graphs with costs become answers by hand-written loops: a part of the engine `table`.
 
-These loops (`assignments`, `min_cost`) do not go the way of the network's phases: they are other
-methods for the same problem, Jonker and Volgenant's and the network simplex. Equal is what is
-proven: a legal answer, the largest, of least cost, with prices that certify it. Of several best
-matchings it is the first, whoever finds them (see `classical.first`); of flows it is any.
+Small graphs go the way of the network, to its prices: see `small_costs`. The loops for larger ones
+(`assignments`, `min_cost`) are other methods for the same problem, Jonker and Volgenant's and the
+network simplex. Equal is what is proven: a legal answer, the largest, of least cost, with prices
+that certify it. Of several best matchings it is the first, whoever finds them (see
+`classical.first`); of flows it is any. Which loops run depends on the graph alone, so the answer
+does too.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from augury.classical.cost_network import CostNetwork
 from augury.classical.first import first_in_order
 from augury.classical.graph import BipartiteGraph
 from augury.classical.priced import NO_EDGE, Stack
+from augury.engines.small_costs import is_small, solve_small
 
 MAX_CELLS = 2**24
 """Cells of dense graphs that are assigned at once."""
@@ -33,7 +36,9 @@ def solved(graphs: Sequence[Any]) -> list[Answer]:
     answers: dict[int, Answer] = {}
     alike: dict[tuple[int, int], list[int]] = {}
     for at, graph in enumerate(graphs):
-        if isinstance(graph, CostNetwork):
+        if is_small(graph):
+            answers[at] = solve_small(graph)
+        elif isinstance(graph, CostNetwork):
             answers[at] = _sent(graph)
         elif _is_dense(graph):
             alike.setdefault((graph.num_left, graph.num_right), []).append(at)

@@ -144,8 +144,14 @@ def make_shards(
     """
     num_left, num_right = map(max, deal_pairs(chunks, folder, count), sizes)
     layout = Layout(num_left, num_right, 0, count, source)
-    with closing(hire(Builder, folder, count)) as team:
-        layout = replace(layout, num_edges=sum(team.tell("build", layout)))
+    for lost in range(1, MAX_RETRIES + 2):
+        try:
+            with closing(hire(Builder, folder, count)) as team:
+                layout = replace(layout, num_edges=sum(team.tell("build", layout)))
+            break
+        except Lost as error:
+            if lost > MAX_RETRIES:
+                raise InputError(f"shards were lost {lost} times, being made: {error}") from None
     for number in range(count):
         (shard_folder(folder, number) / RAW).unlink()
     write_json(folder / "graph.json", asdict(layout))

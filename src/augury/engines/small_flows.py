@@ -25,14 +25,32 @@ Log = Callable[[list[int], int], object]
 def push_flow(network: FlowNetwork | Arcs, log: Log | None = None) -> tuple[WideArray, int]:
     """Return the residual of a maximum flow, and the rounds: searches that led to a path."""
     head, residual = network.receiver.tolist(), network.capacity.tolist()
-    leaving: list[list[int]] = [[] for _ in range(network.num_nodes)]
+    ends = network.source, network.sink
+    rounds = push_phases(leaving_of(network.num_nodes, head), head, residual, ends, log)
+    return np.array(residual, np.int64), rounds
+
+
+def leaving_of(num_nodes: int, head: list[int]) -> list[list[int]]:
+    """Return the arcs that leave each node, in order."""
+    leaving: list[list[int]] = [[] for _ in range(num_nodes)]
     for arc, node in enumerate(head):
         leaving[node].append(arc ^ 1)
-    rounds, ends = 0, (network.source, network.sink)
+    return leaving
+
+
+def push_phases(
+    leaving: list[list[int]],
+    head: list[int],
+    residual: list[int],
+    ends: tuple[int, int],
+    log: Log | None = None,
+) -> int:
+    """Make this the residual of a maximum flow; return the rounds."""
+    rounds = 0
     while True:
         level = _levels(leaving, head, residual, ends)
-        if level[network.source] < 0:
-            return np.array(residual, np.int64), rounds
+        if level[ends[0]] < 0:
+            return rounds
         _take_paths(leaving, head, residual, ends, level, log)
         rounds += 1
 

@@ -4,7 +4,8 @@ The loops (`words`, `lists`, `flows`) do what the table of a proven network says
 Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `small`;
 beyond that, and for small flows, each path is one that it takes, given weights: see `phases` and
 `small_flows`. Large flows are found in another way, and what is equal is the value and the cut: see
-`flows`. With costs it is the cost: see `least_cost`.
+`flows`. With costs it is the cost, and up to SMALL arcs every path and the prices: see
+`least_cost`.
 """
 
 from __future__ import annotations

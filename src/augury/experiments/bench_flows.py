@@ -265,6 +265,13 @@ def growth(records: Sequence[Record], name: str, beside: str | None = None) -> f
     return float(np.polyfit(arcs, ms, 1)[0])
 
 
+def replaced(records: Sequence[Record], family: Sequence[Record]) -> list[Record]:
+    """Return records with those of one family in its place, new or instead of its old ones."""
+    others = [record for record in records if record["family"] != family[0]["family"]]
+    order = list(FAMILIES)
+    return sorted([*others, *family], key=lambda record: order.index(record["family"]))
+
+
 def by_family(records: Iterable[Record]) -> list[list[Record]]:
     """Return the records of each family."""
     return [list(own) for _, own in groupby(records, key=itemgetter("family"))]

@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 from augury.experiments.exam_questions import JUDGES
 from augury.experiments.exam_solvers import REFERENCE, SOLVERS, Answer
 
+KIND = "augury-exam"
+"""The kind of its record."""
+
 CERTIFIED, RIGHT, WRONG, REFUSED = "certified", "right", "wrong", "refused"
 TOO_SLOW, CRASHED, UNJUDGED, LEFT_OUT = "too slow", "crashed", "unjudged", "left out"
 VERDICTS = (CERTIFIED, RIGHT, WRONG, REFUSED, TOO_SLOW, CRASHED, UNJUDGED, LEFT_OUT)
@@ -25,7 +28,7 @@ LOSSES = VERDICTS[2:]
 
 SUITES = {"SciPy's tests": "scipy", "NetworkX's tests": "networkx"}
 """Test suites that a peer's package brings along, by the package."""
-NO_SUITES = {"OR-Tools": "ortools", "igraph": "igraph"}
+NO_SUITES = ("OR-Tools", "igraph")
 """Peers whose packages bring none."""
 SUITE_SECONDS = 60.0
 """CPU seconds of one test of a suite."""
@@ -57,9 +60,16 @@ class Exam:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the record says of it."""
-        versions = {name: SOLVERS[name].version for name in self.present if SOLVERS[name].version}
-        return {"quick": self.quick, "seed": self.seed, "seconds": self.seconds, "peers": versions}
+        """What the record says of it, and of what is installed."""
+        absent = {name: why for name in SOLVERS if (why := SOLVERS[name].absence())}
+        absent |= {name: why for name in SUITES if (why := self.suite_absence(name))}
+        versions = {
+            name: solver.version
+            for name, solver in SOLVERS.items()
+            if solver.version and name not in absent
+        }
+        settings = {"quick": self.quick, "seed": self.seed, "seconds": self.seconds}
+        return settings | {"peers": versions, "absent": absent}
 
     def blocks(self, judge: str, solver: str) -> list[tuple[int, ...]]:
         """Return the numbers of the questions that a solver is asked, in blocks."""

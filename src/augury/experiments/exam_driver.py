@@ -27,6 +27,7 @@ from augury.errors import InputError
 from augury.experiments.bench import machine
 from augury.experiments.exam import (
     CRASHED,
+    KIND,
     LOSSES,
     TOO_SLOW,
     UNJUDGED,
@@ -45,8 +46,6 @@ from augury.experiments.records import Lines, write_whole
 from augury.experiments.reproduce import Status
 from augury.files import locked, named
 from augury.processes import Died, Pool, WorkerError
-
-KIND = "augury-exam"
 
 # What a child does
 
@@ -135,7 +134,7 @@ def examine(
             from augury.experiments.exam_suites import perform_suite
 
             driver.run(suites, perform_suite, workers, renewed=True)
-        write_whole(folder / "exam.md", page(record.header, results, exam))
+        write_whole(folder / "exam.md", page(record.header, results))
     return results
 
 

@@ -4,106 +4,113 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Container, Iterable
 from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
-from augury.experiments.exam import NO_SUITES, SUITES, VERDICTS, Exam, Loss, Result
+from augury.experiments.exam import NO_SUITES, SUITES, VERDICTS, Loss, Result
 from augury.experiments.exam_questions import JUDGES
 from augury.experiments.exam_solvers import REFERENCE, SOLVERS
 from augury.experiments.report import markdown
 
 SHOWN = 3
 """Losses of one kind that the page shows; the record has them all."""
-PARTS = (("Engines", True), ("Peers", False))
+ALL_JUDGES = (*JUDGES, *SUITES)
 
 Results = dict[tuple[Any, ...], Result]
 
 
-def page(header: dict[str, Any], results: Results, exam: Exam) -> str:
-    """Return the page."""
+def page(header: dict[str, Any], results: Results) -> str:
+    """Return the page of a record."""
     blocks = [
-        *_start(header, exam),
-        *(_table(results, exam, is_ours) for _, is_ours in PARTS),
+        *_start(header),
+        *(_table(results, is_ours) for is_ours in (True, False)),
         VERDICT_WORDS,
         "## What was lost",
-        *_losses(results),
+        _losses(results),
         "## What was asked",
-        _judges(results, exam),
-        QUESTION_WORDS.format(seed=exam.seed),
-        *_absent(exam),
+        _judges(results),
+        QUESTION_WORDS.format(seed=header["seed"]),
+        "Not available here:",
+        _absent(header),
         "## How long it took",
-        _seconds(results, exam),
+        _seconds(results),
     ]
     return "\n\n".join(blocks) + "\n"
 
 
 VERDICT_WORDS = """\
-- **certified**: right, and a certificate proves it: a cover, a cut or prices, checked by code that
-  knows no solver.
-- **right**: as large, and as cheap, as what `table` finds and a certificate proves; of a suite, a
-  test that passes.
+- **certified**: right, with a certificate that proves it: a cover, a cut or prices, checked by
+  code that shares nothing with any solver.
+- **right**: as large and as cheap as the answer of `table`, which is certified; in a suite, a test
+  that passes.
 - **wrong**: anything else, or a test that fails.
-- **refused**: it says that it cannot.
-- **too slow**: a question used up its CPU time; a block of small ones is first halved down to it.
-- **left out**: a test that demands one of several right answers, or that NetworkX marks slow.
+- **refused**: the solver says that it cannot answer.
+- **too slow**: one question used up its CPU time; a block of small ones is first halved down to it.
+- **left out**: a test that demands one of several right answers, or that NetworkX marks as slow.
 
-No answer of an engine is finished by classical code. In the suites only those tests count in which
-an engine of ours solves something; of a peer's own functions all do."""
+Classical code finishes no answer of an engine. In the suites, the only tests that count for an
+engine are those in which it solves something; for a peer's own functions all tests count."""
 
 QUESTION_WORDS = """\
 The input is the start of a SHA-256 digest of all graphs that `table` was asked, in order. `augury
-exam --question JUDGE/NUMBER --out FILE` makes any question again, and prints its own. Who does not
-get all graphs of an exhaustive judge gets one of each class and 2,000 drawn from all (seed {seed});
-a quick exam asks one of each class, or 500. For bipartite graphs a class is all orders of the nodes
-of either side; for flow networks all orders of the inner nodes, once arcs into the source and out
-of the sink, which change neither a maximum nor a minimum cut, are left out."""
+exam --question JUDGE/NUMBER --out FILE` makes any question again and prints its digest. A solver
+that does not get all graphs of an exhaustive judge gets one of each class and 2,000 drawn from all
+(seed {seed}); a quick exam asks one of each class, or 500. Bipartite graphs are in one class if
+they differ only in the order of the nodes of either side; flow networks, if they differ only in the
+order of the inner nodes and in arcs into the source or out of the sink, which change neither a
+maximum nor a minimum cut."""
 
 
-def _start(header: dict[str, Any], exam: Exam) -> list[str]:
+def _start(header: dict[str, Any]) -> list[str]:
     machine = header["machine"]
     peers = ", ".join(f"{name} {number}" for name, number in header["peers"].items())
-    option = " --quick" if exam.quick else ""
+    option = " --quick" if header["quick"] else ""
     return [
         "# The exam",
-        "Every judge that there is, every engine and every peer that is installed: who is right.",
+        "Every judge, every engine, every peer that is installed: who is right?",
         f"```bash\naugury exam{option}\n```",
         f"Augury {header['version']}, commit `{header['commit'][:12]}`, Python "
-        f"{machine['python']}, {machine['cpu']}; {peers}. Seed {exam.seed}; {exam.seconds:g} CPU "
-        "seconds for a question, or for a block of small ones.",
+        f"{machine['python']}, {machine['cpu']}; {peers}. Seed {header['seed']}; "
+        f"{header['seconds']:g} CPU seconds for a question, or for a block of small ones.",
     ]
 
 
+def _of(results: Results, judges: Container[str], solver: str) -> list[Result]:
+    return [r for key, r in results.items() if key[0] in judges and key[1] == solver]
+
+
 def _cell(results: Results, judge: str, solver: str) -> str:
-    counts = sum((result.counts for key, result in results.items() if key[:2] == (judge, solver)),
-                 Counter[str]())  # fmt: skip
+    counts = sum((result.counts for result in _of(results, {judge}, solver)), Counter[str]())
     told = [f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict]]
     return ", ".join(told) or "–"
 
 
-def _table(results: Results, exam: Exam, is_ours: bool) -> str:
-    asked = {key[1] for key in results}
-    names = [
-        name for name in exam.present if name in asked and bool(SOLVERS[name].engine) == is_ours
-    ]
+def _asked(results: Results, order: Iterable[str], place: int) -> list[str]:
+    """Return the judges, or the solvers, that the record has."""
+    there = {key[place] for key in results}
+    return [name for name in order if name in there]
+
+
+def _table(results: Results, is_ours: bool) -> str:
+    names = [name for name in _asked(results, SOLVERS, 1) if bool(SOLVERS[name].engine) == is_ours]
     rows = [
         [judge, *(_cell(results, judge, name) for name in names)]
-        for judge in exam.judges
-        if any(key[0] == judge for key in results)
+        for judge in _asked(results, ALL_JUDGES, 0)
     ]
     return markdown(["judge", *(f"`{name}`" if is_ours else name for name in names)], rows)
 
 
-def _losses(results: Results) -> list[str]:
+def _losses(results: Results) -> str:
     """Return a list for each judge, solver, verdict and reason, shortened where it is long."""
     found: list[tuple[str, str, Loss]] = [
         (key[0], key[1], loss) for key, result in results.items() for loss in result.losses
     ]
-    order = [*JUDGES, *SUITES]
     solvers = list(SOLVERS)
 
     def place(one: tuple[str, str, Loss]) -> tuple[Any, ...]:
-        return order.index(one[0]), solvers.index(one[1]), *_alike(one)[2:], one[2].number
+        return ALL_JUDGES.index(one[0]), solvers.index(one[1]), *_alike(one)[2:], one[2].number
 
     found.sort(key=place)
     rows: list[list[str]] = []
@@ -116,9 +123,7 @@ def _losses(results: Results) -> list[str]:
         if len(losses) > SHOWN:
             more = f"{len(losses) - SHOWN:,} more of this kind"
             rows.append([judge, solver, verdict, more, ""])
-    if not rows:
-        return ["Nothing."]
-    return [markdown(["question", "solver", "verdict", "why", "input"], rows)]
+    return markdown(["question", "solver", "verdict", "why", "input"], rows) if rows else "Nothing."
 
 
 def _alike(one: tuple[str, str, Loss]) -> tuple[str, str, str, str]:
@@ -140,36 +145,30 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _judges(results: Results, exam: Exam) -> str:
+def _judges(results: Results) -> str:
     rows: list[list[str]] = []
-    for judge in exam.judges:
+    for judge in _asked(results, ALL_JUDGES, 0):
         own = {key: result for key, result in results.items() if key[:2] == (judge, REFERENCE)}
-        if judge in JUDGES and own:
+        if judge in SUITES:
+            rows.append([judge, "the tests that the installed package brings", "", ""])
+        elif own:
             ordered = [own[key] for key in sorted(own, key=lambda key: key[2])]
             digest = sha256("".join(result.input for result in ordered).encode()).hexdigest()
             total = sum(sum(result.counts.values()) for result in ordered)
             rows.append([judge, JUDGES[judge].what, f"{total:,}", f"`{digest[:16]}`"])
-        elif judge in SUITES:
-            rows.append([judge, "the tests that the installed package brings", "", ""])
     return markdown(["judge", "what", "most questions", "input"], rows)
 
 
-def _absent(exam: Exam) -> list[str]:
-    told = {name: SOLVERS[name].absence() for name in exam.solvers}
-    told |= {judge: exam.suite_absence(judge) for judge in exam.judges if judge in SUITES}
-    told |= {f"{name}'s tests": "its package brings none" for name in NO_SUITES}
-    lines = [f"- {name}: {why}." for name, why in told.items() if why]
-    return ["Not available here:", "\n".join(lines)] if lines else []
+def _absent(header: dict[str, Any]) -> str:
+    told = header["absent"] | {f"{name}'s tests": "its package brings none" for name in NO_SUITES}
+    return "\n".join(f"- {name}: {why}." for name, why in told.items())
 
 
-def _seconds(results: Results, exam: Exam) -> str:
+def _seconds(results: Results) -> str:
     """Return the CPU seconds of each solver, all questions together."""
-    rows = []
-    for name in exam.present:
-        own = [r.seconds for key, r in results.items() if key[1] == name and key[0] in JUDGES]
-        tests = [r.seconds for key, r in results.items() if key[1] == name and key[0] in SUITES]
-        if own or tests:
-            shown = [f"{sum(part):,.1f}" if part else "–" for part in (own, tests)]
-            rows.append([name, *shown])
+    rows: list[list[str]] = []
+    for name in _asked(results, SOLVERS, 1):
+        parts = [[r.seconds for r in _of(results, kind, name)] for kind in (JUDGES, SUITES)]
+        rows.append([name, *(f"{sum(part):,.1f}" if part else "–" for part in parts)])
     told = "CPU seconds, as an example: solvers get different questions, and this is no race."
     return f"{told}\n\n{markdown(['solver', 'questions', 'suites'], rows)}"

@@ -143,7 +143,7 @@ def _peer(what: str, needs: str, *, cost: Any = None, most: float = 100_000) -> 
 SOLVERS: Choices[Solver] = Choices(
     {
         "table": _engine("table", "the verified network as compiled loops", most=np.inf),
-        "lookup": _engine("lookup", "its table, looked up at each step"),
+        "lookup": _engine("lookup", "its table, looked up at each step", most=np.inf),
         "plain": _engine("plain", "the network itself, evaluated", needs="torch"),
         "cuda-table": _engine(
             "cuda-table", "those loops on a GPU", "matching", needs_device=True, most=np.inf
@@ -175,13 +175,13 @@ def warm_up(solver: Solver, kind: str) -> None:
     """Have everything imported and compiled before anybody's time is taken."""
     from augury.experiments.exam_questions import JUDGES
 
-    sizes = (64, 1000, 20_000) if solver.engine == REFERENCE else (64,)
+    is_compiled = solver.engine == REFERENCE  # in several forms, by size and kind of numbers
     rng = np.random.default_rng(0)
     if kind == "cost":
-        names = ("costs-all", "assignments", "cost-flows")
-        found = [JUDGES[name].make(0) for name in names[: len(sizes)]]
+        numbers = {"costs-all": 1, "costs": 15, "assignments": 1, "cost-flows": 1}
+        found = [JUDGES[name].make(k) for name, count in numbers.items() for k in range(count)]
     else:
         make = HARD_MATCHINGS["random-edges"] if kind == "matching" else HARD_FLOWS["random-flow"]
-        found = [make(rng, size) for size in sizes]
-    for graph in found:
+        found = [make(rng, size) for size in (64, 1000, 20_000)]
+    for graph in found if is_compiled else found[:1]:
         solver.asks[kind]([graph])

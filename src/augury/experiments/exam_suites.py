@@ -3,7 +3,7 @@
 It replaces their functions with ours, and their own tests then judge us, all at their own sizes.
 The report says of each test how it ended, and how many graphs an engine of ours solved in it: a
 test with none says nothing about us. A process is good for one suite, since what is replaced stays
-replaced. Answers can be spoilt, by one unit or one pair: then the tests have to notice.
+replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,8 +113,6 @@ class Suite(NamedTuple):
     """The engine behind our functions; "": theirs stay."""
     is_patient: bool = False
     """Whether what NetworkX marks slow is run, too."""
-    is_spoilt: bool = False
-    """Whether every answer of ours is made wrong."""
     seconds: float = SUITE_SECONDS
     """CPU seconds of one test."""
 
@@ -181,87 +179,35 @@ def _count(engine: str) -> None:
     solver._shipped_runner = chosen  # type: ignore[assignment]
 
 
-def _replace_scipy(is_spoilt: bool) -> None:
+def _replace_scipy() -> None:
     import scipy.optimize
     import scipy.sparse.csgraph
 
     from augury import scipy_like
 
     csgraph: Any = scipy.sparse.csgraph
-    for home, name, spoil in (
-        (csgraph, "maximum_bipartite_matching", _unmatch_one),
-        (csgraph, "maximum_flow", _one_unit_less),
-        (csgraph, "min_weight_full_bipartite_matching", _one_row_less),
-        (scipy.optimize, "linear_sum_assignment", _one_row_less),
+    for home, name in (
+        (csgraph, "maximum_bipartite_matching"),
+        (csgraph, "maximum_flow"),
+        (csgraph, "min_weight_full_bipartite_matching"),
+        (scipy.optimize, "linear_sum_assignment"),
     ):
-        ours = getattr(scipy_like, name)
-        setattr(home, name, _then(spoil, ours) if is_spoilt else ours)
+        setattr(home, name, getattr(scipy_like, name))
 
 
-def _replace_networkx(is_spoilt: bool) -> None:
+def _replace_networkx() -> None:
     import networkx.algorithms.flow as flow
 
-    import augury.networkx_backend as backend
-    from augury.networkx_like import neural_ford_fulkerson
-
-    ours = _without_options(_less_than_maximum if is_spoilt else neural_ford_fulkerson)
-    for name in FLOW_FUNCS:
-        setattr(flow, name, ours)
-    for name, module in list(sys.modules.items()):
-        if name.startswith("networkx.") and hasattr(module, "default_flow_func"):
-            module.default_flow_func = ours  # type: ignore[attr-defined]
-    if is_spoilt:
-        for name, spoil in (
-            ("hopcroft_karp_matching", _divorce_one),
-            ("minimum_weight_full_matching", _divorce_one),
-            ("max_weight_matching", lambda pairs: set(sorted(pairs, key=str)[1:])),
-            ("network_simplex", lambda found: (found[0] + 1, found[1])),
-        ):
-            setattr(backend, name, _then(spoil, getattr(backend, name)))
-
-
-def _without_options(flow_func: Callable[..., Any]) -> Callable[..., Any]:
-    """Take the options of NetworkX's algorithms too, and ignore them."""
+    from augury import networkx_like
 
     def neural_ford_fulkerson(*args: Any, two_phase: bool = False, **options: Any) -> Any:
-        return flow_func(*args, **options)
+        return networkx_like.neural_ford_fulkerson(*args, **options)
 
-    return neural_ford_fulkerson
-
-
-def _then(spoil: Callable[[Any], Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def spoilt(*args: Any, **options: Any) -> Any:
-        return spoil(function(*args, **options))
-
-    return spoilt
-
-
-def _unmatch_one(matching: Any) -> Any:
-    matching[:1] = -1
-    return matching
-
-
-def _one_row_less(assigned: Any) -> Any:
-    return tuple(ends[1:] for ends in assigned)
-
-
-def _divorce_one(matching: dict[Any, Any]) -> dict[Any, Any]:
-    return dict(list(matching.items())[1:])
-
-
-def _one_unit_less(result: Any) -> Any:
-    result.flow_value -= 1
-    return result
-
-
-def _less_than_maximum(*args: Any, **options: Any) -> Any:
-    """Return the residual network of a legal flow that is one unit short."""
-    from augury.networkx_like import neural_ford_fulkerson
-
-    R = neural_ford_fulkerson(*args, **options)
-    options = {**options, "residual": R, "cutoff": R.graph["flow_value"] - 1}
-    return neural_ford_fulkerson(*args, **options)
+    for name in FLOW_FUNCS:
+        setattr(flow, name, neural_ford_fulkerson)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("networkx.") and hasattr(module, "default_flow_func"):
+            module.default_flow_func = neural_ford_fulkerson  # type: ignore[attr-defined]
 
 
 CASES: dict[int, list[Any]] = {}
@@ -280,8 +226,8 @@ class Plugin:
         config.option.runslow = self.suite.is_patient
         if self.suite.engine:
             _count(self.suite.engine)
-            _replace_scipy(self.suite.is_spoilt)
-            _replace_networkx(self.suite.is_spoilt)
+            _replace_scipy()
+            _replace_networkx()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:

@@ -206,7 +206,7 @@ ABLATIONS = ((True, True), (False, True), (True, False), (False, False))
 TABLE_SCALES = (1, 2, 4, 8)
 LARGE: dict[str, dict[int, int]] = {
     "1/4": {16: 50, 32: 10, 64: 2, 128: 1},
-    "3/n": {16: 50, 32: 10, 64: 10, 128: 5},
+    "3/n": {16: 50, 32: 50, 64: 50, 128: 20},
 }
 """Graphs at scales beyond the paper's, where one run has thousands of rounds; one run each."""
 

@@ -59,9 +59,7 @@ class Entry:
     column: Column
     paper: str
     by_seed: dict[int, Runs]
-    """The first is the network that ships, if it was run."""
-    shipped: int
-    """Its seed."""
+    """The first is the network that ships."""
 
     @property
     def first(self) -> Runs:
@@ -77,9 +75,7 @@ class Entry:
     def ours(self) -> str:
         """Accuracy of the network that ships, ± over runs as in the paper."""
         runs, mean = self.first.by_run, f"{100 * self.first.accuracy:.2f}"
-        seed = next(iter(self.by_seed))
-        other = f" (seed {seed})" if seed != self.shipped else ""
-        return (mean if len(runs) < 2 else f"{mean} ± {100 * runs.std():.2f}") + other
+        return mean if len(runs) < 2 else f"{mean} ± {100 * runs.std():.2f}"
 
     @property
     def over_seeds(self) -> str:
@@ -124,7 +120,7 @@ def entry(results: Results, row: Row, column: Column) -> Entry:
     want = want_of(row, column)
     figure = papers_figure(results.config(row.network).name, want.condition)
     by_seed = {part.seed: results.parts[part] for part in results.parts_of(want)}
-    return Entry(row, column, figure, by_seed, results.first(row.network).seed)
+    return Entry(row, column, figure, by_seed)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -411,18 +407,14 @@ class Report:
         beyond = [row for name in ("large", "sparse") for row in self.entries.get(name, [])]
         if not beyond:
             return []
-        # The seed of the largest sizes at all of them: a line is one network.
-        seeds = {
-            (entry.row.network, entry.column.p): next(iter(entry.by_seed))
-            for entry in (row[-1] for row in beyond)
-        }
+        drawn = {(row[0].row.network, row[0].column.p) for row in beyond}
         lines: dict[str, dict[str, tuple[str, Points]]] = {}
         for entry in itertools.chain(*self._at_table_sizes(), *beyond):
             network, p = entry.row.network, entry.column.p
-            if (network, p) in seeds:
+            if (network, p) in drawn:
                 named = self._label(network), {}
                 _, points = lines.setdefault(p, {}).setdefault(network, named)
-                share = entry.by_seed[seeds[network, p]].accuracy
+                share = entry.first.accuracy
                 low, high = wilson(share, entry.column.extent.graphs)
                 points[entry.column.scale] = share, low, high
         plots.plot_scales(lines, self._files("sizes"))
@@ -490,9 +482,7 @@ def _extents(section: Section) -> str:
         names = [column.label for column in section.columns if column.extent == extent]
         graphs, runs = _count(extent.graphs, "graph"), _count(extent.runs, "run")
         told.append(f"{', '.join(names)}: {graphs}, {runs} each")
-    first = (
-        " From 16x on only one network is run: the one that ships, or of the seed that is named."
-    )
+    first = " From 16x on only the network that ships is run."
     has_first = any(column.who == "first" for column in section.columns)
     return "; ".join(told) + "." + (first if has_first else "")
 

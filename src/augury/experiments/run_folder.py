@@ -134,13 +134,14 @@ class Results:
         """Return the parts that a want comes to, as far as they are known yet."""
         seeds = self.seeds[want.network]
         if want.who == "first":
-            # Records that are older than this rule may be those of another seed.
-            run = [
-                seed for seed in seeds if all(part in self.parts for part in _parts(want, [seed]))
-            ]
-            seeds = run[-1:] if run and run[0] is not seeds[0] else seeds[:1]
+            seeds = seeds[:1]
         is_every = want.rule == "every"
-        return _parts(want, [seed for seed in seeds if is_every or seed.is_finished])
+        return [
+            Part(want.network, seed.seed, epoch, want.condition, want.extent)
+            for seed in seeds
+            if is_every or seed.is_finished
+            for epoch in seed.epochs(want.rule)
+        ]
 
     def unfinished(self) -> list[Seed]:
         """Return the seeds whose training is not finished."""
@@ -150,14 +151,6 @@ class Results:
         """Return the parts that are known but not done, each once."""
         told = dict.fromkeys(part for want in wants for part in self.parts_of(want))
         return [part for part in told if part not in self.parts]
-
-
-def _parts(want: Want, seeds: Sequence[Seed]) -> list[Part]:
-    return [
-        Part(want.network, seed.seed, epoch, want.condition, want.extent)
-        for seed in seeds
-        for epoch in seed.epochs(want.rule)
-    ]
 
 
 class RunFolder:

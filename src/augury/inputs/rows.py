@@ -9,6 +9,7 @@ named.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from reprlib import repr as short
 from typing import Any
 
@@ -41,13 +42,16 @@ def is_rows(graph: Any) -> bool:
 
 def from_rows(rows: Sequence[Any], said: Said) -> Graph:
     """Read a list of pairs or, with source and sink, of triples; with costs of one entry more."""
-    for position, row in enumerate(rows):
-        if not isinstance(row, list | tuple):
-            raise InputError(
-                f"entry {position} of the list is {short(row)}: a graph is a list of "
-                f"{_rows_of(_shape(said))}, and solve_batch takes a list of graphs"
-            )
-    if rows and all(isinstance(row, list) and all(map(_is_number, row)) for row in rows):
+    kinds = set(map(type, rows))  # for short lists, less than a look at each row
+    if not kinds <= {list, tuple}:
+        for position, row in enumerate(rows):
+            if not isinstance(row, list | tuple):
+                raise InputError(
+                    f"entry {position} of the list is {short(row)}: a graph is a list of "
+                    f"{_rows_of(_shape(said))}, and solve_batch takes a list of graphs"
+                )
+    is_listed = rows and tuple not in kinds and all(isinstance(row, list) for row in rows)
+    if is_listed and all(all(map(_is_number, row)) for row in rows):
         matrix = "np.array(rows)" + " != 0" * (not said.costs)
         raise InputError(
             f"a list of lists of numbers can be read in two ways: give `{matrix}` if it "
@@ -156,19 +160,23 @@ def _cost_column(frame: Any, words: list[str], said: Said) -> int | None:
 def _read(rows: Sequence[Sequence[Any]], said: Said) -> Graph:
     """Read rows of one length."""
     parts = _shape(said)
-    for position, row in enumerate(rows):
-        if len(row) == len(parts):
-            continue
-        told = f"entry {position} is {short(row)}"
-        if len(row) == len(parts) + 1 and not said.costs:
-            way = f"give {_rows_of(parts)}"
-            way += ", or source and sink if they are capacities" * (said.ends is None)
-            raise said.refusal(f"{told}: the last parts have no name", way)
-        noun = "a flow" if said.ends else "a matching"
-        raise InputError(f"{told}: {noun} is found in {_rows_of(parts)}")
+    if set(map(len, rows)) - {len(parts)}:
+        raise _misfit(rows, parts, said)
     if said.costs:
         return _priced(rows, said)
     return _edges(rows) if said.ends is None else _arcs(rows, said)
+
+
+def _misfit(rows: Sequence[Sequence[Any]], parts: list[str], said: Said) -> InputError:
+    """Say which row is the first that is too long or too short."""
+    position, row = next((k, row) for k, row in enumerate(rows) if len(row) != len(parts))
+    told = f"entry {position} is {short(row)}"
+    if len(row) == len(parts) + 1 and not said.costs:
+        way = f"give {_rows_of(parts)}"
+        way += ", or source and sink if they are capacities" * (said.ends is None)
+        return said.refusal(f"{told}: the last parts have no name", way)
+    noun = "a flow" if said.ends else "a matching"
+    return InputError(f"{told}: {noun} is found in {_rows_of(parts)}")
 
 
 def _priced(rows: Sequence[Sequence[Any]], said: Said) -> Graph:
@@ -189,7 +197,7 @@ def _edges(rows: Sequence[Sequence[Any]]) -> BipartiteGraph:
 def _arcs(rows: Sequence[Sequence[Any]], said: Said) -> FlowNetwork:
     assert said.ends is not None
     try:
-        labels = list(dict.fromkeys(label for row in rows for label in row[:2]))
+        labels = list(dict.fromkeys(chain.from_iterable(row[:2] for row in rows)))
     except TypeError:
         labels = None  # from_labelled_arcs refuses the arc, with its position
     return FlowNetwork.from_labelled_arcs(rows, *said.ends, labels)  # type: ignore[arg-type]

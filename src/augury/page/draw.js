@@ -14,12 +14,14 @@ const LEAST_HEIGHT = 230;
 const RADIUS = 15; // pixels of a node where there is room
 const LEAST_WIDTH = 420; // pixels of a drawing that is magnified
 const SCALES = [2.6, 2.3, 2, 1.8, 1.6, 1.45, 1.3, 1.2, 1.1];
+const ARC_TEXT = 56; // pixels that the longest text on an arc usually takes
 const TEXT_WIDTH = 18; // pixels of a drawing for each cost on it
 const MOST_PRICE = 5; // letters of a price inside a node
 const COLUMNS = ["source", "left", "right", "sink"];
 
 /** @typedef {{x: number, y: number}} Point */
 /** @typedef {{from: Point, bend: Point, to: Point}} Curve */
+/** @typedef {Point & {reach: number}} Name the middle of a text, and how far a text on an arc has to stay */
 /**
  * @typedef {{width: number, height: number, radius: number, place: Point[],
  *   sides: string[]|null}} Layout `sides` where it is drawn in the columns of a matching
@@ -274,10 +276,12 @@ function alongCurve({ from, bend, to }, share) {
 }
 
 /**
- * A place on each line for its text, away from the texts before it, other lines and all nodes.
- * @param {Curve[]} curves @param {number[]} drawn @param {Layout} layout @returns {Point[]}
+ * A place on each line for its text, away from the texts before it, other lines, all nodes, and the
+ * names that stand above the ends of a flow.
+ * @param {Curve[]} curves @param {number[]} drawn @param {Layout} layout @param {Name[]} [names]
+ * @returns {Point[]}
  */
-function freePlaces(curves, drawn, layout) {
+function freePlaces(curves, drawn, layout, names = []) {
   /** @type {Point[]} */
   const places = [];
   for (const pair of drawn) {
@@ -289,7 +293,10 @@ function freePlaces(curves, drawn, layout) {
         : distanceToLine(point, curves[other].from, curves[other].to)));
       const nodes = Object.values(layout.place).map((node) =>
         Math.hypot((point.x - node.x) / 1.6, point.y - node.y) - layout.radius);
-      const room = Math.min(34, ...texts) + Math.min(16, ...lines) + 2 * Math.min(12, ...nodes);
+      const near = names.map((name) =>
+        Math.hypot(Math.max(0, Math.abs(point.x - name.x) - name.reach), point.y - name.y));
+      const room = Math.min(34, ...texts) + Math.min(16, ...lines) + 2 * Math.min(12, ...nodes) +
+        3 * Math.min(18, ...near);
       if (room <= best) continue;
       best = room;
       places[pair] = point;
@@ -363,7 +370,7 @@ class Drawing {
     this.inner = this.drawn.filter((pair) =>
       !this.isOuter(graph.arcs[2 * pair][0], graph.arcs[2 * pair][1]));
     this.free = pairs <= MANY_PAIRS
-      ? freePlaces(this.curves, this.inner, layout) : null;
+      ? freePlaces(this.curves, this.inner, layout, this.endNames(layout)) : null;
     this.lines = this.curves.map((curve) => svgElement("path", { d: pathData(curve) }));
     this.hits = this.curves.map((curve, pair) => {
       const hit = svgElement("path", { d: pathData(curve), class: "hit", "data-pair": pair });
@@ -402,6 +409,18 @@ class Drawing {
     element.addEventListener("pointerenter", () => this.pointAtNode(number));
     element.addEventListener("click", () => this.pointAtNode(number));
     return element;
+  }
+
+  /** @param {Layout} layout @returns {Name[]} where the names above the ends of a flow stand */
+  endNames({ sides, place, radius }) {
+    if (sides) return [];
+    const way = /** @type {Record<string, number>} */ ({ source: 1, excess: 1, sink: -1, shortage: -1 });
+    return this.story.graph.nodes.flatMap(({ role, label }, number) => {
+      if (!way[role] || !isShown(this.story.graph, number)) return [];
+      const half = Math.min(String(label).length, 12) * 4;
+      const x = place[number].x + way[role] * (half - radius);
+      return [{ x, y: place[number].y - radius - 14, reach: half + ARC_TEXT / 2 }];
+    });
   }
 
   /** @param {number} number @param {number} radius @returns {SVGElement} */

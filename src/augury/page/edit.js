@@ -344,6 +344,7 @@ class Desk {
   async generate() {
     const query = new URLSearchParams({ family: select("family").value });
     query.set("seed", input("family-seed").value || "0");
+    if (input("family-costs").value) query.set("costs_to", input("family-costs").value);
     for (const field of byId("family-fields", HTMLElement).querySelectorAll("input")) {
       if (field.value) query.set(field.name, field.value);
     }

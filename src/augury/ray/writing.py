@@ -8,13 +8,14 @@ import secrets
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from glob import escape, glob
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augury.classical.formats import ReadOptions
 from augury.errors import InputError
 from augury.files import os_fault
-from augury.processes import use_one_thread
+from augury.processes import MAX_RETRIES, use_one_thread
 from augury.ray.pieces import Piece, solved_parts
 from augury.tables import Settings
 
@@ -79,7 +80,7 @@ def _json_lines(path: str, schema: pa.Schema) -> Generator[Callable[[pa.Table], 
             told = {name: value for name, value in row.items() if value is not None}
             file.write(json.dumps(told, ensure_ascii=False) + "\n")
 
-    with open(path, "x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         yield write
 
 
@@ -102,8 +103,15 @@ def solve_piece(piece: Piece, plan: Plan, settings: Settings) -> Done:
     started = time.process_time()
     rows = failed = 0
     path = plan.path(piece)
-    temporary = os.path.join(plan.output, f"{UNFINISHED}{secrets.token_hex(8)}")
+    begun = os.path.join(plan.output, f"{UNFINISHED}{piece.name}-")
+    # Ray tries again for ever: what ended its process has left a file for each attempt.
+    lost = len(glob(f"{escape(begun)}*"))
+    if lost > MAX_RETRIES:
+        told = f"its piece {piece.name} ended its process {lost} times"
+        return Done(piece.name, 0, 0, f"{piece.files[0]}: {told}")
+    temporary = f"{begun}{secrets.token_hex(8)}"
     try:
+        open(temporary, "x").close()
         parts = solved_parts(piece, settings, plan.options)
         first = next(parts)
         with WRITING[plan.ending](temporary, first.schema) as write:

@@ -211,6 +211,10 @@ def test_a_generated_graph_is_that_of_the_package(client: httpx.Client) -> None:
     told = client.get("/api/v1/generate", params=query)
     graph = parse_graph(io.BytesIO(told.content), "answer")
     assert graph == generate("uniform", np.random.default_rng(7), n=6, p=0.5)
+    told = client.get("/api/v1/generate", params=query | {"costs_to": "9"})
+    graph = parse_graph(io.BytesIO(told.content), "answer")
+    assert graph == generate("uniform", np.random.default_rng(7), (1, 9), n=6, p=0.5)
+    assert client.get("/api/v1/generate", params=query | {"costs_to": "0"}).status_code == 422
     flow = client.get("/api/v1/generate", params={"family": "flow", "nodes": "5", "arcs": "9"})
     assert flow.json()["source"] == 0
     answer = client.post("/api/v1/solve", json={"graph": flow.json()})

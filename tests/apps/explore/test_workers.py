@@ -285,9 +285,12 @@ def compiled() -> dict[str, int]:
     """Return how many forms of each of our compiled functions there are."""
     from numba.core.dispatcher import Dispatcher
 
+    gc.unfreeze()  # else what was imported before the tests is not among them
+    objects = gc.get_objects()
+    gc.freeze()
     return {
         f"{found.__module__}.{found.py_func.__name__}": len(found.signatures)
-        for found in gc.get_objects()
+        for found in objects
         if issubclass(type(found), Dispatcher) and str(found.__module__).startswith("augury")
     }
 

@@ -77,6 +77,10 @@ def bench(  # noqa: PLR0913  # one parameter for each option
     out: Annotated[
         Path | None, typer.Option("--out", "--output", help="Write all records here, as JSON.")
     ] = None,
+    add: Annotated[
+        bool,
+        typer.Option("--add", help="Keep what --out has of other families: flows in several runs."),
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help=f"Draw the plot here: {', '.join(PLOT_ENDINGS)}.")
     ] = None,
@@ -110,7 +114,7 @@ def bench(  # noqa: PLR0913  # one parameter for each option
         "matchings": partial(_bench_matchings, sizes, batch, edges, cells, limit(2.0), plot),
         "assignments": partial(_bench_assignments, limit(0.2), markdown),
         "costs": _bench_costs,
-        "flows": partial(_bench_flows, arcs, families, limit(10.0), markdown),
+        "flows": partial(_bench_flows, arcs, families, limit(10.0), markdown, add),
     }
     if what not in ways:
         raise InputError(f"{what!r} is not one of {', '.join(ways)}")
@@ -211,6 +215,7 @@ def _bench_flows(  # noqa: PLR0913  # one parameter for each option
     families: str | None,
     seconds: float,
     markdown: Path | None,
+    add: bool,
     out: Path | None,
     quick: bool,
     as_json: bool,
@@ -225,11 +230,12 @@ def _bench_flows(  # noqa: PLR0913  # one parameter for each option
     counts = hard.QUICK_ARCS if quick else hard.ARCS
     counts = counts if arcs is None else _numbers("--arcs", arcs)
     names = list(hard.FAMILIES) if families is None else families.split(",")
-    records: list[dict[str, Any]] = []
     told: dict[str, Any] = {"machine": machine(), "peers": hard.versions()}
-    told |= {"seed": hard.SEED, "seconds": seconds, "records": records}
+    told |= {"seed": hard.SEED, "seconds": seconds}
+    records = _kept(out, told) if add and out is not None and out.exists() else []
     for family in hard.measure_flows(counts, names, seconds=seconds):
-        records += family
+        records = hard.replaced(records, family)
+        told["records"] = records
         if not as_json:
             print_table(hard.HEAD, list(hard.rows(family)))
             sys.stdout.flush()  # into a pipe as well: the next family may take minutes
@@ -239,6 +245,24 @@ def _bench_flows(  # noqa: PLR0913  # one parameter for each option
         print(json_text.dumps(told))
     else:
         say(hard.verdict(records))
+
+
+def _kept(path: Path, told: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the records of a file, if they are of this version, machine and limit."""
+    from augury.errors import InputError
+    from augury.files import named
+
+    with named(path):
+        text = path.read_text(encoding="utf-8")
+    try:
+        before = json_text.loads(text)
+        records = before.pop("records")
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise InputError(f"{path}: not the records of `augury bench flows --out`") from None
+    other = [key for key, value in told.items() if before.get(key) != value]
+    if other:
+        raise InputError(f"{path}: these records have another {other[0]}; leave out --add")
+    return records
 
 
 def _print_markdown(what: str, path: Path, markdown: Callable[[Any], str]) -> None:

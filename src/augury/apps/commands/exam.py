@@ -68,6 +68,10 @@ def exam(  # noqa: PLR0913  # one parameter for each option
         str | None,
         typer.Option(metavar="JUDGE/NUMBER", help="Ask nobody; make this question again."),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option("--from", help="Ask nobody; write the page of this record again."),
+    ] = None,
 ) -> None:
     """Examine every engine, and SciPy, OR-Tools, igraph and NetworkX, and write one page.
 
@@ -77,6 +81,9 @@ def exam(  # noqa: PLR0913  # one parameter for each option
     """
     if question is not None:
         _make(question, out)
+        return
+    if record is not None:
+        _write_page(record, out or FOLDER)
         return
     from augury.experiments.exam import SUITES, Exam
     from augury.experiments.exam_driver import default_workers, examine, failures
@@ -125,6 +132,16 @@ def _make(question: str, out: Path | None) -> None:
     say(f"{question}: {graph.words}, input {fingerprint([graph])}")
     if out is not None:
         write_graph(graph, out)
+
+
+def _write_page(record: Path, folder: Path) -> None:
+    from augury.experiments.exam import KIND, read_results
+    from augury.experiments.exam_page import page
+    from augury.experiments.records import read_rows, write_whole
+
+    header, *rows = read_rows(record, KIND)
+    write_whole(folder / "exam.md", page(header, read_results(rows)))
+    say(f"{folder}: exam.md")
 
 
 def _print(results: dict[tuple[Any, ...], Result], present: list[str]) -> None:

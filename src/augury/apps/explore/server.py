@@ -38,7 +38,7 @@ from augury.apps.explore.requests import (
     sentence_of,
 )
 from augury.apps.explore.workers import Busy, Workers
-from augury.classical.generate import FAMILIES
+from augury.classical.generate import FAMILIES, MAX_COST
 from augury.page import SERVED, SHEETS, asset, served_page
 
 ABOUT = CLASSICAL | {
@@ -100,6 +100,7 @@ else:
         __config__=ConfigDict(extra="forbid"),
         family=(Annotated[str, *one_of(FAMILIES)], ...),
         seed=(Annotated[int, Field(ge=0, le=MAX_SEED)], 0),
+        costs_to=(Annotated[int, Field(ge=1, le=MAX_COST)] | None, None),
         **{
             parameter.name: (KINDS_OF_NUMBER[parameter.kind] | None, None)
             for family in FAMILIES.values()
@@ -201,8 +202,8 @@ def _add_api(app: FastAPI, limits: Limits) -> None:
     async def generate(request: Request, asked: Annotated[Parameters, Query()]) -> Response:
         """Draw a graph of a family."""
         given = asked.model_dump(exclude_none=True)
-        family, seed = given.pop("family"), given.pop("seed")
-        task = {"family": family, "seed": seed, "parameters": given}
+        task = {name: given.pop(name, None) for name in ("family", "seed", "costs_to")}
+        task["parameters"] = given
         return await _answered(workers, request, "generate", json.dumps(task).encode())
 
 

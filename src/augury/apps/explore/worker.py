@@ -95,7 +95,9 @@ def make(body: bytes, limits: Limits) -> dict[str, Any]:
 
     task = json.loads(body)
     _refuse_large_family(task["family"], task["parameters"], limits)
-    graph = generate(task["family"], np.random.default_rng(task["seed"]), **task["parameters"])
+    rng = np.random.default_rng(task["seed"])
+    costs = (1, task["costs_to"]) if task.get("costs_to") else None
+    graph = generate(task["family"], rng, costs, **task["parameters"])
     refuse_large(graph, limits.nodes, limits.edges, "")
     return written(graph)
 
