@@ -120,6 +120,7 @@ def scalers(network: PaperNetwork, degrees: WideArray) -> FloatArray:
     return np.stack([np.ones_like(scale), scale, 1 / scale], axis=1).astype(np.float32)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # as PyTorch, whatever the weights
 def weights_of(own: Parameters, by_degree: FloatArray, outputs: FloatArray) -> Weights:
     """Arrange the values of some parameters for the loops; the logits to be found are `outputs`."""
     hidden, width = len(own.message), own.codes.shape[1]
@@ -152,6 +153,7 @@ def all_outputs(own: Parameters) -> FloatArray:
     return np.concatenate([own.outputs, goes_on, ends.reshape(-1, 2 * hidden)])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # as PyTorch, whatever the weights
 def links_of(own: Parameters, kinds: WideArray) -> Links:
     """Encode each kind of link, (kind, integer), and apply what every step would apply to it."""
     hidden = len(own.message)
@@ -162,6 +164,7 @@ def links_of(own: Parameters, kinds: WideArray) -> Links:
     return Links(codes, encoded, encoded @ own.message[:, 2 * hidden :].T, score)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # as PyTorch, whatever the weights
 def gradients(  # gradients, and what they are of
     grads: Any,
     d_score: FloatArray,
