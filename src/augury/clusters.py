@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -39,7 +40,10 @@ def join_ray(address: str, **started: Any) -> Any:
     where: dict[str, Any] = {"address": address}
     if address == "local":
         where |= {"include_dashboard": False, **started}
+    host, colon, port = address.rpartition(":")
     try:
+        if colon and "/" not in host:  # Ray itself would go on trying for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray announces changes in later versions
             ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)

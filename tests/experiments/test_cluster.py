@@ -76,6 +76,14 @@ def test_a_cluster_that_cannot_be_had_is_one_sentence(
     assert str(error.value) == f"--ray {address}: {what}: The current node timed out during startup"
 
 
+def test_an_address_where_nobody_answers_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ray.init", lambda **_: pytest.fail("Ray would try for minutes"))
+    with pytest.raises(InputError, match=r"^--ray 127\.0\.0\.1:1: there is no such Ray cluster: "):
+        RayWorkers(do, "127.0.0.1:1", 2)
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
