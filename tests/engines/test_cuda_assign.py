@@ -150,6 +150,20 @@ def test_floats_have_scipys_indices(folder: Path, shape: tuple[int, int], dtype:
         np.testing.assert_array_equal(indices, expected)
 
 
+@pytest.mark.parametrize("bits", [23, 24, 26, 27, 28, 31])
+@pytest.mark.parametrize("share", [1.0, 0.7])
+def test_costs_about_the_border_of_32_bit_arithmetic(folder: Path, bits: int, share: float) -> None:
+    """A forbidden pair costs more than all others together, and must fit as well."""
+    rng = np.random.default_rng(bits)
+    cost = rng.integers(-(2 ** (bits - 1)), 2 ** (bits - 1), (3, 30, 33)).astype(np.int32)
+    mask = rng.random(cost.shape) < share
+    found = solve(folder, cost, mask)
+    assert (found.status == Status.OPTIMAL).all()
+    for own, allowed, indices in zip(cost.astype(np.float64), mask, found.indices, strict=True):
+        rows, columns = linear_sum_assignment(np.where(allowed, own, 2.0**40))
+        np.testing.assert_array_equal(indices[rows], columns)
+
+
 def test_what_is_no_cost_is_a_status(folder: Path) -> None:
     cost = np.arange(54, dtype=np.float32).reshape(6, 3, 3) ** 2 % 7
     cost[1, 0, 2], cost[2, 1, 1] = np.nan, -np.inf
