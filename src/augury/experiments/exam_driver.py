@@ -99,7 +99,7 @@ def perform(task: Task) -> Result:
     losses: list[Loss] = []
     for number, graph, answer in zip(task.numbers, graphs, answers, strict=True):
         verdict, why = judged(answer, truth.get(number))
-        if len(graphs) == 1 and seconds > task.seconds:
+        if len(graphs) == 1 and seconds >= task.seconds:
             verdict, why = TOO_SLOW, f"{seconds:.1f} s"
         counts[verdict] += 1
         if verdict in LOSSES:
