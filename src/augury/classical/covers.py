@@ -50,10 +50,7 @@ class Covers(NamedTuple):
         """Concatenate several stacks."""
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
 
-    @property
-    def noun(self) -> str:
-        """See `proofs.Proofs`."""
-        return BipartiteGraph.noun
+    noun = BipartiteGraph.noun
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `proofs.Proofs`."""
@@ -114,10 +111,7 @@ class PackedCovers:
     def _covers(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         return self.fetch(self.covers[0]), self.fetch(self.covers[1])
 
-    @property
-    def noun(self) -> str:
-        """See `proofs.Proofs`."""
-        return BipartiteGraph.noun
+    noun = BipartiteGraph.noun
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `proofs.Proofs`."""

@@ -80,10 +80,7 @@ class Priced(NamedTuple):
     totals: WideArray
     """(graph,): its cost to be minimised, in units; meaningless where nothing is proven."""
 
-    @property
-    def noun(self) -> str:
-        """See `proofs.Proofs`."""
-        return BipartiteGraph.noun
+    noun = BipartiteGraph.noun
 
     def labelled(self, number: int) -> tuple[str, list[Any]]:
         """See `proofs.Proofs`."""

@@ -79,10 +79,7 @@ class Matchings(NamedTuple):
     in_right: BoolArray
     """(column,)"""
 
-    @property
-    def noun(self) -> str:
-        """See `Proofs`."""
-        return BipartiteGraph.noun
+    noun = BipartiteGraph.noun
 
     def graph(self, number: int) -> BipartiteGraph:
         """See `Proofs`."""
@@ -184,10 +181,7 @@ class Flows(NamedTuple):
     in_cut: BoolArray
     """(node,): whether it is on the source's side; meaningless where nothing is proven."""
 
-    @property
-    def noun(self) -> str:
-        """See `Proofs`."""
-        return FlowNetwork.noun
+    noun = FlowNetwork.noun
 
     def graph(self, number: int) -> FlowNetwork:
         """See `Proofs`."""
