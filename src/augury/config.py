@@ -40,6 +40,9 @@ class DataConfig:
     stop_early: int = 0
     """Steps before the first that changes nothing in which a search is to stop; at most 1. The
     authors' code has 1: the network must foresee that nothing would change."""
+    caution: float = 0.0
+    """How far above 0 the logit is to be after which a reachability search goes on: a network that
+    is only just sure of it on training graphs stops too early on larger ones."""
     seed: int = 0
     """Seed of graphs, weights, walks and the order of samples; shared by all networks."""
 
@@ -78,9 +81,6 @@ class TrainingConfig:
     """Epochs without improvement before training stops."""
     decay: Literal["none", "cosine"] = "none"
     """Whether the learning rate falls to 0 by the last of `max_epochs`, along a cosine."""
-    averaging: float = 0.0
-    """Below 1; above 0 the network that is kept is a moving average of the weights, of which each
-    update leaves this share."""
     select: Literal["execution", "both", "paper"] = "execution"
     """What has to improve: whole executions on validation graphs of three sizes, or these and runs
     that the first invalid path ends (t = 1), or the paper's predecessor accuracy of the last step,
@@ -313,8 +313,6 @@ def _coherent(config: Config) -> Config:
         )
     if data.stop_early > 1:
         raise ConfigError(f"data.stop_early is {data.stop_early}, but must be 0 or 1")
-    if config.training.averaging >= 1:
-        raise ConfigError(f"training.averaging is {config.training.averaging}, but must be below 1")
     if data.p > 1:
         raise ConfigError(f"data.p is {data.p}, but a probability is at most 1")
     return config
@@ -327,7 +325,7 @@ bit by bit.
 """
 
 MAY_BE_ZERO = frozenset(
-    {"seed", "extra_graphs", "patience", "p", "execution_graphs", "stop_early", "averaging"}
+    {"seed", "extra_graphs", "patience", "p", "execution_graphs", "stop_early", "caution"}
 )
 
 

@@ -263,7 +263,7 @@ def test_settings_that_are_newer_than_a_run_do_not_keep_it_from_going_on(
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
     told = json.loads((folder / "config.json").read_text())
-    del told["config"]["training"]["averaging"]
+    del told["config"]["data"]["caution"]
     (folder / "config.json").write_text(json.dumps(told))
     [progress] = train(CONFIG, [0], folder, resume=True, say=silent)
     assert len(progress.history) == 3
@@ -284,32 +284,6 @@ def test_the_learning_rate_falls_along_a_cosine(
     config = tiny_config("paper-mpnn", *settings, "training.select=paper")
     train(config, [0], tmp_path / "run", say=silent)
     assert rates == pytest.approx([5e-4, 3.75e-4, 1.25e-4])  # (1 + cos(π k / 3)) / 2
-
-
-def test_an_average_is_kept_in_place_of_the_weights_and_resumed(tmp_path: Path) -> None:
-    settings = ("training.averaging=0.5", "data.train_graphs=2", "training.select=paper")
-    config, folder = tiny_config("paper-mpnn", *settings), tmp_path / "run"
-    with pytest.raises(KeyboardInterrupt):
-        train(config, [0], folder, say=interrupted_at(2))
-    train(config, [0], folder, resume=True, say=silent)
-    train(config, [0], tmp_path / "whole", say=silent)
-    assert is_same(weights(folder), weights(tmp_path / "whole"))
-    assert history(folder) == history(tmp_path / "whole")
-    kept = checkpoint.read_tensors(folder / "resume.safetensors")[0]
-    average = {key.removeprefix("average."): v for key, v in kept.items() if key[:8] == "average."}
-    own = {key.removeprefix("network."): v for key, v in kept.items() if key[:8] == "network."}
-    assert is_same(weights(folder), average) and not is_same(own, average)
-
-
-def test_an_average_follows_the_weights() -> None:
-    config = tiny_config("paper-mpnn", "training.averaging=0.75")
-    module = Ensemble(config, [0], training_data(config.data, 8))
-    values = []
-    for value in (1.0, 5.0, 1.0):
-        torch.nn.init.constant_(module.network.distance.weight, value)
-        module.on_train_batch_end(None, None, 0)
-        values.append(float(module.average["distance.weight"][0, 0]))
-    assert values == [1.0, 2.0, 1.75]
 
 
 def test_both_ends_are_counted(tmp_path: Path) -> None:

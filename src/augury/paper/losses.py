@@ -164,13 +164,21 @@ def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None
     logits, reached = network.reached_logits(state), batch.reached.flatten()[rows.place]
     _add_bits(tally, "reachability", logits, reached, rows.counts)
     goes_on = network.reach_continues(state, rows.wiring)
-    _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts)
+    cautious = goes_on - batch.caution * rows.goes_on
+    _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts, cautious)
     return None
 
 
 def _add_bits(
-    tally: Tally, name: str, logits: Tensor, target: Tensor, counts: Tensor | None = None
+    tally: Tally,
+    name: str,
+    logits: Tensor,
+    target: Tensor,
+    counts: Tensor | None = None,
+    cautious: Tensor | None = None,
 ) -> None:
+    """Judge bits; `cautious` are the logits by which the loss goes, if they differ."""
     expected = target.to(logits.dtype).expand_as(logits)
-    losses = F.binary_cross_entropy_with_logits(logits, expected, reduction="none")
+    learnt = logits if cautious is None else cautious
+    losses = F.binary_cross_entropy_with_logits(learnt, expected, reduction="none")
     tally.add(name, losses, (logits > 0) == target, counts)

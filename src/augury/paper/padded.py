@@ -109,7 +109,8 @@ def padded_reach(
     wiring = joined_wiring(rounds, shape.width)
     steps = torch.tensor([sample.reach_steps for sample in rounds], device="cpu")
     batch = reach_batch(rounds, [num_steps] * len(rounds), wiring)
-    return replace(batch, stop_early=samples.config.stop_early), steps
+    config = samples.config
+    return replace(batch, stop_early=config.stop_early, caution=config.caution), steps
 
 
 Part = TypeVar("Part", SearchBatch, ReachBatch)

@@ -7,7 +7,6 @@ network is trained as if it were alone.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -110,8 +109,6 @@ class Ensemble(pl.LightningModule):
         self.network = networks[0]
         if len(seeds) > 1:
             stack(networks, self.network)
-        self.average: dict[str, Tensor] = {}
-        """A moving average of the weights, if there is to be one."""
         self.tally = Tally()
         self.validation: list[tuple[SearchBatch, ReachBatch]] = []
 
@@ -155,18 +152,6 @@ class Ensemble(pl.LightningModule):
             else:
                 group["lr"] = share * training.learning_rate
 
-    @torch.no_grad()
-    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Let the average follow the weights."""
-        keep = self.config.training.averaging
-        if not keep:
-            return
-        weights = self.network.state_dict()
-        if not self.average:
-            self.average = {key: value.clone() for key, value in weights.items()}
-        for key, value in self.average.items():
-            value.lerp_(weights[key], 1 - keep)
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """Adam, as in the paper; on a CPU all weights in one call."""
         rate, on_cpu = self.config.training.learning_rate, self.device.type == "cpu"
@@ -203,12 +188,8 @@ class Ensemble(pl.LightningModule):
                 search = moved(samples.search_batch(chosen, rng), self.device)
                 self.validation.append((search, moved(samples.reach_batch(chosen), self.device)))
         tally = Tally()
-        network = self.network
-        if self.average:
-            network = copy.deepcopy(network)
-            network.load_state_dict(self.average)
         for search, reach in self.validation:
-            learn(network, search, [reach], tally)
+            learn(self.network, search, [reach], tally)
         return tally
 
 

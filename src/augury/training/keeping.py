@@ -109,7 +109,7 @@ class KeepEverything(pl.Callback):
             name: tensor.detach().to("cpu", copy=True)
             for name, tensor in _resumable(trainer, module).items()
         }
-        members = module.members(_weights(state, "average." if module.average else "network."))
+        members = module.members(_weights(state))
         executions = {
             place: self.executions.submit(members[place])
             for place, row in enumerate(rows)
@@ -197,15 +197,15 @@ class KeepEverything(pl.Callback):
 def _resumable(trainer: pl.Trainer, module: Ensemble) -> dict[str, Tensor]:
     """Return the weights and Adam's moments by their names in the resume file."""
     tensors = {f"network.{key}": value for key, value in module.network.state_dict().items()}
-    tensors |= {f"average.{key}": value for key, value in module.average.items()}
     for number, state in trainer.optimizers[0].state_dict()["state"].items():
         tensors |= {f"adam.{number}.{key}": value for key, value in state.items()}
     return tensors
 
 
-def _weights(state: dict[str, Tensor], part: str = "network.") -> dict[str, Tensor]:
+def _weights(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights of what `_resumable` returned."""
-    return {key.removeprefix(part): value for key, value in state.items() if key.startswith(part)}
+    own = (key for key in state if key.startswith("network."))
+    return {key.removeprefix("network."): state[key] for key in own}
 
 
 @contextmanager
@@ -287,8 +287,6 @@ class Resume(pl.Callback):
         assert isinstance(pl_module, Ensemble)
         device = pl_module.device
         pl_module.network.load_state_dict(_weights(self.tensors))
-        average = _weights(self.tensors, "average.")
-        pl_module.average = {key: value.to(device) for key, value in average.items()}
         pl_module.progress = self.progress
         epochs = int(self.metadata["epochs"])
         current: Any = trainer.fit_loop.epoch_progress.current  # Lightning hints at its base class
