@@ -40,9 +40,10 @@ class DataConfig:
     stop_early: int = 0
     """Steps before the first that changes nothing in which a search is to stop; at most 1. The
     authors' code has 1: the network must foresee that nothing would change."""
-    caution: float = 0.0
-    """How far above 0 the logit is to be after which a reachability search goes on: a network that
-    is only just sure of it on training graphs stops too early on larger ones."""
+    stop_weight: float = 1.0
+    """Weight in the loss of the steps after which a reachability search stops. Below 1 the network
+    would rather go on; if it is only just sure on training graphs, it stops too early on larger
+    ones."""
     seed: int = 0
     """Seed of graphs, weights, walks and the order of samples; shared by all networks."""
 
@@ -324,9 +325,7 @@ chooses among 2^bits residuals, each with its own parameters; the discrete one g
 bit by bit.
 """
 
-MAY_BE_ZERO = frozenset(
-    {"seed", "extra_graphs", "patience", "p", "execution_graphs", "stop_early", "caution"}
-)
+MAY_BE_ZERO = frozenset({"seed", "extra_graphs", "patience", "p", "execution_graphs", "stop_early"})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,9 @@ from augury.training.samples import learn
 from tiny import UNEQUAL, bipartite, neural
 
 NETWORKS = [*UNEQUAL, *(bipartite(side, seed=side) for side in (4, 5, 6))]
-SAMPLES = Samples(record(NETWORKS, np.random.default_rng(0)), DataConfig(stop_early=1, caution=2.0))
+SAMPLES = Samples(
+    record(NETWORKS, np.random.default_rng(0)), DataConfig(stop_early=1, stop_weight=0.3)
+)
 SHAPE = Shape.of(SAMPLES, 9)
 
 

@@ -53,7 +53,7 @@ SUSPECTS: dict[str, tuple[str, tuple[str, ...]]] = {
 of them the paper's rule ends the training."""
 
 CAUTIOUS = (
-    *("data.train_graphs=1200", "data.caution=6.0", "training.select=both"),
+    *("data.train_graphs=1200", "data.stop_weight=0.02", "training.select=both"),
     *("training.learning_rate=0.001", "training.decay=cosine", "training.max_epochs=12"),
     *("training.patience=12", "training.execution_graphs=100"),
 )

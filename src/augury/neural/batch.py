@@ -119,8 +119,8 @@ class ReachBatch:
     """How many graphs take part in each step."""
     stop_early: int = 0
     """As above."""
-    caution: float = 0.0
-    """How far above 0 the logit is to be in steps after which a search goes on."""
+    stop_weight: float = 1.0
+    """Weight of the steps after which a search stops."""
     laid: Rows | None = None
     """The rows, as above."""
 
@@ -203,7 +203,9 @@ class Samples:
         samples = self.longest_first(chosen, "reach_steps")
         steps = [sample.reach_steps for sample in samples]
         batch = reach_batch(samples, steps, joined_wiring(samples))
-        return replace(batch, stop_early=self.config.stop_early, caution=self.config.caution)
+        return replace(
+            batch, stop_early=self.config.stop_early, stop_weight=self.config.stop_weight
+        )
 
 
 def search_batch(

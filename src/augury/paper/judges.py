@@ -57,7 +57,7 @@ def value_losses(logits, num_bits, sizes, values, column, grads):
 
 
 @compiled_loop
-def end_losses(logits, place, running, stop_early, caution, node_start, grads):  # noqa: PLR0913 – numba takes arrays, not objects
+def end_losses(logits, place, running, stop_early, stop_weight, node_start, grads):  # noqa: PLR0913 – numba takes arrays, not objects
     """Judge for each graph and step whether it goes on: the mean over its nodes of one output."""
     loss, right, count, first = 0.0, 0.0, 0, 0
     for step in range(len(running)):
@@ -69,13 +69,13 @@ def end_losses(logits, place, running, stop_early, caution, node_start, grads): 
             for row in rows:
                 logit += logits[row, place]
             logit /= REAL(len(rows))
-            least = REAL(caution) if graph < following else ZERO
-            own, grad = _bit_loss(logit - least, graph < following)
-            loss += own
+            own, grad = _bit_loss(logit, graph < following)
+            weight = ONE if graph < following else REAL(stop_weight)
+            loss += weight * own
             right += (logit > ZERO) == (graph < following)
             count += 1
             for row in rows:
-                grads[row, place] = grad / REAL(len(rows))
+                grads[row, place] = weight * grad / REAL(len(rows))
         first += node_start[running[step]]
     return loss, right, count
 

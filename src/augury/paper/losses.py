@@ -164,8 +164,8 @@ def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None
     logits, reached = network.reached_logits(state), batch.reached.flatten()[rows.place]
     _add_bits(tally, "reachability", logits, reached, rows.counts)
     goes_on = network.reach_continues(state, rows.wiring)
-    cautious = goes_on - batch.caution * rows.goes_on
-    _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts, cautious)
+    weights = torch.where(rows.goes_on, 1.0, batch.stop_weight)
+    _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts, weights)
     return None
 
 
@@ -175,10 +175,9 @@ def _add_bits(
     logits: Tensor,
     target: Tensor,
     counts: Tensor | None = None,
-    cautious: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> None:
-    """Judge bits; `cautious` are the logits by which the loss goes, if they differ."""
+    """Judge bits (entry,) that count, with weights (entry,) in the loss."""
     expected = target.to(logits.dtype).expand_as(logits)
-    learnt = logits if cautious is None else cautious
-    losses = F.binary_cross_entropy_with_logits(learnt, expected, reduction="none")
+    losses = F.binary_cross_entropy_with_logits(logits, expected, weights, reduction="none")
     tally.add(name, losses, (logits > 0) == target, counts)

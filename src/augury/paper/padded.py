@@ -110,7 +110,7 @@ def padded_reach(
     steps = torch.tensor([sample.reach_steps for sample in rounds], device="cpu")
     batch = reach_batch(rounds, [num_steps] * len(rounds), wiring)
     config = samples.config
-    return replace(batch, stop_early=config.stop_early, caution=config.caution), steps
+    return replace(batch, stop_early=config.stop_early, stop_weight=config.stop_weight), steps
 
 
 Part = TypeVar("Part", SearchBatch, ReachBatch)
