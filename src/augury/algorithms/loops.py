@@ -134,7 +134,7 @@ class Log(NamedTuple):
     kept: Any
 
 
-@inner
+@compiled
 def _log(num_paths: int, num_arcs: int) -> Log:
     return Log(
         np.empty(num_paths, np.int64),
@@ -530,7 +530,7 @@ def _length(sender: Any, depth: Any, entry: int, source: int) -> Any:
     return np.int64(1) if sender[entry] == source else np.int64(depth[sender[entry]] + 2)
 
 
-@inner
+@compiled
 def _with_room(log: Log, num_paths: int, length: int) -> Log:
     """Return a log with room for a path; one that grows doubles."""
     end = log.start[num_paths]
