@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import BoolArray, IntArray, WideArray, frozen
+from augury.classical.arrays import BoolArray, IntArray, WideArray, frozen, starts_run
 from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.cuts import source_sides
 from augury.classical.ford_fulkerson import (
@@ -246,7 +246,7 @@ def _in_turn(residual: WideArray, paths: Paths, amount: WideArray) -> WideArray:
     sent = np.where(is_odd, -sent, sent)  # along the even arc of the pair
     order = np.argsort(pair, kind="stable")
     so_far = np.cumsum(sent[order]) - sent[order]
-    is_first = np.append(True, pair[order[1:]] != pair[order[:-1]])
+    is_first = starts_run(pair[order])
     so_far -= so_far[is_first][np.cumsum(is_first) - 1]
     before = np.empty_like(so_far)
     before[order] = so_far
