@@ -40,11 +40,6 @@ class Start(NamedTuple):
     """(arc,): its cost plus its sender's price less its receiver's."""
     price: WideArray
 
-    @classmethod
-    def of(cls, arcs: Arcs, cost: WideArray, price: WideArray) -> Start:
-        """Reduce the costs by these prices."""
-        return cls(arcs, cost + price[arcs.sender] - price[arcs.receiver], price)
-
 
 class End(NamedTuple):
     """A network that is filled."""
@@ -84,14 +79,15 @@ def is_small(graph: Priced) -> bool:
 
 def solve_small(graphs: Sequence[Priced]) -> list[Answer]:
     """Solve graphs with costs, each as if alone."""
-    stages, costs = map(first_stage, graphs), [graph.arc_costs() for graph in graphs]
-    firsts = zip(stages, costs, strict=True)
-    ends = _ends([Start.of(own.arcs, cost, own.state.price) for own, cost in firsts])
+    first = map(first_stage, graphs)
+    ends = _ends([Start(arcs, own.reduced - own.half, own.price) for arcs, own in first])
     further: dict[int, Start] = {}
     for at, (graph, end) in enumerate(zip(graphs, ends, strict=True)):
         arcs = graph.between_ends(end.residual) if isinstance(graph, CostNetwork) else None
         if arcs is not None:
-            further[at] = Start.of(arcs, costs[at], end.price)
+            price = end.price
+            reduced = graph.arc_costs() + price[arcs.sender] - price[arcs.receiver]
+            further[at] = Start(arcs, reduced, price)
     for at, end in zip(further, _ends([*further.values()]), strict=True):
         ends[at] = end._replace(rounds=ends[at].rounds + end.rounds)
     return [_answer(graph, end) for graph, end in zip(graphs, ends, strict=True)]
