@@ -144,6 +144,14 @@ def test_every_path_is_one_that_the_network_takes(graph: Priced) -> None:
     np.testing.assert_array_equal(own.found, answer.found)
 
 
+def test_the_rounds_of_both_stages_count() -> None:
+    # One for the circle that saves something, and one from source to sink.
+    ends: dict[str, Any] = {"source": 0, "sink": 2}
+    network = CostNetwork.from_arcs(3, [0, 1, 1], [1, 0, 2], [3, 1, 2], [1, -5, 1], **ends)
+    answer = solved_alone(network)
+    assert answer.found.tolist() == [3, 1, 2] and answer.neural_rounds == 2
+
+
 def test_huge_numbers_are_exact() -> None:
     big = 2**48
     graph = BipartiteGraph.from_costs([[big, big - 1, np.inf], [big - 2, np.inf, np.inf]])
