@@ -298,9 +298,10 @@ def told_of(found: Searches, arcs: Sequence[int], proposed: int, kept: Sequence[
     return Searches(found.tree, found.is_done & False, found.rounds, paths, *numbers)
 
 
-def test_sums_that_are_right_do_not_make_a_walk() -> None:
-    last = int(RICH.arc_index(np.array([2]), np.array([4]))[0])
-    [only] = run(RICH, proposing(lambda found: told_of(found, [last], 4, [0])))
+@pytest.mark.parametrize(("ends", "amount"), [((2, 4), 4), ((0, 1), 9)])
+def test_sums_that_are_right_do_not_make_a_walk(ends: tuple[int, int], amount: int) -> None:
+    arc = int(RICH.arc_index(*np.array(ends)[:, None])[0])  # into the sink, or from the source
+    [only] = run(RICH, proposing(lambda found: told_of(found, [arc], amount, [0])))
     assert Verdict(only.verdict[0]) is Verdict.WRONG_BOTTLENECK
     assert np.array_equal(only.after, RICH.capacity)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from augury import BipartiteGraph, CostNetwork, solve, solve_batch
 from augury.algorithms.executor import CellExecutor
+from augury.classical.answer import Answer
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT, PHASES, Round, Settings
 from augury.classical.least_cost import Priced, solved
@@ -29,12 +30,25 @@ from costs import as_graph, cost_matrices, cost_networks, least_flow, least_matc
 priced = st.one_of(cost_matrices().map(as_graph), cost_networks())
 
 
+@pytest.fixture(autouse=True, scope="module")
+def plain() -> Iterator[None]:
+    """Run the plain form, whatever is loaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small_costs, "TINY", small_costs.MANY_ARCS)
+        yield
+
+
+def solved_alone(graph: Priced) -> Answer:
+    [answer] = solve_small([graph])
+    return answer
+
+
 @given(matrix=cost_matrices(), maximise=st.booleans())
 @settings(max_examples=150)
 def test_matchings_are_largest_and_best(matrix: np.ndarray, maximise: bool) -> None:
     sign = -1 if maximise else 1
     graph = BipartiteGraph.from_costs(sign * matrix, maximise=maximise)
-    answer = solve_small(graph)
+    answer = solved_alone(graph)
     certificate = certify_cost(graph, answer.found, answer.price)
     assert certificate.is_optimal and not certificate.remark
     size, cost = least_matching(matrix)
@@ -44,7 +58,7 @@ def test_matchings_are_largest_and_best(matrix: np.ndarray, maximise: bool) -> N
 @given(network=cost_networks())
 @settings(max_examples=150)
 def test_flows_are_of_least_cost_or_proven_impossible(network: CostNetwork) -> None:
-    answer = solve_small(network)
+    answer = solved_alone(network)
     certificate = certify_cost(network, answer.found, answer.price)
     expected = least_flow(network)
     if expected is None:
@@ -78,14 +92,14 @@ def test_of_equals_it_is_the_first_of_all_there_are(matrix: np.ndarray) -> None:
         return -len(paid), sum(paid), mates
 
     best = min(all_matchings(matrix), key=rank)
-    mates = solve_small(as_graph(matrix)).found
+    mates = solved_alone(as_graph(matrix)).found
     assert np.where(mates < 0, columns, mates).tolist() == list(best)
 
 
 @given(matrix=cost_matrices(most=14))
 def test_so_it_is_the_compiled_loop_s(matrix: np.ndarray) -> None:
     found = assign_dense(matrix[None], partial=True).columns[0]
-    np.testing.assert_array_equal(solve_small(as_graph(matrix)).found, found)
+    np.testing.assert_array_equal(solved_alone(as_graph(matrix)).found, found)
 
 
 def by_the_network(graph: Priced, settings: Settings = PHASES, see: Any = None) -> Any:
@@ -97,7 +111,7 @@ def by_the_network(graph: Priced, settings: Settings = PHASES, see: Any = None) 
 @given(graph=priced)
 @settings(max_examples=60)
 def test_prices_and_matchings_are_the_network_s(graph: Priced) -> None:
-    small, own = solve_small(graph), by_the_network(graph)
+    small, own = solved_alone(graph), by_the_network(graph)
     np.testing.assert_array_equal(small.price, own.price)
     if isinstance(graph, BipartiteGraph):
         np.testing.assert_array_equal(small.found, own.found)
@@ -114,7 +128,7 @@ def test_every_path_is_one_that_the_network_takes(graph: Priced) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(small_costs, "push_phases", logged)
-        answer = solve_small(graph)
+        answer = solved_alone(graph)
 
     def weights(batch: Batch, _: int) -> np.ndarray:
         chosen = np.full(batch.num_arcs, MAX_WEIGHT, np.uint8)
@@ -130,14 +144,22 @@ def test_every_path_is_one_that_the_network_takes(graph: Priced) -> None:
     np.testing.assert_array_equal(own.found, answer.found)
 
 
+def test_the_rounds_of_both_stages_count() -> None:
+    # One for the circle that saves something, and one from source to sink.
+    ends: dict[str, Any] = {"source": 0, "sink": 2}
+    network = CostNetwork.from_arcs(3, [0, 1, 1], [1, 0, 2], [3, 1, 2], [1, -5, 1], **ends)
+    answer = solved_alone(network)
+    assert answer.found.tolist() == [3, 1, 2] and answer.neural_rounds == 2
+
+
 def test_huge_numbers_are_exact() -> None:
     big = 2**48
     graph = BipartiteGraph.from_costs([[big, big - 1, np.inf], [big - 2, np.inf, np.inf]])
-    answer = solve_small(graph)
+    answer = solved_alone(graph)
     certificate = certify_cost(graph, answer.found, answer.price)
     assert certificate.is_optimal and certificate.cost == 2 * big - 3 and not certificate.remark
     wide = CostNetwork.from_arcs(2, [0, 0], [1, 1], [2**61, 2**60], [3, -big], source=0, sink=1)
-    answer = solve_small(wide)
+    answer = solved_alone(wide)
     assert answer.found.tolist() == [2**61, 2**60]
     assert certify_cost(wide, answer.found, answer.price).is_optimal
 
@@ -158,7 +180,7 @@ def test_small_graphs_are_solved_so_alone_and_among_others() -> None:
     graphs = [as_graph(one) for one in (small, large, small)]
     with pytest.MonkeyPatch.context() as patch:
         run: list[Priced] = []
-        patch.setattr(least_cost, "solve_small", lambda one: run.append(one) or solve_small(one))
+        patch.setattr(least_cost, "solve_small", lambda some: run.extend(some) or solve_small(some))
         answers = least_cost.solved(graphs)
     assert run == [graphs[0], graphs[2]]
     np.testing.assert_array_equal(answers[0].price, answers[2].price)

@@ -263,7 +263,7 @@ class CellExecutor(Executor):
         And unless numba is missing, or would take longer to load than it saves; `number` rounds
         were run without.
         """
-        is_loaded = {"numba", "torch"} & set(sys.modules)
+        is_loaded = "numba" in sys.modules or "torch" in sys.modules
         is_small = not is_loaded and batch.num_arcs * (number + 1) < MANY_ARCS
         if self.observer is not None or is_small or str(self.device) != "cpu":
             return None
@@ -361,7 +361,6 @@ def beliefs(score: Said, start: Numbers, arc: Numbers) -> FloatArray:
 
 def in_rows(values: npt.NDArray[Any], paths: Paths) -> npt.NDArray[Any]:
     """(arc of the paths,) → (path, place), 0 where a path is shorter."""
-    lengths = np.diff(paths.start)
-    rows = np.zeros((len(lengths), int(lengths.max())), values.dtype)
-    rows[np.arange(rows.shape[1]) < lengths[:, None]] = values
+    rows = np.zeros((len(paths.lengths), int(paths.lengths.max())), values.dtype)
+    rows[np.arange(rows.shape[1]) < paths.lengths[:, None]] = values
     return rows

@@ -134,7 +134,7 @@ class Log(NamedTuple):
     kept: Any
 
 
-@inner
+@compiled
 def _log(num_paths: int, num_arcs: int) -> Log:
     return Log(
         np.empty(num_paths, np.int64),
@@ -174,7 +174,7 @@ def searches(
     There is a row of weights for each round; a graph's end early with one that led to nothing, or
     to something wrong.
     """
-    trees = Trees(*(np.full(batch.num_nodes, -1, np.int32) for _ in Trees._fields))
+    trees = Trees(*np.full((len(Trees._fields), batch.num_nodes), -1, np.int32))
     is_done, rounds = np.zeros(batch.num_graphs, np.bool_), np.zeros(batch.num_graphs, np.int64)
     given, links, nodes = _laid_out(batch, np.empty(batch.num_arcs, np.uint8), cells.scores)
     level_graph = given._replace(order=given.order.copy(), start=given.start.copy())
@@ -182,6 +182,8 @@ def searches(
     run.links.is_usable[:] = residual > 0
     told = is_done, rounds, _log.py_func(FEW, FEW)
     num_paths, log = _searches(run, read_only(weights), *told, phases_from)
+    # Arrays that compiled code makes have dtypes of their own, with which `ufunc.at` is slow.
+    log = Log(*(column.astype(np.int64) for column in log))
     start = log.start[: num_paths + 1]
     paths = Paths(log.graph[:num_paths], start, log.arcs[: start[-1]].astype(np.int32))
     found = log.number[:num_paths], log.proposed[:num_paths], log.kept[: start[-1]]
@@ -530,7 +532,7 @@ def _length(sender: Any, depth: Any, entry: int, source: int) -> Any:
     return np.int64(1) if sender[entry] == source else np.int64(depth[sender[entry]] + 2)
 
 
-@inner
+@compiled
 def _with_room(log: Log, num_paths: int, length: int) -> Log:
     """Return a log with room for a path; one that grows doubles."""
     end = log.start[num_paths]

@@ -18,8 +18,9 @@ from augury.compiled import compiled as on_disk
 
 OPTIONS: Any = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 compiled: Any = on_disk(**OPTIONS)
-inner: Any = on_disk(**OPTIONS, no_cpython_wrapper=True)
-"""For functions that only compiled ones call: they compile in less time."""
+inner: Any = on_disk(**OPTIONS, no_cpython_wrapper=True, _nrt=False)
+"""For functions that only compiled ones call, and that make no arrays: they compile in less time,
+and do not count references to what their caller holds, which takes longer than deciding a case."""
 inlined: Any = on_disk(**OPTIONS, inline="always")
 """For what is too short to hand all of a cell to it."""
 

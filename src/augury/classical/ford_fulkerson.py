@@ -65,11 +65,15 @@ class Paths:
     start: WideArray
     arcs: IntArray
 
+    @property
+    def lengths(self) -> WideArray:
+        """The number of arcs of each path."""
+        return self.start[1:] - self.start[:-1]
+
     def select(self, keep: BoolArray) -> Paths:
         """Return the paths to keep."""
-        lengths = np.diff(self.start)
-        arcs = self.arcs[np.repeat(keep, lengths)]
-        return Paths(self.graph[keep], starts(lengths[keep]), arcs)
+        arcs = self.arcs[self.spread(keep)]
+        return Paths(self.graph[keep], starts(self.lengths[keep]), arcs)
 
     def handed_out(self) -> Paths:
         """Return a read-only copy for an executor."""
@@ -83,7 +87,7 @@ class Paths:
 
     def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Repeat each path's value once for each of its arcs."""
-        return np.repeat(values, np.diff(self.start))
+        return values.repeat(self.lengths)
 
 
 # Each takes the batch and its residuals; what an executor keeps between them is in the tree.
@@ -317,10 +321,9 @@ def paths_of(
 
 def _shortest(batch: Batch, paths: Paths) -> Paths:
     """Keep each graph's shortest paths: Edmonds and Karp's bound on the rounds needs them."""
-    lengths = np.diff(paths.start)
     least = np.full(batch.num_graphs, np.iinfo(np.int64).max)
-    np.minimum.at(least, paths.graph, lengths)
-    return paths.select(lengths == least[paths.graph])
+    np.minimum.at(least, paths.graph, paths.lengths)
+    return paths.select(paths.lengths == least[paths.graph])
 
 
 def _applied(residual: WideArray, paths: Paths, bottleneck: WideArray) -> WideArray:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from augury.classical.answer import Answer, How, Progress
-from augury.classical.arrays import BoolArray, IntArray, WideArray, frozen
+from augury.classical.arrays import BoolArray, IntArray, WideArray, frozen, starts_run
 from augury.classical.batch import Batch, handed_out, starts
 from augury.classical.cuts import source_sides
 from augury.classical.ford_fulkerson import (
@@ -47,8 +47,8 @@ from augury.classical.ford_fulkerson import (
 )
 from augury.classical.network import Graph
 
-MANY_ROUNDS, MANY_WEIGHTS = 2**6, 2**18
-"""Rounds that are asked for at once, and weights that are drawn for them."""
+FEW_ROUNDS, MANY_ROUNDS, MANY_WEIGHTS = 2**2, 2**6, 2**18
+"""Rounds that are asked for at once, at first and at most, and weights that are drawn for them."""
 
 
 def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> list[Answer]:
@@ -123,7 +123,7 @@ def phases(
     searching: Searching | None = None
     plain = partial(searched, subroutines, many_paths=settings.many_paths)
     residual, own = batch.capacity, batch.handed_out()
-    failures, number, asked = np.zeros(batch.num_graphs, np.int64), 0, 1
+    failures, number, asked = np.zeros(batch.num_graphs, np.int64), 0, FEW_ROUNDS
     while batch.num_graphs:
         is_large = np.diff(batch.arc_start) >= (settings.phases_from or 0)
         searching = searching or subroutines.prepared(batch, number)
@@ -219,11 +219,9 @@ def _judged(
     is_wrong = {Verdict.WRONG_BOTTLENECK: found.proposed != truth}
     kept_wrong = found.kept != values - paths.spread(truth)
     kept_wrong &= paths.spread((truth > 0) & ~is_wrong[Verdict.WRONG_BOTTLENECK])
-    path = paths.spread(np.arange(len(truth)))
-    is_wrong[Verdict.WRONG_AUGMENTATION] = np.bincount(path[kept_wrong], minlength=len(truth)) > 0
+    is_wrong[Verdict.WRONG_AUGMENTATION] = np.logical_or.reduceat(kept_wrong, paths.start[:-1])
 
-    never = np.iinfo(np.int64).max
-    last = np.full(batch.num_graphs, never)  # the search that ends a graph's run
+    last = np.full(batch.num_graphs, found.number.max() + 1)  # the search that ends a graph's run
     for is_so in is_wrong.values():
         np.minimum.at(last, paths.graph[is_so], found.number[is_so])
     for reason, is_so in reversed(is_wrong.items()):
@@ -233,13 +231,12 @@ def _judged(
 
 def _are_walks(batch: Batch, paths: Paths) -> BoolArray:
     """Return whether each path leads from its graph's source to its sink, arc by arc."""
-    path = paths.spread(np.arange(len(paths.graph)))
-    before = np.full(len(paths.arcs), -1, np.int64)
-    before[1:] = batch.receiver[paths.arcs[:-1]]
-    before[paths.start[:-1]] = batch.source[paths.graph]
-    breaks = np.bincount(path[batch.sender[paths.arcs] != before], minlength=len(paths.graph))
-    last = batch.receiver[paths.arcs[paths.start[1:] - 1]]
-    return (breaks == 0) & (last == batch.sink[paths.graph])
+    ends = batch.receiver[paths.arcs]
+    begins = np.empty_like(ends)
+    begins[1:] = ends[:-1]
+    begins[paths.start[:-1]] = batch.source[paths.graph]
+    breaks = np.logical_or.reduceat(batch.sender[paths.arcs] != begins, paths.start[:-1])
+    return ~breaks & (ends[paths.start[1:] - 1] == batch.sink[paths.graph])
 
 
 def _in_turn(residual: WideArray, paths: Paths, amount: WideArray) -> WideArray:
@@ -249,8 +246,8 @@ def _in_turn(residual: WideArray, paths: Paths, amount: WideArray) -> WideArray:
     sent = np.where(is_odd, -sent, sent)  # along the even arc of the pair
     order = np.argsort(pair, kind="stable")
     so_far = np.cumsum(sent[order]) - sent[order]
-    first = np.flatnonzero(np.diff(pair[order], prepend=-1))
-    so_far -= np.repeat(so_far[first], np.diff(first, append=len(order)))
+    is_first = starts_run(pair[order])
+    so_far -= so_far[is_first][np.cumsum(is_first) - 1]
     before = np.empty_like(so_far)
     before[order] = so_far
     return residual[paths.arcs] - np.where(is_odd, -before, before)
@@ -304,7 +301,7 @@ def searched(
         kept[on_right] = parts.augment(
             batch, residual, paths.handed_out(), handed_out(amount), tree
         )
-        lengths, numbers = np.diff(tried.start), np.full(len(truth), number)
+        lengths, numbers = tried.lengths, np.full(len(truth), number)
         columns.append((graph[tried.graph], lengths, arc[tried.arcs], numbers, proposed, kept))
 
         wrong = kept[on_right] != residual[paths.arcs] - paths.spread(amount)

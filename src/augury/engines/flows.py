@@ -116,9 +116,9 @@ def push_flows(union: Union, own: Network, ordered: Network, residual: Any, roun
         first = union.node_start[graph]
         num_nodes = union.node_start[graph + 1] - first
         source, sink = union.source[graph] - first, union.sink[graph] - first
-        largest = _fill(union, own, graph, num_nodes)
+        largest = fill(union, own, graph, num_nodes)
         if largest <= 1 or union.arc_start[graph + 1] - union.arc_start[graph] <= SMALL:
-            rounds[graph] = _phases(own, num_nodes, source, sink)
+            rounds[graph] = phases(own, num_nodes, source, sink)
         else:
             rounds[graph] = _waves(own, ordered, num_nodes, source, sink)
         for node in range(num_nodes):
@@ -130,7 +130,7 @@ def push_flows(union: Union, own: Network, ordered: Network, residual: Any, roun
 
 
 @inlined
-def _fill(union: Union, own: Network, graph: int, num_nodes: int) -> Any:
+def fill(union: Union, own: Network, graph: int, num_nodes: int) -> Any:
     """Copy the arcs of a network, sorted by sender; return the largest capacity."""
     first, largest = union.node_start[graph], np.int64(0)
     arcs = union.arc_start[graph], union.arc_start[graph + 1]
@@ -153,7 +153,8 @@ def _fill(union: Union, own: Network, graph: int, num_nodes: int) -> Any:
 
 
 @inlined
-def _phases(own: Network, num_nodes: int, source: int, sink: int) -> int:
+def phases(own: Network, num_nodes: int, source: int, sink: int) -> int:
+    """Fill a network; return the searches that led to a path."""
     rounds = 0
     while _search(own, num_nodes, source, sink):
         _take_paths(own, source, sink)

@@ -35,15 +35,17 @@ def solved(graphs: Sequence[Any]) -> list[Answer]:
     """Solve bipartite graphs and networks with costs."""
     answers: dict[int, Answer] = {}
     alike: dict[tuple[int, int], list[int]] = {}
+    small: list[int] = []
     for at, graph in enumerate(graphs):
         if is_small(graph):
-            answers[at] = solve_small(graph)
+            small.append(at)
         elif isinstance(graph, CostNetwork):
             answers[at] = _sent(graph)
         elif _is_dense(graph):
             alike.setdefault((graph.num_left, graph.num_right), []).append(at)
         else:
             answers[at] = _assigned(graph)
+    answers |= zip(small, solve_small([graphs[at] for at in small]), strict=True)
     for places in alike.values():
         for some in _chunks(places, graphs):
             answers |= zip(some, _assigned_dense([graphs[at] for at in some]), strict=True)

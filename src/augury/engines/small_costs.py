@@ -1,20 +1,25 @@
-"""A small graph with costs becomes a best answer: the network's phases, in plain Python.
+"""Small graphs with costs become best answers: the network's phases, in plain Python.
 
 As in `classical.least_cost`, maximum flows over tight arcs alternate with steps of the prices. All
 steps between two of these flows are made at once: they come to the distances from the source, by
 reduced costs. Each path is one that the network takes, given weights (see `small_flows`), and since
 the distances are the same after every maximum flow, the prices are its own, whatever its weights.
+Where there is more to do than loading numba takes, `cost_phases` does the same, compiled.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from heapq import heappop, heappush
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
 
 from augury.classical.answer import Answer
 from augury.classical.arrays import WideArray
+from augury.classical.cost_network import CostNetwork
 from augury.classical.first import first_in_order
 from augury.classical.graph import Arcs, BipartiteGraph
 from augury.classical.least_cost import Priced, first_stage
@@ -22,6 +27,27 @@ from augury.engines.small_flows import SMALL, leaving_of, push_phases
 
 LARGEST = 2**53
 """Capacities and supplies up to which those at one node of a small network fit 62 bits together."""
+MANY_ARCS, TINY = 2**16, 2**6
+"""Arcs up to which plain Python is quicker: before the compiled loops are loaded, and after."""
+LOOPS = "augury.engines.cost_phases"
+
+
+class Start(NamedTuple):
+    """A network, and prices with which no arc that can carry anything has a negative cost."""
+
+    arcs: Arcs
+    reduced: WideArray
+    """(arc,): its cost plus its sender's price less its receiver's."""
+    price: WideArray
+
+
+class End(NamedTuple):
+    """A network that is filled."""
+
+    residual: WideArray
+    price: WideArray
+    rounds: int
+    """Searches that led to a path."""
 
 
 class Network(NamedTuple):
@@ -32,16 +58,14 @@ class Network(NamedTuple):
     """(node,): the arcs that leave it, in order."""
     residual: list[int]
     reduced: list[int]
-    """(arc,): its cost plus its sender's price less its receiver's."""
     price: list[int]
     ends: tuple[int, int]
 
     @classmethod
-    def of(cls, arcs: Arcs, cost: WideArray, price: WideArray) -> Network:
-        """Start from the arcs' capacities and from these prices."""
-        head = arcs.receiver.tolist()
-        reduced = cost + price[arcs.sender] - price[arcs.receiver]
-        lists = arcs.capacity.tolist(), reduced.tolist(), price.tolist()
+    def of(cls, start: Start) -> Network:
+        """Make the lists."""
+        arcs, head = start.arcs, start.arcs.receiver.tolist()
+        lists = arcs.capacity.tolist(), start.reduced.tolist(), start.price.tolist()
         return cls(head, leaving_of(arcs.num_nodes, head), *lists, (arcs.source, arcs.sink))
 
 
@@ -53,21 +77,42 @@ def is_small(graph: Priced) -> bool:
     return max(*graph.capacity.tolist(), *supply, 0, 0) <= LARGEST
 
 
-def solve_small(graph: Priced) -> Answer:
-    """Solve one graph with costs."""
-    stage, cost = first_stage(graph), graph.arc_costs()
-    network = Network.of(stage.arcs, cost, stage.state.price)
-    rounds = _run(network)
-    residual, price = np.array(network.residual, np.int64), np.array(network.price, np.int64)
+def solve_small(graphs: Sequence[Priced]) -> list[Answer]:
+    """Solve graphs with costs, each as if alone."""
+    first = map(first_stage, graphs)
+    ends = _ends([Start(arcs, own.reduced - own.half, own.price) for arcs, own in first])
+    further: dict[int, Start] = {}
+    for at, (graph, end) in enumerate(zip(graphs, ends, strict=True)):
+        arcs = graph.between_ends(end.residual) if isinstance(graph, CostNetwork) else None
+        if arcs is not None:
+            price = end.price
+            reduced = graph.arc_costs() + price[arcs.sender] - price[arcs.receiver]
+            further[at] = Start(arcs, reduced, price)
+    for at, end in zip(further, _ends([*further.values()]), strict=True):
+        ends[at] = end._replace(rounds=ends[at].rounds + end.rounds)
+    return [_answer(graph, end) for graph, end in zip(graphs, ends, strict=True)]
+
+
+def _answer(graph: Priced, end: End) -> Answer:
+    found = graph.found(end.residual)
     if isinstance(graph, BipartiteGraph):
-        mates = first_in_order(graph, graph.found(residual), price)
-        return Answer(mates, rounds, price=price)
-    arcs = graph.between_ends(residual)
-    if arcs is not None:
-        network = Network.of(arcs, cost, price)
-        rounds += _run(network)
-        residual, price = np.array(network.residual, np.int64), np.array(network.price, np.int64)
-    return Answer(graph.found(residual), rounds, price=price)
+        found = first_in_order(graph, found, end.price)
+    return Answer(found, end.rounds, price=end.price)
+
+
+def _ends(starts: Sequence[Start]) -> list[End]:
+    """Fill networks at the least cost: a few in plain Python, many in compiled loops."""
+    size = sum(len(start.reduced) for start in starts)
+    if size > (TINY if LOOPS in sys.modules else MANY_ARCS):
+        from augury.engines.cost_phases import run_all
+
+        return list(starmap(End, run_all(*zip(*starts, strict=True))))
+    return [_end(Network.of(start)) for start in starts]
+
+
+def _end(network: Network) -> End:
+    rounds = _run(network)
+    return End(np.array(network.residual, np.int64), np.array(network.price, np.int64), rounds)
 
 
 def _run(network: Network) -> int:

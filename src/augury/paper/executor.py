@@ -269,8 +269,7 @@ def wiring_of(batch: Batch, device: torch.device | str) -> Wiring:
 
 def padded_paths(paths: Paths) -> tuple[WideArray, BoolArray]:
     """(path, place): the arcs of each path as a row, and which places are padding."""
-    lengths = np.diff(paths.start)
-    is_padding = np.arange(lengths.max()) >= lengths[:, None]
+    is_padding = np.arange(paths.lengths.max()) >= paths.lengths[:, None]
     arcs = np.zeros(is_padding.shape, np.int64)
     arcs[~is_padding] = paths.arcs
     return arcs, is_padding
