@@ -47,6 +47,8 @@ FULL, NOT_FULL, TOO_WIDE = 0, 1, 2
 
 NARROW = 64
 """Up to so many columns a table stays in the first cache, whichever way it is read."""
+CACHE_LINE = 64
+"""Bytes."""
 OUT_BITS = {np.dtype(np.int32): 29, np.dtype(np.int64): 61}
 """A forbidden pair costs two to this power."""
 
@@ -59,6 +61,13 @@ def largest(dtype: Any) -> int:
 def width_of(num_columns: int) -> int:
     """Return the length of a table's rows."""
     return -(-num_columns // LANES) * LANES
+
+
+def aligned(size: int, dtype: Any) -> Any:
+    """Return an unset array that begins with a line of the cache: lanes then cross no two."""
+    array = np.empty(size + CACHE_LINE, dtype)
+    skip = -array.ctypes.data % CACHE_LINE // array.itemsize
+    return array[skip : skip + size]
 
 
 class Dense(NamedTuple):
