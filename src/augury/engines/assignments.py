@@ -30,12 +30,14 @@ from augury.engines.assignment_loops import (
     Dense,
     aligned,
     assign,
+    begin,
     compiled,
     inlined,
     start_of,
     width_of,
 )
 from augury.engines.tight import Tight, has_circle, mark, settle
+from augury.engines.tight_word import are_tight, match_ties
 from augury.errors import InputError
 
 OPTIMAL, INFEASIBLE, INVALID = 0, 1, 2
@@ -488,19 +490,22 @@ def _solve_all(tables: Tables, which: Any, dense: Dense, tight: Tight, is_float:
             continue
         down, _ = _place(tables, number, k, dense)
         num_rows, num_columns = dense.size[0], dense.size[1]
-        how = assign(dense)
+        begin(dense)
+        num_matched = match_ties(dense)
+        how = FULL if num_matched == num_rows else assign(dense, num_matched == 0)
         if how != FULL:
             status[number] = INFEASIBLE if how == NOT_FULL else _TOO_WIDE
             continue
         slack = num_rows if tables.is_rough[number] else 0
         is_exchanged = down == 1 and num_rows < num_columns
-        is_proven = mark(dense, tight, slack)
+        is_tied = num_matched == num_rows > 0 and slack == 0
+        is_proven = are_tight(tight) if is_tied else mark(dense, tight, slack)
         is_alone = not has_circle(tight)
         if not is_proven or (slack > 0 and not is_alone):
             status[number] = _TOO_ROUGH
             continue
         if not is_alone:
-            settle(tight, is_exchanged)
+            settle(tight, is_exchanged, is_tied)
         status[number] = OPTIMAL
         _write(tables, number, dense, is_exchanged, is_float)
 
