@@ -247,6 +247,23 @@ def test_any_range_of_costs_is_exact() -> None:
             check(cost, answer)
 
 
+def test_tiny_float32_costs_are_neither_lost_nor_scaled_beyond_their_type() -> None:
+    tiny = 2.0**-149
+    cost = np.array([[[2**30, 2**30], [0, tiny]], [[0, 0], [0, 0]], [[0, tiny], [tiny, 0]]])
+    answer = assign_dense(cost.astype(np.float32))
+    check(cost, answer)
+    assert answer.columns.tolist() == [[1, 0], [0, 1], [0, 1]]
+
+
+def test_a_match_of_rounded_costs_is_not_taken_for_the_best() -> None:
+    cost = np.full((4, 4), 1.5)  # in quarters of the unit, of which those below two are dropped
+    cost[range(4), range(4)] = 1 + 2.0**-51
+    cost[range(4), [1, 2, 3, 0]] = [1 + 3 * 2.0**-51, 1, 1, 1]
+    answer = assign_dense(cost[None])
+    check(cost[None], answer)
+    assert answer.columns[0].tolist() == [1, 2, 3, 0]
+
+
 def test_costs_that_fit_have_exact_prices_as_floats() -> None:
     rng = np.random.default_rng(9)
     for cost in (rng.random((9, 7, 7), np.float32), rng.standard_normal((9, 6, 9), np.float32)):

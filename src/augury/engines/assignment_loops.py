@@ -1,7 +1,8 @@
 """A table of whole costs becomes an assignment of least cost, with prices that prove it.
 
 Jonker and Volgenant (1987): columns are priced at their least cost, free rows bid for them, and the
-rows left over are assigned along shortest augmenting paths.
+rows left over are assigned along shortest augmenting paths. Small tables begin with rows matched to
+columns that cost them the least (`tight_word`).
 
 Tables are int32 or int64, their rows a multiple of eight long (`lanes`), and everything is exact:
 costs are at most `largest(dtype)`, and as soon as a price or a distance passes what is safe a run
@@ -33,6 +34,7 @@ from augury.engines.lanes import (
     store,
     where_less,
 )
+from augury.engines.small import WORD
 from augury.engines.words import lowest
 
 compiled: Any = on_disk(nogil=True, error_model="numpy", _nrt=False)
@@ -47,6 +49,8 @@ FULL, NOT_FULL, TOO_WIDE = 0, 1, 2
 
 NARROW = 64
 """Up to so many columns a table stays in the first cache, whichever way it is read."""
+CACHE_LINE = 64
+"""Bytes."""
 OUT_BITS = {np.dtype(np.int32): 29, np.dtype(np.int64): 61}
 """A forbidden pair costs two to this power."""
 
@@ -59,6 +63,13 @@ def largest(dtype: Any) -> int:
 def width_of(num_columns: int) -> int:
     """Return the length of a table's rows."""
     return -(-num_columns // LANES) * LANES
+
+
+def aligned(size: int, dtype: Any) -> Any:
+    """Return an unset array that begins with a line of the cache: lanes then cross no two."""
+    array = np.empty(size + CACHE_LINE, dtype)
+    skip = -array.ctypes.data % CACHE_LINE // array.itemsize
+    return array[skip : skip + size]
 
 
 class Dense(NamedTuple):
@@ -94,6 +105,8 @@ class Dense(NamedTuple):
     """(row + 1,): the distance of each one's column."""
     before: Any
     """(row + 1,): the price of each one's column before the search."""
+    words: Any
+    """((row + 1) * word,): a set of columns for each row, as `tight` has them."""
 
     @classmethod
     def of(cls, num_rows: int, num_columns: int, table: Any) -> Dense:
@@ -105,15 +118,19 @@ class Dense(NamedTuple):
         column_of, free = np.zeros((2, num_rows), np.int32)
         offset, least, before = np.zeros((3, num_rows + 1), np.int64)
         passed, reached = np.zeros((2, num_rows + 1), np.int32)
+        words = np.zeros((num_rows + 1) * -(-width // WORD), np.uint64)
         return cls(
             np.zeros(4, np.int64), table, price, distance, cheapest, out,
-            row_of, column_of, free, is_taken, passed, reached, offset, least, before,
+            row_of, column_of, free, is_taken, passed, reached, offset, least, before, words,
         )  # fmt: skip
 
 
 @inlined
-def assign(dense: Dense) -> int:
-    """Assign all rows; return how it ended."""
+def begin(dense: Dense) -> None:
+    """Assign nobody; if there are as many rows as columns, price these at their least cost.
+
+    A free column must cost nothing, so columns are only priced if none will be free.
+    """
     num_rows, num_columns, width = dense.size[0], dense.size[1], dense.size[2]
     for row in range(num_rows):
         dense.column_of[row] = -1
@@ -122,8 +139,21 @@ def assign(dense: Dense) -> int:
         dense.price[column] = 0
     for k in range(width // LANES):
         dense.is_taken[k] = 0
-    # A free column must cost nothing, so columns are only priced if none will be free.
     if num_rows == num_columns:
+        _find_cheapest(dense)
+        for column in range(num_columns):
+            if dense.price[column] >= dense.out[0] >> 1:
+                dense.price[column] = 0  # no row may take it
+                dense.cheapest[column] = -1
+        for column in range(num_columns, width):
+            dense.price[column] = 0
+
+
+@inlined
+def assign(dense: Dense, is_new: bool) -> int:
+    """Assign all rows, or those that are still free; return how it ended."""
+    num_rows = dense.size[0]
+    if is_new and num_rows == dense.size[1]:
         _reduce_columns(dense)
     num_free = 0
     for row in range(num_rows):
@@ -155,29 +185,25 @@ def _take(dense: Dense, row: int, column: int) -> None:
 
 @inlined
 def _reduce_columns(dense: Dense) -> None:  # loops over a table, inlined
-    """Price columns at their least cost, and assign each row that is the cheapest of one.
+    """Assign each row that is the cheapest of a column; these are priced at their least cost.
 
     A row that is the cheapest of only one column is then given its second best offer: the price of
     its column falls until the row is indifferent.
     """
     size, width = dense.size[0], dense.size[2]
     table, price, out, cheapest = dense.table, dense.price, dense.out[0], dense.cheapest
-    _find_cheapest(dense)
     for row in range(size):
         dense.free[row] = 0  # of how many columns it is the cheapest
     for column in range(size - 1, -1, -1):
-        if price[column] >= out >> 1:
-            price[column] = 0  # no row may take it
-            continue
         row = cheapest[column]
+        if row < 0:
+            continue
         # Of equals each column's own row wins, lest the first wins all.
         if table[start_of(dense, column) + column] == price[column]:
             row = column
         dense.free[row] += 1
         if dense.free[row] == 1:
             _take(dense, row, column)
-    for column in range(size, width):
-        price[column] = 0
     for row in range(size):
         if dense.free[row] == 1:
             own, start = dense.column_of[row], start_of(dense, row)

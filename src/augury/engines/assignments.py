@@ -28,13 +28,16 @@ from augury.engines.assignment_loops import (
     LANES,
     NOT_FULL,
     Dense,
+    aligned,
     assign,
+    begin,
     compiled,
     inlined,
     start_of,
     width_of,
 )
 from augury.engines.tight import Tight, has_circle, mark, settle
+from augury.engines.tight_word import are_tight, match_ties
 from augury.errors import InputError
 
 OPTIMAL, INFEASIBLE, INVALID = 0, 1, 2
@@ -242,7 +245,7 @@ class _Work(NamedTuple):
         num_rows, num_columns = min(tables.shape), max(tables.shape)
         room = max(num_rows * width_of(num_columns), 1)
         many = min(max(1, CHUNK_CELLS // room), len(which))
-        dense = Dense.of(num_rows, num_columns, np.empty(many * room, dtype))
+        dense = Dense.of(num_rows, num_columns, aligned(many * room, dtype))
         tight = Tight.of(dense)
         for first in range(0, len(which), max(many, 1)):
             some = which[first : first + many]
@@ -376,6 +379,8 @@ def _read_floats(  # noqa: C901  # compiled
     digits = 24 if is_narrow else FLOAT_BITS
     mantissa, bias = (23, 126) if bits.itemsize == 4 else (52, 1022)
     sign = kind(1 << (8 * bits.itemsize - 1))
+    # In int32 costs are multiplied in their own type; both 2^shift and 2^−shift have to fit.
+    real, finest = given.cost.dtype.type, 100 if is_narrow and bits.itemsize == 4 else 1000
     for k in range(len(which)):
         number = which[k]
         down, right = _place(tables, number, k, dense)
@@ -386,8 +391,8 @@ def _read_floats(  # noqa: C901  # compiled
             end, top = start + tables.sizes[number, 1], kind(0)
             for at in range(start, end):
                 top = max(top, kind(bits[at] & ~sign))
-            finest: Any = min(digits + bias - np.int64(top >> mantissa), 1000)
-            if _is_rough(given.cost[start:end], math.ldexp(1.0, finest)):
+            shift: Any = min(digits + bias - np.int64(top >> mantissa), finest)
+            if _is_rough(given.cost[start:end], math.ldexp(1.0, shift)):
                 status[number] = _TOO_WIDE
                 continue
         top = kind(0)
@@ -401,9 +406,10 @@ def _read_floats(  # noqa: C901  # compiled
             if top < 0:
                 status[number] = INVALID
                 continue
-        shift: Any = min(digits + bias - np.int64(top >> mantissa), 1000)
+        shift = min(digits + bias - np.int64(top >> mantissa), finest)
         scale = math.ldexp(-1.0 if given.maximise else 1.0, shift)
-        num_rough = 0
+        num_rough, is_rough = 0, np.int32(0)
+        scaled, unit = real(scale), real(1 / scale)
         for line in range(num_lines):
             first, place = start + line * tables.shape[1], dense.size[3] + line * down
             costs = given.cost[first : first + length]
@@ -411,9 +417,11 @@ def _read_floats(  # noqa: C901  # compiled
                 table = dense.table[place : place + length]
                 if is_narrow:
                     for column in range(length):
-                        exact = np.float64(costs[column]) * scale
-                        table[column] = np.int32(exact)
-                        num_rough += np.float64(np.int32(exact)) != exact
+                        cost = costs[column]
+                        whole = np.int32(cost * scaled)
+                        table[column] = whole
+                        is_rough = np.int32(is_rough | (real(whole) * unit != cost))
+                    num_rough += is_rough
                 else:
                     for column in range(length):
                         exact = np.float64(costs[column]) * scale
@@ -482,19 +490,22 @@ def _solve_all(tables: Tables, which: Any, dense: Dense, tight: Tight, is_float:
             continue
         down, _ = _place(tables, number, k, dense)
         num_rows, num_columns = dense.size[0], dense.size[1]
-        how = assign(dense)
+        begin(dense)
+        num_matched = match_ties(dense)
+        how = FULL if num_matched == num_rows else assign(dense, num_matched == 0)
         if how != FULL:
             status[number] = INFEASIBLE if how == NOT_FULL else _TOO_WIDE
             continue
         slack = num_rows if tables.is_rough[number] else 0
         is_exchanged = down == 1 and num_rows < num_columns
-        is_proven = mark(dense, tight, slack)
+        is_tied = num_matched == num_rows > 0 and slack == 0
+        is_proven = are_tight(tight) if is_tied else mark(dense, tight, slack)
         is_alone = not has_circle(tight)
         if not is_proven or (slack > 0 and not is_alone):
             status[number] = _TOO_ROUGH
             continue
         if not is_alone:
-            settle(tight, is_exchanged)
+            settle(tight, is_exchanged, is_tied)
         status[number] = OPTIMAL
         _write(tables, number, dense, is_exchanged, is_float)
 

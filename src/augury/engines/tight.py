@@ -74,15 +74,14 @@ class Tight(NamedTuple):
     @classmethod
     def of(cls, dense: Dense) -> Tight:
         """Allocate for the largest table that these arrays can hold."""
-        num_rows, num_columns = len(dense.column_of), len(dense.row_of)
+        num_columns = len(dense.row_of)
         num_words = -(-num_columns // WORD)
-        words = np.zeros((num_rows + 1) * num_words, np.uint64)
         alive, free, seen, left, waiting = np.zeros((5, num_words), np.uint64)
         ways = np.zeros(num_words * num_words * WORD, np.uint64)
         stack, parent = np.zeros(num_columns + 1, np.int32), np.zeros(num_columns, np.int32)
         return cls(
             dense.size, dense.row_of, dense.column_of,
-            words, alive, ways, free, seen, left, waiting, stack, parent,
+            dense.words, alive, ways, free, seen, left, waiting, stack, parent,
         )  # fmt: skip
 
 
@@ -120,12 +119,12 @@ def mark(dense: Dense, tight: Tight, slack: int) -> bool:
 
 
 @compiled
-def settle(tight: Tight, is_exchanged: bool) -> None:
+def settle(tight: Tight, is_exchanged: bool, is_tied: bool) -> None:
     """Make the assignment the first of its cost, where there are several."""
     if is_exchanged:
         _settle_columns(tight)
     elif tight.size[0] == tight.size[1] <= WORD:
-        settle_word(tight)
+        settle_word(tight, is_tied)
     else:
         _settle_rows(tight, words_of(tight.size[1]))
 

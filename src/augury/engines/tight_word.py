@@ -1,4 +1,7 @@
-"""`tight` where a word holds all columns and none is free: the same, with sets in registers."""
+"""`tight` where a word holds all columns and none is free: the same, with sets in registers.
+
+Such tables also begin here: where ties are many, matching on tight pairs assigns all rows or most.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,93 @@ from typing import Any
 
 import numpy as np
 
-from augury.engines.assignment_loops import inlined
-from augury.engines.words import ONE, ZERO, highest, lowest
+from augury.engines.assignment_loops import Dense, inlined, start_of
+from augury.engines.lanes import LANES, least_of, load, mask_equal, smaller, spread
+from augury.engines.small import WORD
+from augury.engines.words import ONE, ZERO, count, highest, lowest
 
 SMALL = 16
 """Up to so many rows it does not pay to begin anew."""
+MANY = 2
+"""From so many tight pairs a row on, ties are many."""
 FEW = 8
 """Of so many rows one may be without a column."""
 
 
 @inlined
-def settle_word(tight: Any) -> None:
-    """Do as `tight._settle_rows` does where a word holds all columns, and none is free."""
-    alive = _take_least_of_word(tight)
+def match_ties(dense: Dense) -> int:
+    """Give rows columns that cost them the least, and return how many have one.
+
+    Larger tables are left alone unless many pairs do: bids are better there. Rows take the least
+    column that is left, in turn, which is nearly the first assignment. If all have one, `words` has
+    the tight pairs.
+    """
+    size = dense.size[0]
+    if size != dense.size[1] or size == 0 or size > WORD or not _mark_least(dense):
+        return 0
+    everything, num_free = ~ZERO >> np.uint64(WORD - size), 0
+    left = everything
+    for row in range(size):
+        ways = dense.words[row] & left
+        if ways:
+            column = lowest(ways)
+            left ^= ONE << column
+            dense.column_of[row], dense.row_of[column] = column, row
+        else:
+            dense.free[num_free] = row
+            num_free += 1
+    state = dense.words, dense.row_of, dense.column_of, dense.passed
+    for k in range(num_free):
+        left = _take_over_word(state, dense.free[k], everything, left)
+    for k in range(dense.size[2] // LANES):
+        dense.is_taken[k] = np.uint8((everything ^ left) >> np.uint64(LANES * k))
+    return size - np.int64(count(left))
+
+
+@inlined
+def _mark_least(dense: Dense) -> bool:
+    """Set the columns that cost each row the least; return whether to go on with them."""
+    size, width, table, price = dense.size[0], dense.size[2], dense.table, dense.price
+    num_tight, out = ZERO, dense.out[0]
+    for row in range(size):
+        start, least, ways = start_of(dense, row), spread(out, table), ZERO
+        for column in range(0, width, LANES):
+            least = smaller(least, load(table, start + column) - load(price, column))
+        paid = least_of(least)
+        here = spread(paid, table)
+        for column in range(0, width, LANES):
+            bits = mask_equal(load(table, start + column) - load(price, column), here)
+            ways |= np.uint64(bits) << np.uint64(column)
+        dense.words[row] = ways
+        num_tight += count(ways)
+        is_few = size > SMALL and row & 3 == 3 and num_tight < MANY * (row + 1)
+        if is_few or paid >= out >> 1:
+            return False
+    return True
+
+
+@inlined
+def are_tight(tight: Any) -> bool:
+    """Do as `tight.mark` does, from the words of `match_ties`: without each row's own column.
+
+    In each word is what costs its row the least, so a column in it is all that there is to prove.
+    """
+    size, are_in = tight.size[0], ONE
+    for row in range(size):
+        own = np.uint64(tight.column_of[row])
+        are_in &= tight.words[row] >> own
+        tight.words[row] &= ~(ONE << own)
+    tight.alive[0] = ~ZERO >> np.uint64(WORD - size)
+    return are_in == ONE
+
+
+@inlined
+def settle_word(tight: Any, is_tied: bool) -> None:
+    """Do as `tight._settle_rows` does where a word holds all columns, and none is free.
+
+    After `match_ties` nothing need begin anew.
+    """
+    alive = tight.alive[0] if is_tied else _take_least_of_word(tight)
     for row in range(tight.size[0]):
         own = np.uint64(tight.column_of[row])
         if alive >> own & ONE:
@@ -110,31 +187,38 @@ def _take_least_of_word(tight: Any) -> Any:
                 tight.row_of[tight.stack[row]] = row
         for row in range(size):
             if tight.column_of[row] < 0:
-                left = _take_over_word(tight, row, alive, left)
+                state = tight.words, tight.row_of, tight.column_of, tight.parent
+                left = _take_over_word(state, row, alive, left)
     return alive
 
 
 @inlined
-def _take_over_word(tight: Any, row: int, alive: Any, left: Any) -> Any:
-    """Give a row a column by a path to one that is left, through late rows; return what is left."""
+def _take_over_word(state: Any, row: int, alive: Any, left: Any) -> Any:
+    """Give a row a column by a path to one that is left, through late rows, if there is one.
+
+    Return what is left.
+    """
+    words, row_of, column_of, parent = state
     seen, waiting, here = ZERO, ZERO, np.uint64(row)  # rows wait
     while True:
-        fresh = tight.words[here] & alive & ~seen
+        fresh = words[here] & alive & ~seen
         if fresh & left:
             break
         seen |= fresh
         while fresh:
-            other = np.uint64(np.uint32(tight.row_of[lowest(fresh)]))
+            other = np.uint64(np.uint32(row_of[lowest(fresh)]))
             fresh &= fresh - ONE
             waiting |= ONE << other
-            tight.parent[other] = here
+            parent[other] = here
+        if not waiting:
+            return left
         here = highest(waiting)
         waiting ^= ONE << here
     column = lowest(fresh & left)
     left ^= ONE << column
     while here != row:
-        before = np.uint64(tight.column_of[here])
-        tight.column_of[here], tight.row_of[column] = column, here
-        column, here = before, np.uint64(tight.parent[here])
-    tight.column_of[here], tight.row_of[column] = column, here
+        before = np.uint64(column_of[here])
+        column_of[here], row_of[column] = column, here
+        column, here = before, np.uint64(parent[here])
+    column_of[here], row_of[column] = column, here
     return left

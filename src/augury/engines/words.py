@@ -59,7 +59,18 @@ def _highest(typing: Any, word: Any) -> Any:
     return types.uint64(types.uint64), code
 
 
+@intrinsic
+def _count(typing: Any, word: Any) -> Any:
+    """Return how many bits of a word are set."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), code
+
+
 lowest: Any = _lowest  # numba adds the first argument
+count: Any = _count
 highest: Any = _highest
 
 
