@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Tests in a process for each core, but no more than four: each of them imports PyTorch.
-PYTEST := $(BIN)/pytest -n logical --maxprocesses=4 --dist=loadgroup
+PYTEST := $(BIN)/pytest -n logical --maxprocesses=4
 # Modules are compiled once, and not by every process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt

@@ -25,15 +25,29 @@ settings.register_profile("augury", deadline=None, max_examples=25)
 settings.load_profile("augury")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            needed = (SHARED[name] for name in getattr(item, "fixturenames", ()) if name in SHARED)
-            item.add_marker(pytest.mark.xdist_group(next(needed, str(item.path))))
+SHARED = {
+    "server": ("tests/apps/explore/",),
+    "cluster": ("tests/experiments/test_cluster.py", "tests/test_ray.py"),
+}
+"""Files whose tests share what is slow to make: the server and the browser, or the Ray cluster."""
 
 
-SHARED = {"address": "server", "browser": "server", "cluster": "cluster"}
-"""Fixtures of a session that are slow to make, and the process whose tests have them."""
+def group_of(nodeid: str) -> str:
+    """Return whose process a test runs in: that of its file, or of several files."""
+    file = nodeid.partition("::")[0]
+    return next((name for name, files in SHARED.items() if file.startswith(files)), file)
+
+
+# Not xdist's own groups: pytest 9.2 forgets their names, and no test would stay with its file.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class InGroups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return InGroups(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from augury.errors import InputError
-from augury.files import atomic_file, locked, write_text
+from augury.files import BYTES_PER_BYTE, atomic_file, locked, refuse_bomb, write_text
 
 
 def python(code: str) -> subprocess.Popen[str]:
@@ -142,3 +142,10 @@ def test_a_device_is_written_to_not_replaced(tmp_path):
 def test_standard_output_is_written(capsys):
     write_text("-", "text\n")
     assert capsys.readouterr().out == "text\n"
+
+
+def test_what_unpacks_to_the_limit_is_read_and_a_byte_more_is_not() -> None:
+    free, packed = 1000, 7
+    refuse_bomb(free + packed * BYTES_PER_BYTE, packed, free)
+    with pytest.raises(InputError, match="7 packed bytes unpack to more than 1700"):
+        refuse_bomb(free + packed * BYTES_PER_BYTE + 1, packed, free)

@@ -264,6 +264,8 @@ def test_matchings_take_any_numbers_one_graph_and_sizes(device: str) -> None:
         assert found.sizes[graph] == alone.sizes and found.indices[graph].max() < max(cut, 1)
         assert (found.indices[graph, rows:] == -1).all()
     assert (found.indices[4:] == -1).all()
+    wide = torch.tensor([[7, 9], *[[7, 8]] * 5], device=device)
+    assert matched(adjacency, wide).status.tolist() == [Status.INVALID, 0, 0, 0, 0, 0]
     numbers[1, 2, 3] = torch.nan
     assert matched(numbers).status.tolist() == [0, Status.INVALID, 0, 0, 0, 0]
 

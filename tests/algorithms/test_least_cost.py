@@ -10,8 +10,9 @@ import pytest
 from augury import BipartiteGraph, CostNetwork, InputError, solve, solve_batch
 from augury.algorithms.cells import CELLS
 from augury.algorithms.executor import CellExecutor
-from augury.algorithms.least_cost import ASSIGNMENT, MIN_COST_FLOW, judge
+from augury.algorithms.least_cost import ASSIGNMENT, MIN_COST_FLOW, judge, objective
 from augury.cells.table import Table
+from augury.classical.answer import Answer
 from augury.classical.least_cost import BREADTH_FIRST
 from augury.models import shipped_table
 from augury.watch import watch
@@ -158,3 +159,14 @@ def test_a_networks_story_has_two_stages() -> None:
 def test_the_rows_say_what_they_are() -> None:
     for row, noun in ((ASSIGNMENT, "matching"), (MIN_COST_FLOW, "flow")):
         assert noun in row.problem and "least cost" in row.theorem and row.minds_costs
+
+
+def test_what_flows_back_into_the_source_has_not_been_sent() -> None:
+    """A round trip of one unit costs 5 − 9, whatever else flows."""
+    columns = [0, 1, 1], [1, 0, 2], [2, 1, 1]
+    network = CostNetwork.from_arcs(3, *columns, [5, -9, 1], source=0, sink=2)
+    plain, round_trip = (
+        objective(network, Answer(np.array(flow, np.int64), 0)) for flow in ([1, 0, 1], [2, 1, 1])
+    )
+    assert round_trip == plain - 4
+    assert objective(network, Answer(np.zeros(3, np.int64), 0)) > plain

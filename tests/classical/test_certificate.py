@@ -351,3 +351,8 @@ def test_certificates_owe_nothing_to_a_solver() -> None:
     ours = {name for name in froms | names if name and name.startswith("augury")}
     rest = "arrays", "costs", "cuts", "faults", "graph", "network"
     assert ours == {f"augury.classical.{name}" for name in rest} | {"augury.errors"}
+
+
+def test_a_sentence_names_up_to_twenty_nodes() -> None:
+    assert module.listed(range(20)).count(",") == 19
+    assert module.listed(range(21)) == module.listed([]) == ""

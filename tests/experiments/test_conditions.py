@@ -35,6 +35,13 @@ def test_equal_probabilities_are_one_condition() -> None:
         Condition(p="n")
 
 
+def test_a_probability_is_at_most_one_in_both_tracks() -> None:
+    assert Condition(p="8/n").side == 8 and Condition(2, "9/n").side == 16
+    for p in ("9/n", "-1/n", "5/4", "-1/4"):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            Condition(p=p)
+
+
 def test_test_graphs_are_none_of_the_training_graphs() -> None:
     for seed in (0, TEST_STREAM):
         executed = execution_data(DataConfig(seed=seed), (1, 2), 20)

@@ -94,6 +94,9 @@ def test_larger_sizes_than_the_papers_are_run_by_one_network_on_fewer_graphs() -
         16,
     ]
     assert not sections(Size(max_scale=8))["large"].columns
+    few = sections(Size(graphs=3))
+    assert {column.extent.graphs for column in few["sparse"].columns} == {3}
+    assert [column.extent.graphs for column in few["large"].columns] == [3, 3, 2, 1]
 
 
 def test_figures_want_every_epoch() -> None:

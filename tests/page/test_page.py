@@ -133,6 +133,13 @@ def test_a_large_story_is_summed_up_and_a_small_one_is_not() -> None:
     assert story["graph"]["nodes"]  # the story itself stays as it was
 
 
+def test_a_flow_network_is_summed_up_beyond_the_nodes_of_two_full_sides() -> None:
+    for inner, is_large in ((128, False), (129, True)):
+        roles = ["source", *["inner"] * inner, "sink"]
+        graph = {"kind": "flow", "nodes": [{"role": role} for role in roles]}
+        assert page.is_large({"graph": graph}) == is_large
+
+
 def test_reached_nodes_are_counted_by_bits_and_by_distances() -> None:
     edges = [("a", "x"), ("b", "x"), ("b", "y")]
     for model in ("classical", "bellman-ford"):

@@ -28,6 +28,17 @@ def reach_batch() -> ReachBatch:
     return samples().reach_batch(range(len(samples())))
 
 
+def test_the_total_counts_walks_a_tenth() -> None:
+    tally = Tally()
+    for name in WEIGHTS:
+        tally.add(name, torch.tensor([1.0, 3.0]), torch.tensor([True, False]))
+    assert tally.total().item() == pytest.approx(5 * 2.0 + 2 * 0.2)
+    assert {name for name, weight in WEIGHTS.items() if weight != 1} == {
+        "bottleneck",
+        "augmentation",
+    }
+
+
 class Oracle:
     """A stand-in for a network that reads the targets and is as sure of them as it is told."""
 

@@ -123,6 +123,14 @@ def test_flows_that_might_not_fit_are_read_by_themselves() -> None:
     assert found[2]["error"].endswith("does not fit into 64 bits")
 
 
+@pytest.mark.parametrize("cost", [9, -9])
+def test_a_cost_beyond_64_bits_is_an_error_of_its_row(cost: int) -> None:
+    costs = pa.array([[cost], [cost]], pa.list_(pa.int64()))
+    found = answers(flow_table([[(0, 5, 2**61)], [(0, 5, 1)]], cost=costs), Settings()).to_pylist()
+    assert found[0]["error"] == f"the cost is {cost * 2**61}, which does not fit into 64 bits"
+    assert (found[1]["cost"], found[1]["error"]) == (cost, None)
+
+
 @pytest.mark.parametrize(("kind", "factor"), [(pa.int64(), 1), (pa.float64(), 0.5)])
 def test_costs_are_least_and_of_the_type_that_was_given(kind: Any, factor: float) -> None:
     costs = pa.array([[3 * factor, 1 * factor, 4 * factor], [2 * factor]], pa.list_(kind))

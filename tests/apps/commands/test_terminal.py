@@ -17,6 +17,7 @@ import pytest
 from augury.apps.commands import terminal
 from augury.classical.formats import ReadOptions
 from augury.classical.graph import BipartiteGraph
+from augury.experiments.reproduce import Status
 from command import Augury, runner
 
 JOBS = "person,job\nann,cook\nbob,cook\nbob,sing\n"
@@ -316,3 +317,11 @@ def test_a_terminal_is_told_that_a_large_file_is_read(
     assert isinstance(graph, BipartiteGraph)
     assert graph.num_edges == 1
     assert ("reading" in screen.getvalue()) == (least == 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0, "0 s"), (89, "89 s"), (90, "2 min"), (600, "10 min"), (5399, "90 min"), (9000, "2 h")],
+)
+def test_the_time_that_is_left_is_told_in_a_unit_that_fits(seconds: float, told: str) -> None:
+    assert terminal._left(Status("", 1, 4, seconds)) == f"4 left, about {told}"
