@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,16 @@ from augury.classical.network import FlowNetwork
 from augury.classical.trace import Trace, TracedRound, record
 from augury.config import DataConfig
 from augury.neural.wiring import Walks, Wiring, with_tensors
+
+
+class End(NamedTuple):
+    """How the end of a search is taught; see `DataConfig`."""
+
+    stop_early: int = 0
+    stop_weight: float = 1.0
+
+
+USUAL = End()
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +101,7 @@ class SearchBatch:
     running: tuple[int, ...]
     """How many graphs take part in each step."""
     walks: Walks
-    stop_early: int = 0
-    """Steps before a graph's last one in which its search is to stop."""
+    end: End = USUAL
     walk_counts: Tensor | None = None
     """(walk,): which walks count; None for all."""
     laid: Rows | None = None
@@ -101,7 +110,7 @@ class SearchBatch:
     @cached_property
     def rows(self) -> Rows:
         """All steps at once."""
-        return self.laid or Rows.of(self.wiring, self.running, self.stop_early)
+        return self.laid or Rows.of(self.wiring, self.running, self.end.stop_early)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +126,14 @@ class ReachBatch:
     """(step, node): whether a node is reached after each step."""
     running: tuple[int, ...]
     """How many graphs take part in each step."""
-    stop_early: int = 0
-    """As above."""
-    stop_weight: float = 1.0
-    """Weight of the steps after which a search stops."""
+    end: End = USUAL
     laid: Rows | None = None
     """The rows, as above."""
 
     @cached_property
     def rows(self) -> Rows:
         """All steps at once."""
-        return self.laid or Rows.of(self.wiring, self.running, self.stop_early)
+        return self.laid or Rows.of(self.wiring, self.running, self.end.stop_early)
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,7 @@ class Samples:
     """All rounds of some traces, to be combined into batches."""
 
     def __init__(self, traces: Sequence[Trace], config: DataConfig) -> None:
-        self.config = config
+        self.config, self.end = config, End(config.stop_early, config.stop_weight)
         self.samples = [
             _sample(links, traced)
             for trace in traces
@@ -194,18 +200,14 @@ class Samples:
         wiring = joined_wiring(samples)
         walks = random_walks(samples, wiring, self.config, rng)
         steps = [sample.search_steps for sample in samples]
-        return replace(
-            search_batch(samples, steps, wiring, walks), stop_early=self.config.stop_early
-        )
+        return replace(search_batch(samples, steps, wiring, walks), end=self.end)
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
         """Combine the chosen rounds."""
         samples = self.longest_first(chosen, "reach_steps")
         steps = [sample.reach_steps for sample in samples]
         batch = reach_batch(samples, steps, joined_wiring(samples))
-        return replace(
-            batch, stop_early=self.config.stop_early, stop_weight=self.config.stop_weight
-        )
+        return replace(batch, end=self.end)
 
 
 def search_batch(

@@ -126,7 +126,7 @@ def _step_losses(
     right = right.index_select(-1, rows.last)
     tally.add("last_predecessor", torch.zeros_like(right.float()), right, is_reached[rows.last])
     goes_on = network.search_continues(state, rows.wiring)
-    _add_bits(tally, "termination", goes_on, rows.goes_on, rows.graph_counts)
+    _add_ends(tally, "termination", goes_on, batch)
 
 
 def _walk_losses(network: PaperNetwork, batch: SearchBatch, latent: Tensor, tally: Tally) -> None:
@@ -162,22 +162,18 @@ def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None
         return _add_all(tally, ("reachability", "reach_termination"), reach_sums(network, batch))
     state, rows = unroll_reach(network, batch), batch.rows
     logits, reached = network.reached_logits(state), batch.reached.flatten()[rows.place]
-    _add_bits(tally, "reachability", logits, reached, rows.counts)
-    goes_on = network.reach_continues(state, rows.wiring)
-    weights = torch.where(rows.goes_on, 1.0, batch.stop_weight)
-    _add_bits(tally, "reach_termination", goes_on, rows.goes_on, rows.graph_counts, weights)
+    tally.add("reachability", _bit_losses(logits, reached), (logits > 0) == reached, rows.counts)
+    _add_ends(tally, "reach_termination", network.reach_continues(state, rows.wiring), batch)
     return None
 
 
-def _add_bits(
-    tally: Tally,
-    name: str,
-    logits: Tensor,
-    target: Tensor,
-    counts: Tensor | None = None,
-    weights: Tensor | None = None,
-) -> None:
-    """Judge bits (entry,) that count, with weights (entry,) in the loss."""
+def _add_ends(tally: Tally, name: str, logits: Tensor, batch: SearchBatch | ReachBatch) -> None:
+    """Judge for each graph and step whether it goes on."""
+    goes_on, counts = batch.rows.goes_on, batch.rows.graph_counts
+    losses = _bit_losses(logits, goes_on) * torch.where(goes_on, 1.0, batch.end.stop_weight)
+    tally.add(name, losses, (logits > 0) == goes_on, counts)
+
+
+def _bit_losses(logits: Tensor, target: Tensor) -> Tensor:
     expected = target.to(logits.dtype).expand_as(logits)
-    losses = F.binary_cross_entropy_with_logits(logits, expected, weights, reduction="none")
-    tally.add(name, losses, (logits > 0) == target, counts)
+    return F.binary_cross_entropy_with_logits(logits, expected, reduction="none")

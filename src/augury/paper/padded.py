@@ -98,7 +98,7 @@ def padded_search(
     batch = search_batch(rounds, [num_steps] * len(rounds), wiring, walks)
     counts = torch.arange(shape.rounds, device="cpu") < len(own)
     steps = torch.tensor([sample.search_steps for sample in rounds], device="cpu")
-    return replace(batch, walk_counts=counts, stop_early=samples.config.stop_early), steps
+    return replace(batch, walk_counts=counts, end=samples.end), steps
 
 
 def padded_reach(
@@ -109,8 +109,7 @@ def padded_reach(
     wiring = joined_wiring(rounds, shape.width)
     steps = torch.tensor([sample.reach_steps for sample in rounds], device="cpu")
     batch = reach_batch(rounds, [num_steps] * len(rounds), wiring)
-    config = samples.config
-    return replace(batch, stop_early=config.stop_early, stop_weight=config.stop_weight), steps
+    return replace(batch, end=samples.end), steps
 
 
 Part = TypeVar("Part", SearchBatch, ReachBatch)
@@ -128,7 +127,7 @@ def with_rows(batch: Part, steps: torch.Tensor) -> Part:
         _repeated(wiring, num_steps, step),
         torch.arange(num_steps * nodes, device=steps.device),
         last,
-        (step + 1 + batch.stop_early < steps).flatten(),
+        (step + 1 + batch.end.stop_early < steps).flatten(),
         (wiring.num_links,) * num_steps,
         runs[:, wiring.node_graph].flatten(),
         runs.flatten(),

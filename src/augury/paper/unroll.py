@@ -124,7 +124,7 @@ def search_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor) -> Sum
 def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
     """Run breadth-first search, compiled; the terms: reachability, termination."""
     kind, start = batch.is_usable.long().numpy(), _reached(batch).long().numpy()
-    lesson = _Lesson(network, batch, np.arange(2)[:, None], kind, start, batch.stop_weight)
+    lesson = _Lesson(network, batch, np.arange(2)[:, None], kind, start)
     reached = batch.reached.long().numpy()
     return Sums(*_Run.apply(*Parameters.of_reach(network), lesson, reached, np.zeros_like(reached)))
 
@@ -178,7 +178,6 @@ class _Lesson(NamedTuple):
     """(link,)"""
     start: WideArray
     """(node,): the integers that the run starts from."""
-    stop_weight: float = 1.0
 
 
 class _Run(torch.autograd.Function):
@@ -198,7 +197,7 @@ class _Run(torch.autograd.Function):
 
         logits = judges.decode(weights, kept)
         grads, d_score, bits = np.zeros_like(logits), np.zeros_like(encoded.score), len(own.outputs)
-        graphs = running, lesson.batch.stop_early, lesson.stop_weight, wiring.node_start.numpy()
+        graphs = running, *lesson.batch.end, wiring.node_start.numpy()
         sums = [
             judges.value_losses(logits, bits, steps.sizes, values, column, grads),
             judges.end_losses(logits, bits, *graphs, grads),
