@@ -40,9 +40,11 @@ class DataConfig:
     stop_early: int = 0
     """Steps before the first that changes nothing in which a search is to stop; at most 1. The
     authors' code has 1: the network must foresee that nothing would change."""
-    stop_weight: float = 1.0
+    search_stop_weight: float = 1.0
     """Weight in the loss of the steps after which a search stops. Below 1 the network would rather
     go on; if it is only just sure on training graphs, it stops too early on larger ones."""
+    reach_stop_weight: float = 1.0
+    """The same for reachability."""
     seed: int = 0
     """Seed of graphs, weights, walks and the order of samples; shared by all networks."""
 

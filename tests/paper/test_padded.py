@@ -21,7 +21,8 @@ from tiny import UNEQUAL, bipartite, neural
 
 NETWORKS = [*UNEQUAL, *(bipartite(side, seed=side) for side in (4, 5, 6))]
 SAMPLES = Samples(
-    record(NETWORKS, np.random.default_rng(0)), DataConfig(stop_early=1, stop_weight=0.3)
+    record(NETWORKS, np.random.default_rng(0)),
+    DataConfig(stop_early=1, search_stop_weight=0.3, reach_stop_weight=0.6),
 )
 SHAPE = Shape.of(SAMPLES, 9)
 

@@ -22,19 +22,20 @@ from tiny import UNEQUAL, bipartite, neural, samples
 COMPILED = [name for name in PROCESSORS if name != "gatv2"]
 
 
-def batches(stop_early: int = 0, stop_weight: float = 1.0) -> tuple[SearchBatch, ReachBatch]:
+def batches(stop_early: int = 0, *stop_weights: float) -> tuple[SearchBatch, ReachBatch]:
     # More than one block of nodes, and graphs that leave after different numbers of steps.
     networks = [*UNEQUAL, *(bipartite(side, seed=side) for side in (4, 6, 9))]
-    config = DataConfig(stop_early=stop_early, stop_weight=stop_weight)
+    weights = dict(zip(("search_stop_weight", "reach_stop_weight"), stop_weights, strict=False))
+    config = DataConfig(stop_early=stop_early, **weights)
     found = Samples(record(networks, np.random.default_rng(0)), config)
     chosen = range(len(found))
     return found.search_batch(chosen, np.random.default_rng(0)), found.reach_batch(chosen)
 
 
 def learnt(
-    network: PaperNetwork, stop_early: int = 0, stop_weight: float = 1.0
+    network: PaperNetwork, stop_early: int = 0, *stop_weights: float
 ) -> tuple[Tally, dict[str, Tensor]]:
-    search, reach = batches(stop_early, stop_weight)
+    search, reach = batches(stop_early, *stop_weights)
     tally = Tally()
     network.zero_grad()
     search_losses(network, search, tally)
@@ -55,9 +56,9 @@ def test_compiled_steps_have_the_losses_and_gradients_of_plain_ones(
 ) -> None:
     network = neural(name, seed, hidden=16)
     assert fast.is_available(network, "cpu")
-    compiled, gradients = learnt(network, seed % 2, 1 / (1 + seed))
+    compiled, gradients = learnt(network, seed % 2, 1 / (1 + seed), 1 / (2 + seed))
     monkeypatch.setattr(fast, "is_available", lambda network, device: False)
-    plain, expected = learnt(network, seed % 2, 1 / (1 + seed))
+    plain, expected = learnt(network, seed % 2, 1 / (1 + seed), 1 / (2 + seed))
     for kind in ("loss", "right", "count"):
         for part, value in getattr(plain, kind).items():
             torch.testing.assert_close(
@@ -165,9 +166,10 @@ def test_an_early_stop_is_that_of_the_last_step_with_a_change() -> None:
 
 def test_steps_after_which_a_search_stops_have_a_weight() -> None:
     network = neural("mpnn", 0, hidden=16)
-    whole, half, none = (learnt(network, stop_weight=weight)[0] for weight in (1.0, 0.5, 1e-9))
+    weights = (1.0, 1.0), (0.5, 0.75), (1e-9, 0.5)
+    whole, half, none = (learnt(network, 0, *some)[0] for some in weights)
+    lost = {name: loss - none.loss[name] for name, loss in whole.loss.items()}
     for name, loss in whole.loss.items():
-        more, less = loss - half.loss[name], half.loss[name] - none.loss[name]
-        torch.testing.assert_close(more, less)
-        assert (more > 0) == (name in ("termination", "reach_termination"))
+        torch.testing.assert_close(loss - half.loss[name], lost[name] / 2)
+        assert (lost[name] > 0) == (name in ("termination", "reach_termination"))
         assert whole.right[name] == none.right[name] and whole.count[name] == none.count[name]

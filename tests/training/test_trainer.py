@@ -263,7 +263,7 @@ def test_settings_that_are_newer_than_a_run_do_not_keep_it_from_going_on(
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
     told = json.loads((folder / "config.json").read_text())
-    del told["config"]["data"]["stop_weight"]
+    del told["config"]["data"]["reach_stop_weight"]
     (folder / "config.json").write_text(json.dumps(told))
     [progress] = train(CONFIG, [0], folder, resume=True, say=silent)
     assert len(progress.history) == 3

@@ -53,9 +53,9 @@ SUSPECTS: dict[str, tuple[str, tuple[str, ...]]] = {
 of them the paper's rule ends the training."""
 
 CAUTIOUS = (
-    *("data.train_graphs=1200", "data.stop_weight=0.35", "training.select=both"),
+    *("data.train_graphs=1200", "data.search_stop_weight=0.35", "data.reach_stop_weight=0.05"),
     *("training.learning_rate=0.001", "training.decay=cosine", "training.max_epochs=24"),
-    *("training.patience=24", "training.execution_graphs=100"),
+    *("training.patience=24", "training.select=both", "training.execution_graphs=100"),
 )
 """A training that is right both where reachability ends a run and where the first invalid path
 does."""

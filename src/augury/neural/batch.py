@@ -173,7 +173,9 @@ class Samples:
     """All rounds of some traces, to be combined into batches."""
 
     def __init__(self, traces: Sequence[Trace], config: DataConfig) -> None:
-        self.config, self.end = config, End(config.stop_early, config.stop_weight)
+        self.config = config
+        self.search_end = End(config.stop_early, config.search_stop_weight)
+        self.reach_end = End(config.stop_early, config.reach_stop_weight)
         self.samples = [
             _sample(links, traced)
             for trace in traces
@@ -200,14 +202,14 @@ class Samples:
         wiring = joined_wiring(samples)
         walks = random_walks(samples, wiring, self.config, rng)
         steps = [sample.search_steps for sample in samples]
-        return replace(search_batch(samples, steps, wiring, walks), end=self.end)
+        return replace(search_batch(samples, steps, wiring, walks), end=self.search_end)
 
     def reach_batch(self, chosen: Sequence[int]) -> ReachBatch:
         """Combine the chosen rounds."""
         samples = self.longest_first(chosen, "reach_steps")
         steps = [sample.reach_steps for sample in samples]
         batch = reach_batch(samples, steps, joined_wiring(samples))
-        return replace(batch, end=self.end)
+        return replace(batch, end=self.reach_end)
 
 
 def search_batch(

@@ -98,7 +98,7 @@ def padded_search(
     batch = search_batch(rounds, [num_steps] * len(rounds), wiring, walks)
     counts = torch.arange(shape.rounds, device="cpu") < len(own)
     steps = torch.tensor([sample.search_steps for sample in rounds], device="cpu")
-    return replace(batch, walk_counts=counts, end=samples.end), steps
+    return replace(batch, walk_counts=counts, end=samples.search_end), steps
 
 
 def padded_reach(
@@ -109,7 +109,7 @@ def padded_reach(
     wiring = joined_wiring(rounds, shape.width)
     steps = torch.tensor([sample.reach_steps for sample in rounds], device="cpu")
     batch = reach_batch(rounds, [num_steps] * len(rounds), wiring)
-    return replace(batch, end=samples.end), steps
+    return replace(batch, end=samples.reach_end), steps
 
 
 Part = TypeVar("Part", SearchBatch, ReachBatch)
