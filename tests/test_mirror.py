@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "augury"
 
@@ -137,3 +139,14 @@ def test_every_module_has_a_test_file_of_its_own() -> None:
 def test_every_test_file_has_its_module() -> None:
     of_modules = {place_of(module) for module in MODULES} | set(ELSEWHERE.values())
     assert FILES - of_modules == OF_NO_MODULE
+
+
+SEEN: list[str] = []
+
+
+@pytest.mark.parametrize("turn", range(4))
+def test_the_tests_of_a_file_run_in_one_process(turn: int, request: pytest.FixtureRequest) -> None:
+    SEEN.append(request.node.nodeid)
+    base = request.node.nodeid.partition("[")[0]
+    own = [item.nodeid for item in request.session.items if item.nodeid.startswith(base)]
+    assert own[: len(SEEN)] == SEEN, "what they share would be made in every process"
