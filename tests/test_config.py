@@ -96,12 +96,23 @@ WRONG = {
     "data.p=1.5": "data.p is 1.5, but a probability is at most 1",
     "data.p=nan": "data.p is 'nan', but must be float",
     "data.seed=-1": "data.seed is -1, but must be positive",
+    "data.stop_early=2": "data.stop_early is 2, but must be 0 or 1",
+    "data.reach_stop_weight=0": "data.reach_stop_weight is 0.0, but must be positive",
     "training.learning_rate=1e999": "training.learning_rate is inf, but must be finite",
     "training.select=best": "training.select is 'best', but must be execution or both or paper",
     "training.execution_scales=2": "must be positive whole numbers such as (1, 2)",
     "training.execution_scales=(1, 0)": "must be positive whole numbers such as (1, 2)",
     "training.execution_scales=(1, 'x')": "must be positive whole numbers such as (1, 2)",
 }
+
+
+@pytest.mark.parametrize(
+    "setting", ["stop_early=1", "search_stop_weight=2", "reach_stop_weight=.1"]
+)
+def test_nothing_is_taught_to_the_discrete_network_that_it_does_not_learn(setting: str) -> None:
+    name = setting.partition("=")[0]
+    with pytest.raises(ConfigError, match=f"^data.{name} is for the paper's networks"):
+        with_settings(preset("discrete"), [f"data.{setting}"])
 
 
 @pytest.mark.parametrize("setting", WRONG)

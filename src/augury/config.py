@@ -308,6 +308,9 @@ def _coherent(config: Config) -> Config:
         raise ConfigError("network.algorithm must be ford-fulkerson: the paper's networks know one")
     if network.kind == "discrete" and network.processor != "mpnn":
         raise ConfigError("network.processor must be mpnn: a proof needs the maximum")
+    for name in ("stop_early", "search_stop_weight", "reach_stop_weight"):
+        if network.kind == "discrete" and vars(data)[name] != vars(DataConfig())[name]:
+            raise ConfigError(f"data.{name} is for the paper's networks: the discrete one is exact")
     if data.max_capacity >= 2**network.bits:
         raise ConfigError(
             f"data.max_capacity is {data.max_capacity}, beyond the {network.bits} bits of the "
