@@ -119,12 +119,12 @@ def trained(place: Path) -> Bytes:
 
 
 def _events(path: Path) -> list[tuple[str, int, float]]:
-    """Return the events of a TensorBoard file."""
+    """Return the figures in a TensorBoard file; the settings, which it holds too, are none."""
     return [
         (value.tag, event.step, value.tensor.float_val[0])
         for event in EventFileLoader(str(path)).Load()
         for value in event.summary.value
-        if _is_exact(value.tag)
+        if _is_exact(value.tag) and value.tensor.float_val
     ]
 
 
