@@ -135,7 +135,7 @@ def _is_exact(name: str) -> bool:
 def solve_arguments(place: Path) -> list[str]:
     """Solve all graphs into the folder `answers`."""
     (place / "answers").mkdir(exist_ok=True)
-    return ["solve", "graphs", "--executor", "classical", "--output", str(place / "answers")]
+    return ["solve", "graphs", "--model", "classical", "--output", str(place / "answers")]
 
 
 def solved(place: Path) -> Bytes:
