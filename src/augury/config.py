@@ -55,9 +55,7 @@ class NetworkConfig:
 
     kind: Literal["paper", "discrete"] = "paper"
     """The paper's network, or ours, which carries only bits from step to step."""
-    algorithm: Literal["ford-fulkerson", "assignment", "min-cost-flow", "reachability"] = (
-        "ford-fulkerson"
-    )
+    algorithm: str = "ford-fulkerson"
     """The algorithm that the discrete network learns: a name in ALGORITHMS."""
     processor: str = "mpnn"
     """The message-passing layer that updates the nodes: a name in PROCESSORS."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, Algorithm, suited, suits
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm, suited, suits
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import Label, Numbers, WideArray, as_seed
@@ -35,7 +35,7 @@ from augury.classical.proofs import Proofs, Several, matchings_of
 from augury.engines import AUTO, ENGINES, as_bytes
 from augury.engines.engine import Engine, Mates
 from augury.engines.stepwise import Stepwise
-from augury.engines.table import TABLE, is_proven
+from augury.engines.table import TABLE, require_proof
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs, as_batch, as_graph, as_graphs, as_parts, as_stack
 from augury.inputs.arrays import as_array, is_array
@@ -157,7 +157,8 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     """
     how = How(exact, as_seed(seed), progress)
     row = None if algorithm is None else ALGORITHMS[algorithm]
-    if (row is None or row is FORD_FULKERSON) and not maximise:
+    entries = "edges" if row is None else row.entries
+    if entries == "edges" and not maximise:
         runner = runner_of(model, device, engine)
         proven = runner.engine.prove_stack(graphs, runner.executor)
         if proven is not None:
@@ -166,8 +167,8 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
         if stack is not None:
             return _solved_stack(stack, runner, how)
         graphs = as_batch(graphs)
-    elif row is ASSIGNMENT and is_array(graphs) and graphs.ndim == 3:
-        runner = runner_of(model, device, engine, ASSIGNMENT.name)
+    elif row is not None and entries == "costs" and is_array(graphs) and graphs.ndim == 3:
+        runner = runner_of(model, device, engine, row.name)
         if runner.engine.takes_stacks:
             return _solved_costs(as_array(graphs, "stack of graphs"), maximise, runner, how)
     head = graphs
@@ -178,7 +179,7 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     if first is None:
         return []
     runner = runner_for([first], model, device, engine, algorithm)
-    if runner.engine.takes_batches and runner.algorithm is FORD_FULKERSON:
+    if runner.engine.takes_batches and runner.algorithm.entries == "edges":
         return _solved_parts(as_parts(graphs, costs_of(row), MAX_ARCS), runner, how)
     return runner.solutions(as_graphs(graphs, costs_of(row), maximise), how)
 
@@ -270,25 +271,17 @@ def _runner(model: Model, device: Any, engine: str, algorithm: str) -> Runner:
     name, executor = _executor_of(row, model, device, chosen)
     is_named = isinstance(model, str | Path | None)
     if chosen is None:
-        chosen = _quickest(row, executor) if is_named else _own_form(executor)
+        chosen = TABLE if is_named and TABLE.replaces(row, executor) else _own_form(executor)
     elif isinstance(executor, Subroutines):
         who = "a tuple of subroutines" if name == OWN else name
         raise InputError(f"the engine {engine!r} is a form of a network, and {who} is none")
     else:
         _refuse_engine(row, name, executor, chosen, device)
+        if chosen.needs_proof:
+            require_proof(executor)
     choices = {"algorithm": row.name, "model": model, "engine": chosen.name}
     choices["device"] = str(device or "cpu")
     return Runner(row, name, executor, chosen, partial(_told, choices) if is_named else None)
-
-
-def _quickest(row: Algorithm, executor: Any) -> Engine:
-    """Return the engine of a network: compiled where it is proven, its own form elsewhere."""
-    is_discrete = isinstance(executor, CellExecutor) and executor.engine == "lookup"
-    # Nobody looks on: the compiled loops show no steps.
-    is_free = is_discrete and executor.observer is None and str(executor.device) == "cpu"
-    if is_free and row.name in (TABLE.algorithms or ()) and is_proven(executor):
-        return TABLE
-    return _own_form(executor)
 
 
 def _own_form(executor: Any) -> Engine:

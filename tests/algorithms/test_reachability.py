@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -15,8 +15,9 @@ from augury import FlowNetwork, InputError, solve, solve_batch
 from augury.algorithms import ALGORITHMS
 from augury.algorithms.executor import CellExecutor
 from augury.algorithms.reachability import REACHABILITY, judge
+from augury.apps import cli
 from augury.classical.ford_fulkerson import Subroutines, Tree
-from augury.config import NetworkConfig, preset, with_settings
+from augury.config import preset, with_settings
 from augury.experiments.conditions import Condition, Extent
 from augury.experiments.evaluate import evaluate, load_models
 from augury.experiments.records import Part, RecordsFile, read_records
@@ -166,8 +167,20 @@ def test_an_untrained_network_never_claims_what_is_not_so() -> None:
         assert solution.is_maximum == (solution.size == right.size)
 
 
+@pytest.mark.parametrize("command", ["solve", "evaluate", "verify"])
+def test_help_names_every_algorithm(command: str) -> None:
+    shown: list[Any] = [one for one in cli.command(command).params if one.name == "algorithm"]
+    assert [name for name in ALGORITHMS if name not in shown[0].help] == []
+
+
+def test_an_unknown_algorithm_is_no_configuration(tmp_path: Path) -> None:
+    config = with_settings(preset("discrete"), ["network.algorithm=sorting"])
+    with pytest.raises(InputError, match="'sorting' is not one of the algorithms ford-fulkerson"):
+        train(config, [0], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_every_algorithm_says_what_it_is() -> None:
-    assert get_args(get_type_hints(NetworkConfig)["algorithm"]) == tuple(ALGORITHMS)
     for name, row in ALGORITHMS.items():
         assert name == row.name and row.cells and row.classical and row.problem
         assert "learnt are" in row.theorem.format(bits=8)

@@ -15,7 +15,6 @@ import pytest
 
 from augury import BipartiteGraph, FlowNetwork, solve
 from augury.algorithms.executor import CellExecutor
-from augury.apps.cli import main
 from augury.classical.answer import Progress
 from augury.classical.batch import Batch
 from augury.classical.certificate import certify_mates
@@ -380,35 +379,6 @@ def test_arrays_that_are_no_columns_are_refused(tmp_path: Path) -> None:
         np.savez(tmp_path / "a.npz", left=left, right=right)
         with pytest.raises(InputError, match=r"differ in length|array of integers"):
             solve_file(tmp_path / "a.npz", tmp_path / "out", shards=2)
-
-
-def test_the_command_matches_a_file_and_goes_on_with_its_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "edges.csv"
-    path.write_text("0,0\n1,0\n1,1\n2,1\n")
-
-    def run(*given: str) -> int:
-        monkeypatch.setattr(
-            "sys.argv", ["augury", "solve", str(path), "--engine", "sharded", *given]
-        )
-        with pytest.raises(SystemExit) as end:
-            main()
-        return int(end.value.code or 0)
-
-    folder = ["--output", str(tmp_path / "out")]
-    assert run(*folder) == 0
-    told = capsys.readouterr().out
-    assert "matching of 2 in 3 + 2 nodes, 4 edges" in told
-    assert "certified maximum: 2 nodes cover every edge" in told
-    assert run(*folder, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["cover"] == {"left": 0, "right": 2}
-    path.write_text("0,0\n")
-    assert run(*folder) == 2
-    assert "another file" in capsys.readouterr().err
-    assert run() == 2
-    assert run(*folder, "--flow") == 2
-    assert run(*folder, "--model", "classical") == 2
 
 
 def test_a_folder_that_does_not_fit_together_is_no_answer(

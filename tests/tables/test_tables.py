@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +16,14 @@ from augury import BipartiteGraph, FlowNetwork, certify, solve, tables
 from augury.classical.certificate import MAXIMUM, certify_mates
 from augury.classical.formats import ReadOptions
 from augury.classical.loops import prove_small
+from augury.config import preset
 from augury.engines.gpu import OnGpu
 from augury.engines.table import TABLE
 from augury.errors import InputError
+from augury.models import checkpoint
 from augury.tables import Settings, answers, packed
 from augury.tables.rows import answers_of_files
+from proven import untrained
 
 KIND = pa.list_(pa.int32())
 
@@ -54,6 +58,17 @@ def test_every_row_has_the_answer_of_its_graph_alone(rows: Any, some: int) -> No
         assert (told["size"], pairs) == (alone.size, alone.matching)
         assert certify(graph(row), pairs).is_maximum
         assert (told["verdict"], told["engine"], told["error"]) == (MAXIMUM, "table", None)
+
+
+@pytest.mark.parametrize("columns", [{}, {"cost": [[1]]}])
+def test_a_network_that_is_not_proven_has_no_compiled_form_here_either(
+    columns: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.safetensors"
+    checkpoint.save(path, untrained().state_dict(), preset("discrete"), {})
+    own = table([[(0, 0)]], **{name: pa.array(value) for name, value in columns.items()})
+    with pytest.raises(InputError, match="not proven"):
+        answers(own, Settings(model=str(path), engine="table"))
 
 
 def test_bad_rows_are_rows_with_their_errors_and_lose_no_other() -> None:

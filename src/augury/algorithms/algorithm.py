@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -68,7 +68,9 @@ class Algorithm:
     theorem: str
     """What a network does whose cells are proven; {bits} is the width of its integers."""
     minds_costs: bool = False
-    """Whether its graphs have costs; where it ignores them, they are refused."""
+    """Whether its graphs have costs; if it would ignore them, they are refused."""
+    entries: Literal["edges", "costs"] | None = None
+    """What the entries of a (graph, left, right) array mean to it; None: it takes no such array."""
 
     def other(self, graph: Graph) -> InputError:
         """Return the error for a graph that does not suit it."""

@@ -225,6 +225,7 @@ FORD_FULKERSON = Algorithm(
     name="ford-fulkerson",
     problem="a maximum matching or flow",
     takes=(BipartiteGraph, FlowNetwork),
+    entries="edges",
     ends=("source", "sink"),
     cells=CELLS,
     classical=classical.CLASSICAL,

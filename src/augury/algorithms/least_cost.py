@@ -206,6 +206,7 @@ ASSIGNMENT = Algorithm(
     name="assignment",
     problem="a maximum matching of least cost",
     takes=(BipartiteGraph,),
+    entries="costs",
     ends=("source", "sink"),
     cells=CELLS,
     classical=classical.CLASSICAL,
@@ -229,6 +230,7 @@ MIN_COST_FLOW = replace(
     ASSIGNMENT,
     name="min-cost-flow",
     problem="a flow of least cost",
+    entries=None,
     takes=(CostNetwork,),
     theorem=ASSIGNMENT.theorem.replace("bipartite graph", "flow network")
     .replace("a maximum matching", "a maximum flow, or one that meets all supplies,")

@@ -49,6 +49,9 @@ class Engine(ABC):
     """Whether it takes dense graphs of one shape as they are; see `match`."""
     takes_batches: bool = False
     """Whether it takes graphs that lie side by side; see `match_batch` and `push_batch`."""
+    takes_files: bool = False
+    """Whether it reads a graph beyond memory from its file, in a folder of its own; see
+    `sharded_run.solve_file`."""
 
     def refusal(self, algorithm: Algorithm, name: str, executor: Any) -> str:
         """Say why it cannot run this executor, called `name`; "" if it can."""

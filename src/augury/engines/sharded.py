@@ -38,6 +38,7 @@ class Sharded(Engine):
     device = "cpu"
     algorithms = ("ford-fulkerson",)
     needs_proof = True
+    takes_files = True
 
     def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """Solve each in a folder of its own, which is then deleted; see `sharded_run`."""

@@ -76,7 +76,7 @@ def require_proof(executor: Any) -> None:
 
 
 class Table(Engine):
-    """Matchings and flows of any size on a CPU."""
+    """Matchings and flows of any size on a CPU: the default for a proven network."""
 
     name = "table"
     what = "hand-written loops: as a proven network decides or, with costs, to the same cost"
@@ -85,6 +85,13 @@ class Table(Engine):
     needs_proof = True
     takes_stacks = True
     takes_batches = True
+
+    def replaces(self, algorithm: Algorithm, executor: Any) -> bool:
+        """Whether it does what this executor would: a proven network, looked up and unobserved."""
+        is_looked_up = isinstance(executor, CellExecutor) and executor.engine == "lookup"
+        # The loops have no steps to show.
+        is_free = is_looked_up and executor.observer is None and str(executor.device) == self.device
+        return is_free and algorithm.name in self.algorithms and is_proven(executor)
 
     def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""

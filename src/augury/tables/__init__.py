@@ -26,7 +26,7 @@ from augury.algorithms import ALGORITHMS, ASSIGNMENT, FORD_FULKERSON, MIN_COST_F
 from augury.classical.arrays import BoolArray
 from augury.classical.batch import MAX_ARCS, starts
 from augury.engines.engine import Engine
-from augury.engines.gpu import CUDA_TABLE, OnGpu
+from augury.engines.gpu import CUDA_TABLE
 from augury.engines.table import TABLE
 from augury.errors import InputError
 from augury.extras import needs
@@ -90,7 +90,7 @@ def _way(form: Form, has_costs: bool, settings: Settings) -> Way:
 def _packs(form: Form, runner: Runner, settings: Settings) -> list[tuple[Pack, Engine]]:
     """Return who solves a table and by what, in turn: each leaves some rows to the next."""
     engine, algorithm = runner.engine, runner.algorithm
-    if (form, algorithm) == (MATCHING, FORD_FULKERSON) and isinstance(engine, OnGpu):
+    if (form, algorithm) == (MATCHING, FORD_FULKERSON) and engine.device == CUDA_TABLE.device:
         return [(matchings, engine)]
     if engine is not TABLE:
         return []

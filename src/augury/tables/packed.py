@@ -17,7 +17,7 @@ from augury.classical.batch import starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.certificate import MAXIMUM
 from augury.classical.proofs import flows_of, matchings_of
-from augury.engines.gpu import OnGpu
+from augury.engines.gpu import CUDA_TABLE
 from augury.engines.table import match_packed, push_flows
 from augury.inputs.packed import Arcs, as_flows, as_matchings, as_small
 from augury.solver import MAX_CELLS, Runner
@@ -35,7 +35,7 @@ def matchings(table: pa.Table, runner: Runner) -> Packed:
     (left, no_left), (right, no_right) = (lists_of(table, name) for name in MATCHING.lists)
     counts = (numbers_of(table, name) for name in MATCHING.counts)
     batch, is_unclear = as_matchings(left, right, *counts)
-    if isinstance(runner.engine, OnGpu):
+    if runner.engine.device == CUDA_TABLE.device:
         mates, is_proven = _on_gpu(batch, runner)
         sizes = sums(mates >= 0, batch.left)
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from augury.engines import AUTO
-from augury.engines.gpu import CUDA, CUDA_TABLE
+from augury.engines import AUTO, ENGINES
+from augury.engines.gpu import CUDA_TABLE
 from augury.solver import COMPILED, Runner, runner_of
 
 
@@ -31,8 +31,8 @@ class Settings(NamedTuple):
 
     @property
     def needs_gpu(self) -> bool:
-        """Whether somebody has said that a GPU solves."""
-        is_named = self.engine in (CUDA.name, CUDA_TABLE.name)
+        """Whether a GPU is asked for, by the engine or by the device."""
+        is_named = self.engine != AUTO and ENGINES[self.engine].device == CUDA_TABLE.device
         return is_named or str(self.device).startswith("cuda")
 
     def runner(self, algorithm: str) -> Runner:

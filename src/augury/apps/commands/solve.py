@@ -23,6 +23,7 @@ from augury.apps.commands.several import (
     solve_each,
     solve_on_ray,
 )
+from augury.apps.commands.shards import solve_in_shards
 from augury.apps.commands.terminal import (
     Cost,
     Flow,
@@ -179,10 +180,10 @@ def solve(  # noqa: PLR0913  # one parameter for each option
     if json and output is None and format not in (None, AnswerFormat.JSON):
         raise InputError(f"--json and --format {format.value} ask for two things; give one")
     said = flow, header, source, sink, ignore_costs, cost, maximise, supply
-    if engine == "sharded":
-        others = (flow, source, sink, cost, supply, perfect, story, html)
-        runner = model, engine, algorithm
-        _solve_sharded(files, output, ray, runner, any(others), json)
+    if _takes_files(engine) and (ray or _is_folder(output)):
+        others = flow, source, sink, cost, supply, perfect, story, html
+        runner = {"model": model, "engine": engine, "algorithm": algorithm}
+        solve_in_shards(files, output, any(others), runner, ray, json)
         return
     if ray is not None:
         told = {"--json": json, "--story": story, "--html": html, "--supply": supply}
@@ -238,45 +239,16 @@ def solve(  # noqa: PLR0913  # one parameter for each option
         raise typer.Exit(1)
 
 
-def _solve_sharded(
-    files: list[str],
-    output: Path | None,
-    ray: str | None,
-    runner: tuple[str | None, str, str | None],
-    has_others: bool,
-    json: bool,
-) -> None:
-    """Match one graph that need not fit in memory, in a folder where the same command goes on."""
-    from augury.engines.sharded_run import solve_file
-    from augury.engines.table import require_proof
-    from augury.errors import InputError
-    from augury.solver import DEFAULT_ALGORITHM, runner_of
+def _takes_files(engine: str) -> bool:
+    """Whether an engine reads graphs beyond memory from their files."""
+    from augury.engines import AUTO, ENGINES
 
-    model, engine, algorithm = runner
-    if engine != "sharded":
-        raise InputError("--ray is for --engine sharded")
-    require_proof(runner_of(model, None, engine, algorithm or DEFAULT_ALGORITHM).executor)
-    if output is None or len(files) != 1 or has_others:
-        told = "matches the graph in one file, a list of edges, in the folder --output"
-        raise InputError(f"the engine 'sharded' {told}")
+    return engine != AUTO and ENGINES[engine].takes_files
 
-    def progress(now: Progress) -> None:
-        if sys.stderr.isatty():
-            print(f"{now.doing}: round {now.rounds}, size {now.size:,}", file=sys.stderr)
 
-    found = solve_file(Path(files[0]), output, address=ray, progress=progress)
-    if json:
-        import json as to_json
-
-        print(to_json.dumps(found.to_dict()))
-        return
-    layout, state, verdict = found.layout, found.state, found.verdict
-    nodes = f"{layout.num_left:,} + {layout.num_right:,} nodes, {layout.num_edges:,} edges"
-    say((f"matching of {verdict.size:,}", "bold"), f" in {nodes}, in {layout.count} shards")
-    say((f"{terminal.counted(state.rounds, 'round')}, {state.steps:,} steps", "dim"))
-    cover = verdict.cover_left + verdict.cover_right
-    say(("certified maximum", "green"), f": {cover:,} nodes cover every edge")
-    say(f"written to {output}")
+def _is_folder(output: Path | None) -> bool:
+    """Whether an output is a folder, by its name: a file of answers has an ending."""
+    return output is not None and output.suffix not in ANSWER_ENDINGS.values()
 
 
 def _solve_several(
