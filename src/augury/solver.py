@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import ALGORITHMS, FORD_FULKERSON, Algorithm, suited, suits
+from augury.algorithms import ALGORITHMS, FORD_FULKERSON, SUITED, Algorithm
 from augury.algorithms.executor import CellExecutor
 from augury.classical.answer import Answer, How, Progress
 from augury.classical.arrays import Label, Numbers, WideArray, as_seed
@@ -192,7 +192,7 @@ def runner_for(
     algorithm: str | None = None,
 ) -> Runner:
     """Return who runs such graphs: by default by the algorithm that suits the first."""
-    return runner_of(model, device, engine, algorithm or suited(graphs[0]))
+    return runner_of(model, device, engine, algorithm or SUITED[graphs[0].kind][0])
 
 
 def costs_of(row: Algorithm | None) -> bool | None:
@@ -235,7 +235,7 @@ class Runner(NamedTuple):
     def answers(self, graphs: Sequence[Graph], how: How) -> list[Answer]:
         """Solve graphs side by side; nothing is certified here."""
         for graph in graphs:
-            if not suits(self.algorithm, graph):
+            if self.algorithm.name not in SUITED[graph.kind]:
                 raise self.algorithm.other(graph)
         return self.engine.run(self.algorithm, graphs, self.executor, how)
 

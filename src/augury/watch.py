@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augury import __version__
-from augury.algorithms import ALGORITHMS, Algorithm, suited, suits
+from augury.algorithms import ALGORITHMS, SUITED, Algorithm
 from augury.algorithms.story import Actor, Telling, plain, told_graph
 from augury.classical.arrays import as_seed
 from augury.engines import ENGINES
@@ -70,8 +70,8 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     >>> [len(told["steps"]) for told in story["rounds"]], story["solution"]["size"]
     ([5, 6, 2], 2)
     """
-    row = ALGORITHMS[algorithm or suited(graph)]
-    if not suits(row, graph):
+    row = ALGORITHMS[algorithm or SUITED[graph.kind][0]]
+    if row.name not in SUITED[graph.kind]:
         raise row.other(graph)
     actor = _actor(row, model, device)
     if engine is None and actor.kind != "classical":

@@ -199,6 +199,11 @@ class CostNetwork:
         return cls(arcs.num_nodes, *ends, priced, source=arcs.source, sink=arcs.sink)
 
     @property
+    def kind(self) -> tuple[type, bool]:
+        """Which graphs are alike to an algorithm: the class, and whether there are costs."""
+        return CostNetwork, True
+
+    @property
     def words(self) -> str:
         """What it is, and its size."""
         return f"a network of {self.num_nodes:,} nodes and {len(self.tail):,} arcs with costs"

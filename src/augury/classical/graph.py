@@ -315,6 +315,11 @@ class BipartiteGraph:
         return len(self.left)
 
     @property
+    def kind(self) -> tuple[type, bool]:
+        """Which graphs are alike to an algorithm: the class, and whether there are costs."""
+        return BipartiteGraph, self.costs is not None
+
+    @property
     def words(self) -> str:
         """What it is, and its size."""
         sides = f"{self.num_left:,} + {self.num_right:,} nodes"

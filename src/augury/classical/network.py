@@ -287,6 +287,11 @@ class FlowNetwork:
         return graph
 
     @property
+    def kind(self) -> tuple[type, bool]:
+        """Which graphs are alike to an algorithm: the class, and whether there are costs."""
+        return FlowNetwork, False
+
+    @property
     def words(self) -> str:
         """What it is, and its size."""
         return f"a network of {self.num_nodes:,} nodes and {self.num_arcs // 2:,} arc pairs"

@@ -51,6 +51,8 @@ PLAIN_EDGES, PLAIN_ARCS = 1000, SMALL
 TINY = 64
 """Of both, up to which it is as quick as a call of compiled loops."""
 NOTHING = np.zeros(0, np.int64)
+WRITTEN = "ford-fulkerson", "assignment", "min-cost-flow"
+"""The algorithms that there are loops of."""
 
 
 def _is_plain(size: int, most: int, loops: str) -> bool:
@@ -81,7 +83,7 @@ class Table(Engine):
     name = "table"
     what = "hand-written loops: as a proven network decides or, with costs, to the same cost"
     device = "cpu"
-    algorithms = ("ford-fulkerson", "assignment", "min-cost-flow")
+    algorithms = WRITTEN
     needs_proof = True
     takes_stacks = True
     takes_batches = True
@@ -91,7 +93,7 @@ class Table(Engine):
         is_looked_up = isinstance(executor, CellExecutor) and executor.engine == "lookup"
         # The loops have no steps to show.
         is_free = is_looked_up and executor.observer is None and str(executor.device) == self.device
-        return is_free and algorithm.name in self.algorithms and is_proven(executor)
+        return is_free and algorithm.name in WRITTEN and is_proven(executor)
 
     def run(self, algorithm: Algorithm, graphs: Graphs, executor: Any, how: How) -> list[Answer]:
         """See `Engine`."""

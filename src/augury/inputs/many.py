@@ -56,7 +56,7 @@ def gathered(graphs: Iterable[Any], read: Read, max_arcs: int) -> Iterator[list[
         else:
             given = read(position, graph)
             arcs = given.num_arcs
-            key = _kind(given)
+            key = given.kind
         if chunk.num_arcs + arcs > max_arcs and chunk.groups:
             yield list(chunk.parts())
             chunk = _Chunk(read)
@@ -82,7 +82,7 @@ class _Chunk:
     def __init__(self, read: Read) -> None:
         self.read = read
         self.groups: dict[tuple[Any, Any], list[tuple[int, Any]]] = {}
-        """(position, matrix or graph) by (how it is gathered, type of numbers) or `_kind`."""
+        """(position, matrix or graph) by (how it is gathered, type of numbers) or kind."""
         self.num_arcs = 0
 
     def parts(self) -> Iterator[Part]:
@@ -104,12 +104,8 @@ class _Chunk:
             for (at, matrix), is_unclear in zip(given, batch.tolist(), strict=True):
                 if is_unclear:
                     graph = self.read(at, matrix)
-                    self.groups.setdefault(_kind(graph), []).append((at, graph))
+                    self.groups.setdefault(graph.kind, []).append((at, graph))
             given = [one for one, is_unclear in zip(given, batch, strict=True) if not is_unclear]
-
-
-def _kind(graph: Graph) -> tuple[type, bool]:
-    return type(graph), getattr(graph, "costs", None) is not None
 
 
 def _from_arrays(arrays: Sequence[npt.NDArray[Any]]) -> BipartiteBatch | BoolArray:

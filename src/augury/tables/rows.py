@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from augury.algorithms import suited
+from augury.algorithms import SUITED
 from augury.classical.answer import How
 from augury.classical.cost_network import CostNetwork
 from augury.classical.costs import Costs
@@ -96,7 +96,7 @@ def solved(graphs: Sequence[Graph | str], settings: Settings) -> Iterator[Soluti
 
 
 def _algorithm(graph: Graph, settings: Settings) -> str:
-    return settings.algorithm or suited(graph)
+    return settings.algorithm or SUITED[graph.kind][0]
 
 
 Value = TypeVar("Value")

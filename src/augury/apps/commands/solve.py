@@ -339,12 +339,12 @@ def _refuse_classical(model: str | None) -> None:
 
 def _solved(graphs: list[Graph], how: How, algorithm: str | None, **choices: Any) -> list[Solution]:
     """Solve graphs side by side, by the algorithm named or else each by what suits it."""
-    from augury.algorithms import suited
+    from augury.algorithms import SUITED
     from augury.solver import Runner, in_full, runner_for
 
     device = choices["device"] and terminal.chosen_device(choices["device"])
     model, engine = choices["model"], choices["engine"]
-    rows = [algorithm or suited(graph) for graph in graphs]
+    rows = [algorithm or SUITED[graph.kind][0] for graph in graphs]
     is_large = sum(graph.num_arcs for graph in graphs) >= LARGE
     shows_progress = choices["shows_progress"] and sys.stderr.isatty() and is_large
     solved = _solved_with_progress if shows_progress else Runner.solutions
