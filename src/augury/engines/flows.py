@@ -11,7 +11,8 @@ Which loop runs depends on the network alone, so that an answer depends on nothi
   gives every node its distance; nodes with an excess pass it on, the farthest first, to nodes one
   step nearer, and move away where there are none. A node that moves away by more than one step
   twice waits for the next search, as in OR-Tools: what is cut off from the sink would otherwise
-  pass its excess around for long. The more searches there were, the longer the next is put off.
+  pass its excess around for long. The more searches there were, the more often a node may move,
+  and the longer the next search is put off.
   After EARLY of them the network is copied in the order of a search: the next ones read memory in
   sequence, and what leaves a node is no longer tried in one direction first, as in a numbered grid.
   When no excess can reach the sink, the same loop takes what is left back to the source. Here the
@@ -41,10 +42,12 @@ ALL = -1
 """As many searches as it takes."""
 MOST = np.int64(2**63 - 1)
 """The most that the source gives out at a time; so no excess is beyond int64."""
-PATIENCE, PATIENCE_BACK = 2, 32
+PATIENCE, PATIENCE_BACK = (2, 2, 4, 6), (32, 32, 32, 32)
 """How often a node moves away by more than one step before it waits for the next search.
 
-On the way back all excess arrives, so it is worth moving.
+After the first search, the second, and so on. At first what is cut off would move for long; later
+few nodes have an excess, and a search for them goes through the whole network. On the way back all
+excess arrives, so it is worth moving.
 """
 SHARE = 8
 """After search k nodes need not wait before k / SHARE of a search's steps are taken, at most all.
@@ -53,7 +56,7 @@ A step is an arc that is looked at, or a level that is passed: a few nodes that 
 and again, would otherwise pass as many levels as there are nodes each time, and nobody would count.
 At first mostly those wait that are cut off; later there would be more searches than moves.
 """
-EARLY = 8
+EARLY = 3
 """Searches before the network is sorted, which takes as long as a few; most need no more."""
 
 
@@ -285,7 +288,7 @@ def _sort(own: Network, ordered: Network, num_nodes: int) -> None:
 
 
 @part
-def _pass_on(own: Network, num_nodes: int, goal: int, patience: int, searches: int) -> Any:
+def _pass_on(own: Network, num_nodes: int, goal: int, patience: Any, searches: int) -> Any:
     """Pass on the excess that can reach a node; return how often some arrived, and if all did.
 
     It ends after so many searches, done or not.
@@ -295,6 +298,7 @@ def _pass_on(own: Network, num_nodes: int, goal: int, patience: int, searches: i
         arrived = own.excess[goal]
         highest = _measure(own, num_nodes, goal)
         steps, waiting = min(count, SHARE) * arcs // SHARE, -1
+        most = patience[min(count, len(patience) - 1)]
         count += 1
         while highest > 0:
             node = np.int64(own.active[highest])
@@ -305,7 +309,7 @@ def _pass_on(own: Network, num_nodes: int, goal: int, patience: int, searches: i
                     highest, waiting = _wake(own, waiting), -1
                 continue
             own.active[highest] = own.before[node]
-            if own.moves[node] < patience:
+            if own.moves[node] < most:
                 highest = _empty(own, num_nodes, goal, node, highest)
                 steps -= own.start[node + 1] - own.start[node]
             else:
