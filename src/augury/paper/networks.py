@@ -31,13 +31,6 @@ class State:
     encoded: Tensor
     latent: Tensor
 
-    @classmethod
-    def of(cls, both: Tensor) -> State:
-        """Split [z, h]."""
-        state = cls(*both.chunk(2, dim=-1))
-        state.__dict__["both"] = both
-        return state
-
     @cached_property
     def both(self) -> Tensor:
         """[z, h], the input of every decoder of nodes."""
