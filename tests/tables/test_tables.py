@@ -13,10 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from augury import BipartiteGraph, FlowNetwork, certify, solve, tables
+from augury.algorithms import FORD_FULKERSON
 from augury.classical.certificate import MAXIMUM, certify_mates
 from augury.classical.formats import ReadOptions
 from augury.classical.loops import prove_small
 from augury.config import preset
+from augury.engines import words
 from augury.engines.gpu import OnGpu
 from augury.engines.table import TABLE
 from augury.errors import InputError
@@ -87,6 +89,18 @@ def test_bad_rows_are_rows_with_their_errors_and_lose_no_other() -> None:
         "the lists differ in length: 1 in 'left', 2 in 'right'",
         "edge 0 names left node 3, but there are 3",
     ]
+
+
+@pytest.mark.parametrize("left", [[-3, 0], [0, 300], [0]])
+def test_loops_read_no_edges_of_rows_that_are_left_for_others(
+    left: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As plain Python they raise an IndexError where compiled they would write anywhere."""
+    monkeypatch.setattr(words, "match_packed", words.match_packed.py_func)
+    table = pa.table({"left": [left, [0, 1]], "right": [[0, 5], [1, 1]]})
+    columns, is_left = packed.small_matchings(table, Settings().runner(FORD_FULKERSON.name))
+    assert is_left.tolist() == [True, False]
+    assert columns["size"].tolist() == [0, 1]
 
 
 def test_a_large_number_takes_no_memory() -> None:

@@ -266,7 +266,7 @@ def match_packed(edges: Any, counts: Any, order: Any, words: Words, found: Any) 
         count, size = end - at, rows * columns
         cells = room[: count * size]
         cells[:] = 0
-        for own in range(count):
+        for own in range(count if size else 0):  # without nodes, its edges are not to be read
             graph = order[at + own]
             for k in range(start[graph], start[graph + 1]):
                 cells[own * size + left[k] * columns + right[k]] = 1
