@@ -40,7 +40,7 @@ Record = dict[str, Any]
 
 REFERENCE = "SciPy, block diagonal"
 DENSITIES: dict[str, Callable[[int], float]] = {"1/4": lambda n: 0.25, "3/n": lambda n: 3 / n}
-"""Probabilities of an edge, by the nodes a side."""
+"""Edge probabilities, as functions of the nodes a side."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Contestant:
 
     sizes: Callable[[Adjacency], Sizes]
     kind: str
-    """network, table or peer: who decides, step by step."""
+    """network, table or peer: what decides each step."""
     needs: str = ""
     """The optional package that it needs."""
 
@@ -168,11 +168,11 @@ def measure_batches(
 
     Args:
         sides: nodes a side.
-        batch: graphs of at most 64 a side; of larger ones as many as have the same cells.
+        batch: graphs of up to 64 a side; of larger ones, as many as have the same number of cells.
         names: who takes part; the reference always does.
         seconds: about how long one call of a contestant may take before it gets fewer graphs.
     """
-    use_one_thread()  # like everybody else: only then can CPU seconds be compared
+    use_one_thread()  # like all contestants: only then can CPU seconds be compared
     rng = np.random.default_rng(0)
     for n in sides:
         count = max(2, min(batch, batch * 64 * 64 // (n * n)))
@@ -215,7 +215,7 @@ def _measured(contestant: Contestant, adjacency: Adjacency, truth: Sizes, second
 def measure_threads(
     sides: Sequence[int] = (8, 16, 32, 64), cells: int = 2**25, threads: int = 2
 ) -> Iterator[Record]:
-    """Yield what threads save the table engine: wall seconds, and CPU seconds of all threads.
+    """Yield what threads gain for the table engine: wall seconds, and CPU seconds of all threads.
 
     `cells` is the size of the dense arrays: a batch so large that starting threads costs nothing.
     """
@@ -237,9 +237,9 @@ def measure_threads(
 
 
 def measure_ceilings(threads: int = 2) -> Iterator[Record]:
-    """Yield what threads save work that shares nothing but the machine: no engine can gain more.
+    """Yield what threads gain for work that shares only the machine: no engine can gain more.
 
-    "arithmetic" stays in a core's own cache, "reading" does nothing but read memory.
+    "arithmetic" stays in a core's own cache; "reading" only reads memory.
     """
     block, words = bytes(2**16), np.ones(2**23, np.uint64)
     pieces = np.array_split(words, threads)
@@ -263,7 +263,7 @@ def measure_ceilings(threads: int = 2) -> Iterator[Record]:
 def _shared(
     one: Callable[[], Any], many: Callable[[], Any], least: float = 1.0, times: int = 3
 ) -> Record:
-    """Time the same work in one thread and in many, by turns; return the least seconds of each."""
+    """Time the same work in one thread and in many, in turn; return the least seconds of each."""
     found: Record = dict.fromkeys(("wall_one", "cpu_one", "wall_many", "cpu_many"), float("inf"))
     spent, count = 0.0, 0
     while count < times or spent < least:

@@ -1,10 +1,10 @@
 """Stacks of cost matrices become assignments and seconds: our compiled loop and its peers.
 
-Everybody gets the same array, integers or float32, on one thread; seconds are CPU seconds of the
-process, taken by turns, the least of several calls. What a peer needs to read the array counts,
-except for OR-Tools, which takes whole numbers only and is handed each matrix beforehand. Every
-answer of ours is certified by its prices, exactly, and costs what every peer's does. Ratios above
-1 are in our favour: ours proves its answers and gives prices, and theirs do not.
+All get the same array, integers or float32, on one thread; seconds are CPU seconds of the process,
+taken in turn, the least of several calls. The time a peer needs to read the array counts, except
+for OR-Tools, which takes only whole numbers and is handed each matrix beforehand. Each of our
+answers is certified by its prices, exactly, and costs what every peer's does. Ratios above 1 are in
+our favour; only our loop proves its answers and gives prices.
 
 torch-linear-assignment calls SciPy on a CPU; `benchmarks/cuda_assign.py` races it on a GPU.
 """
@@ -32,7 +32,7 @@ Costs = npt.NDArray[Any]
 
 SIZES, QUICK_SIZES = (8, 16, 32, 64, 128, 256, 512), (8, 64)
 LEAST, MOST = 8, 2000
-"""Matrices of one stack: with few of them, what a call costs would count, and not its loops."""
+"""Matrices of one stack: with few, the overhead of a call would be measured, not its loops."""
 SEED = 0
 RIVAL = "lapjvr_batch"
 
@@ -50,7 +50,7 @@ def rank_one(shape: tuple[int, ...], rng: np.random.Generator) -> Costs:
 
 
 def detection(shape: tuple[int, ...], rng: np.random.Generator) -> Costs:
-    """Distances of boxes and scores of classes, as a detector's training step has them."""
+    """Distances of boxes and scores of classes, as in a detector's training step."""
     count, num_rows, num_columns = shape
     boxes, found = rng.random((count, num_rows, 1, 4)), rng.random((count, 1, num_columns, 4))
     distance = np.zeros(shape)
@@ -60,7 +60,7 @@ def detection(shape: tuple[int, ...], rng: np.random.Generator) -> Costs:
 
 
 def ties(shape: tuple[int, ...], rng: np.random.Generator, high: int = 4) -> Costs:
-    """Few different whole numbers."""
+    """A few distinct whole numbers."""
     return rng.integers(0, high, shape).astype(np.float64)
 
 
@@ -77,7 +77,7 @@ FAMILIES: dict[str, tuple[Callable[..., Costs], float]] = {
     "ties, 0 to 9": (partial(ties, high=10), 1),
     "skewed": (skewed, 1),
 }
-"""Costs, and what they are multiplied by to be whole numbers, the rest being cut off."""
+"""Costs, and the factor by which they become whole numbers, truncated."""
 
 
 def stacks(n: int) -> Iterator[tuple[str, str, Costs]]:
@@ -128,12 +128,12 @@ PEERS: dict[str, tuple[str, Callable[[Costs], Callable[[], Any] | None]]] = {
 }
 """The package of each, and a function from costs to a call that returns the columns of all rows.
 
-lapjvh_batch is the quickest of lapx's others."""
+lapjvh_batch is the fastest of lapx's other solvers."""
 MODULES = {"lapx": "lap"}
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the peers' packages that are here."""
+    """Return the versions of the peers' packages that are installed."""
     packages = {package for package, _ in PEERS.values()}
     return {name: version(name) for name in sorted(packages) if _is_here(name)}
 
@@ -143,7 +143,7 @@ def _is_here(package: str) -> bool:
 
 
 def measure_assignments(sizes: Sequence[int] = SIZES, seconds: float = 0.2) -> Iterator[Record]:
-    """Yield a record for each size, family and type; `seconds` is how long a race is, at least."""
+    """Yield a record for each size, family and type; each race lasts at least `seconds`."""
     use_one_thread()
     for n in sizes:
         for family, kind, costs in stacks(n):
@@ -170,7 +170,7 @@ def measure_assignments(sizes: Sequence[int] = SIZES, seconds: float = 0.2) -> I
 
 
 def by_turns(works: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """Return the least CPU seconds of each call, all of them repeated by turns."""
+    """Return the least CPU seconds of each call, all of them repeated in turn."""
     least = dict.fromkeys(works, float("inf"))
     spent, turns = 0.0, 0
     while turns < 3 or spent < seconds:
@@ -186,7 +186,7 @@ def by_turns(works: dict[str, Callable[[], Any]], seconds: float) -> dict[str, f
 def certify(costs: Costs, found: Assignments) -> None:
     """Raise an InputError unless every assignment of square matrices is proven by its prices.
 
-    The differences are exact: costs and prices are whole multiples of one unit, and small ones.
+    The differences are exact: costs and prices are small whole multiples of one unit.
     """
     columns = found.columns[:, :, None]
     is_full = (np.sort(found.columns) == np.arange(costs.shape[1])).all()

@@ -1,8 +1,8 @@
 """Sparse graphs and networks with costs become answers and seconds: our loops and their peers.
 
-Everybody gets the same numbers, on one thread; seconds are CPU seconds of the process. Handing a
-problem to OR-Tools is not counted. Every answer of ours is certified by its prices, and its cost
-compared with the peer's. Ratios above 1 are in our favour. Dense ones: `bench_assignments`.
+All get the same numbers, on one thread; seconds are CPU seconds of the process. Handing a problem
+to OR-Tools is not counted. Each of our answers is certified by its prices, and its cost compared
+with the peer's. Ratios above 1 are in our favour. For dense matrices see `bench_assignments`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from augury.experiments.bench import Record
 from augury.processes import use_one_thread
 
 MAX_SCIPY = 20_000
-"""Nodes a side from which on SciPy's sparse matching would take minutes."""
+"""Nodes a side beyond which SciPy's sparse matching would take minutes."""
 
 
 def sparse_families(size: int, rng: np.random.Generator) -> Iterator[tuple[str, BipartiteGraph]]:
@@ -65,7 +65,7 @@ def measure_sparse(size: int) -> Iterator[Record]:
 
 
 def _warm_up() -> None:
-    """Compile what is measured, or load it: the first call is no measure of the others."""
+    """Compile what is measured, or load it: the first call says nothing about the others."""
     ends = np.zeros(1, np.int64)
     costs: Any = ends + 1
     sparse = BipartiteGraph(100, 100, ends, ends, costs=costs)
@@ -92,7 +92,7 @@ def once(work: Callable[[], Any]) -> float:
 
 
 def _raced(peer: tuple[Callable[[], Any], Callable[[], int]], told: Record) -> float:
-    """Return the ratio of a peer's seconds to ours; its cost must be ours."""
+    """Return the ratio of a peer's seconds to ours; its cost must equal ours."""
     work, cost = peer
     seconds = once(work)
     if cost() != told["cost"]:
@@ -172,7 +172,7 @@ def flow_families(num_arcs: int, rng: np.random.Generator) -> Iterator[tuple[str
 
 
 def measure_flows(num_arcs: int) -> Iterator[Record]:
-    """Yield a record for each family, beside OR-Tools if it is here."""
+    """Yield a record for each family, compared with OR-Tools if it is installed."""
     use_one_thread()
     _warm_up()
     for family, network in flow_families(num_arcs, np.random.default_rng(num_arcs)):

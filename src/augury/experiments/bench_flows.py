@@ -1,7 +1,7 @@
 """Hard flows and matchings become seconds and growth exponents: our engines and their peers.
 
-Everybody gets the same graphs (`classical.hard`), on one thread; seconds are CPU seconds of the
-process, taken by turns, the least of several calls for what is short. Counted is:
+All get the same graphs (`classical.hard`), on one thread; seconds are CPU seconds of the process,
+taken in turn, for short calls the least of several. What counts is:
 
 - `table`: the compiled loops, from arrays with the arcs sorted by sender (a CSR matrix for
   matchings) to the residual (the mates);
@@ -9,10 +9,10 @@ process, taken by turns, the least of several calls for what is short. Counted i
 - `lookup` and `plain`: the same with the table looked up, and with the network evaluated;
 - the peers' own call, on a graph that they already hold in their own form: see `peers`.
 
-Every answer of ours is certified, and all sizes must be equal. Whoever takes longer than a limit,
-or would by the last two sizes, gets no larger graphs of that family. A ratio is the time of the
-better of SciPy and OR-Tools over one's own: above 1 is in one's own favour. The growth exponent is
-the slope of log seconds over log arcs at the largest sizes.
+Each of our answers is certified, and all sizes must be equal. A contestant that takes longer than a
+limit, or would judging by its last two sizes, gets no larger graphs of that family. A ratio is the
+time of the better of SciPy and OR-Tools over a contestant's own: above 1 is in its favour. The
+growth exponent is the slope of log seconds over log arcs at the largest sizes.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ PILOTS = tuple(4**power for power in range(3, 10))
 SEED = 0
 
 FITTED = 4
-"""Sizes, the largest, that a growth exponent is fitted to."""
+"""How many of the largest sizes a growth exponent is fitted to."""
 STEP = 8
-"""By how much we expect the next size to take longer, at least."""
+"""The least factor by which we expect the next size to take longer."""
 SHORT = 0.2
-"""Seconds after which a call is not repeated any more."""
+"""Seconds after which a call is no longer repeated."""
 WARM = (64, 1_000, 20_000)
-"""Arcs of the graphs that our engines are first compiled and run on; all others on the first."""
+"""Arcs of the graphs to warm up on: all of them for `OURS`, the first for other contestants."""
 
 
 class Contestant(NamedTuple):
@@ -69,7 +69,7 @@ class Contestant(NamedTuple):
     """The optional package that it needs."""
 
     def problem(self, graph: Any) -> Problem:
-        """Hand over a graph; this does not count."""
+        """Hand over a graph; this is not timed."""
         hand: Any = self.flow if isinstance(graph, FlowNetwork) else self.matching
         return hand(graph)
 
@@ -132,9 +132,9 @@ CONTESTANTS: dict[str, Contestant] = {
 """Our engines and their peers, by name."""
 PEERS = ("SciPy", "OR-Tools", "igraph", "NetworkX")
 RIVALS = PEERS[:2]
-"""The peers that ratios are to."""
+"""The peers that ratios compare with."""
 OURS = ("table", "certified")
-"""The contestants whose ratios are told."""
+"""The contestants whose ratios are reported."""
 SHOWN = (*OURS, *PEERS)
 """The columns in the documents."""
 NOISE = 0.1
@@ -153,7 +153,7 @@ def measure_flows(
         arcs: about how many arcs or edges, in ascending order.
         families: names in `classical.hard`.
         names: who takes part.
-        seconds: what a call may take before its contestant gets no larger graphs of the family.
+        seconds: how long a call may take before its contestant gets no larger graphs of the family.
     """
     use_one_thread()
     makers = [FAMILIES[family] for family in families]
@@ -177,7 +177,7 @@ def _family(
     here: dict[str, Contestant],
     seconds: float,
 ) -> Iterator[Record]:
-    """Yield the records of one family; smaller sizes go first, to tell who would be too slow."""
+    """Yield the records of one family; smaller sizes first, to see what would be too slow."""
     times: dict[str, list[float]] = {name: [] for name in here}
     why = dict.fromkeys(here, "")
     largest = 0
@@ -223,9 +223,9 @@ def _expected(times: Sequence[float]) -> float:
 def _raced(
     running: dict[str, Contestant], graph: Any, told: Record, seconds: float
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Time contestants by turns on one graph; also say who failed, and why.
+    """Time contestants in turn on one graph; also return which failed, and why.
 
-    The size of the answer goes into `told`; everybody must find the same.
+    The size of the answer goes into `told`; all must find the same.
     """
     problems: dict[str, Problem] = {}
     least: dict[str, float] = {}
@@ -255,7 +255,7 @@ def _raced(
 def growth(records: Sequence[Record], name: str, beside: str | None = None) -> float | None:
     """Return the growth exponent of a contestant on one family; None for fewer than two sizes.
 
-    With `beside` only those sizes count that this contestant knows as well.
+    With `beside`, only sizes that this contestant finished as well count.
     """
     known = {r["asked"] for r in records if r["name"] == (beside or name) and r["ms"]}
     own = [r for r in records if r["name"] == name and r["ms"] and r["asked"] in known][-FITTED:]
@@ -266,7 +266,7 @@ def growth(records: Sequence[Record], name: str, beside: str | None = None) -> f
 
 
 def replaced(records: Sequence[Record], family: Sequence[Record]) -> list[Record]:
-    """Return records with those of one family in its place, new or instead of its old ones."""
+    """Return the records with those of one family added, or replaced, in their place."""
     others = [record for record in records if record["family"] != family[0]["family"]]
     order = list(FAMILIES)
     return sorted([*others, *family], key=lambda record: order.index(record["family"]))
@@ -316,7 +316,7 @@ def verdict(records: Iterable[Record]) -> str:
 
 
 def markdown(records: Iterable[Record]) -> str:
-    """Return the tables of docs/performance.md: each family at the largest size that rivals know.
+    """Return the tables of docs/performance.md: each family at the largest size a rival finishes.
 
     Milliseconds and, in brackets, growth exponents.
     """
@@ -342,17 +342,17 @@ def markdown(records: Iterable[Record]) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the peers that are here."""
+    """Return the versions of the peers that are installed."""
     needed = {name: CONTESTANTS[name].needs for name in PEERS}
     return {name: version(package) for name, package in needed.items() if find_spec(package)}
 
 
 def _milliseconds(number: float | None) -> str:
-    """Write three digits, or all that stand before the point."""
+    """Write three digits, or all those before the point."""
     digits = 2 - math.floor(math.log10(number)) if number else 0
     return _shown(number, f"{{:,.{max(0, min(digits, 3))}f}}")
 
 
 def _shown(number: float | None, form: str) -> str:
-    """Write a number, or a dash for one that is not known."""
+    """Write a number, or a dash if it is not known."""
     return "–" if number is None else form.format(number)

@@ -14,7 +14,7 @@ from augury.clusters import join_ray
 from augury.processes import MAX_RETRIES, WorkerError, use_one_thread
 
 GPU_SHARE = 0.125
-"""The share of a GPU that a task asks for with --device cuda: most of it would be idle."""
+"""The share of a GPU that a task asks for with --device cuda: one task leaves most of it idle."""
 
 
 class RayWorkers:
@@ -80,7 +80,7 @@ def _perform(perform: Callable[[Any], Any], task: Any) -> Any:
 
 
 def task_workers(address: str, device: str) -> Callable[[], RayWorkers]:
-    """Return what joins a cluster for the tasks of `tasks`, once there is something to do."""
+    """Return a function that joins a cluster for the tasks of `tasks`, for when there is work."""
     from augury.experiments.tasks import perform
 
     return lambda: RayWorkers(perform, address, uses_gpu=device.startswith("cuda"))

@@ -1,6 +1,6 @@
 """Networks and test graphs become records; `summary` makes tables of them.
 
-All networks meet the same test graphs, and run k of every network draws the same weights.
+All networks get the same test graphs, and run k of every network draws the same weights.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Model:
     path: Path = Path()
 
     def subroutines(self, condition: Condition) -> Subroutines:
-        """Return the subroutines as this condition wants them."""
+        """Return the subroutines as this condition requires them."""
         algorithm = ALGORITHMS[condition.algorithm]
         if self.name == CLASSICAL and algorithm is not FORD_FULKERSON:
             return algorithm.classical[CLASSICAL]
@@ -63,7 +63,7 @@ class Model:
 def load_models(names: Sequence[str], device: str) -> list[Model]:
     """Load checkpoints: files, run folders (the best of every seed), shipped names, or "classical".
 
-    An executor of one's own is named by file and name, such as "my.py:executor".
+    A custom executor is given by file and name, such as "my.py:executor".
 
     A network is named after its preset and what was changed in it; if that gives two of them the
     same name and seed, all networks of that name are named after their files too.
@@ -151,13 +151,13 @@ def evaluate_all(
 ) -> dict[Part, Runs]:
     """Run every model in every condition; with a file, only what is not yet in it.
 
-    Each part is appended to the file when it is done, and what else the file holds is not returned.
-    `progress` is told the share of the work that is done, and what is next. `run` does the work
-    and yields each part once it is done: one after the other in this process, if it is None.
+    Each part is appended to the file when it is done; what else the file holds is not returned.
+    `progress` receives the share of the work that is done, and what is next. `run` does the work
+    and yields each part once it is done; if None, this process does them one after the other.
 
     Raises:
-        InputError: the file is of another extent, knows other weights by the same name, or another
-            process is writing it.
+        InputError: the file is of another extent, has other weights by the same name, or is being
+            written by another process.
     """
     with nullcontext() if out is None else locked(out.parent / f".{out.name}.lock", out):
         file = None if out is None else RecordsFile(out)

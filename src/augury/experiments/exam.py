@@ -1,7 +1,7 @@
 """What an exam is: who is asked what, and the verdicts on the answers.
 
-What our certificates prove is certified. What a peer says is right if it equals what `table` finds
-and a certificate proves, and wrong if not.
+An answer that our certificates prove is certified. A peer's answer is right if it equals one that
+`table` finds and a certificate proves, and wrong if not.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ KIND = "augury-exam"
 CERTIFIED, RIGHT, WRONG, REFUSED = "certified", "right", "wrong", "refused"
 TOO_SLOW, CRASHED, UNJUDGED, LEFT_OUT = "too slow", "crashed", "unjudged", "left out"
 VERDICTS = (CERTIFIED, RIGHT, WRONG, REFUSED, TOO_SLOW, CRASHED, UNJUDGED, LEFT_OUT)
-"""Refused: it says that it cannot. Unjudged: nobody has a proof. Left out: see the page."""
+"""Refused: the solver says it cannot. Unjudged: there is no proof. Left out: see the page."""
 LOSSES = VERDICTS[2:]
 
 SUITES = {"SciPy's tests": "scipy", "NetworkX's tests": "networkx"}
-"""Test suites that a peer's package brings along, by the package."""
+"""Test suites that peers' packages include, with the package of each."""
 NO_SUITES = ("OR-Tools", "igraph")
-"""Peers whose packages bring none."""
+"""Peers whose packages include none."""
 SUITE_SECONDS = 60.0
 """CPU seconds of one test of a suite."""
 
@@ -40,7 +40,7 @@ class Exam:
 
     quick: bool = False
     seed: int = 0
-    """Of the samples of what is too much for a slow solver."""
+    """Of the samples drawn from exhaustive judges."""
     seconds: float = 5.0
     """CPU seconds that a question may take, or a block of small ones."""
     judges: tuple[str, ...] = (*JUDGES, *SUITES)
@@ -79,7 +79,7 @@ class Exam:
         return JUDGES[judge].blocks(_numbers(judge, self.seed, self.quick, most))
 
     def tasks(self) -> list[Task]:
-        """Return everything to ask: first who judges the others, then block by block."""
+        """Return everything to ask, block by block; the solver that judges others comes first."""
         found: list[tuple[Any, Task]] = []
         for judge in self.judges:
             for solver in self.present if judge not in SUITES else []:
@@ -89,7 +89,7 @@ class Exam:
         return [task for _, task in sorted(found, key=lambda pair: pair[0])]
 
     def suites(self) -> list[Task]:
-        """Return which suites are run on whom; a quick exam has SciPy's on one engine."""
+        """Return which suites run on which solvers; a quick exam runs SciPy's on one engine."""
         found: list[Task] = []
         for judge in self.judges:
             if judge not in SUITES or self.suite_absence(judge):
@@ -126,19 +126,19 @@ class Task(NamedTuple):
     numbers: tuple[int, ...]
     seconds: float
     unproven: frozenset[int] = frozenset()
-    """Questions to which nobody has a proven answer."""
+    """Questions without a proven answer."""
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from others in the record."""
+        """What distinguishes it from others in the record."""
         return self.judge, self.solver, self.numbers[:1], len(self.numbers)
 
 
 class Loss(NamedTuple):
-    """A question that was not answered rightly."""
+    """A question that was not answered correctly."""
 
     number: int | str
-    """Of the question; of a suite, the name of a test."""
+    """The question's number; in a suite, the name of a test."""
     verdict: str
     why: str
     input: str = ""
@@ -155,7 +155,7 @@ class Result:
     seconds: float = 0.0
 
     def __add__(self, other: Result) -> Result:
-        """Join two halves of a block; the fingerprint of the whole is not theirs."""
+        """Join two halves of a block; the whole has no fingerprint."""
         return Result(
             self.counts + other.counts,
             self.losses + other.losses,
@@ -186,7 +186,7 @@ def read_results(rows: Sequence[dict[str, Any]]) -> dict[tuple[Any, ...], Result
 
 
 def judged(answer: Answer, proven: Answer | None) -> tuple[str, str]:
-    """Return the verdict on an answer, given a proven one if there is, and the reason."""
+    """Return the verdict on an answer, given a proven one if there is one, and the reason."""
     if answer.refusal:
         return REFUSED, answer.refusal
     truth = proven if proven is not None and proven.is_certified else None

@@ -1,13 +1,13 @@
 """An exam becomes a record and a page: solvers are asked in child processes that can be ended.
 
 A solver is asked the questions of a judge in blocks, in a process that ends itself once a block has
-used its CPU time. A block that did not end in time is halved, until a single question is what was
+used its CPU time. A block that did not end in time is halved, until a single question is found
 too slow.
 
     DIR/exam.jsonl   the record: a header, then a line for each block and solver
-    DIR/exam.md      the page, made of the record
+    DIR/exam.md      the page, made from the record
 
-The same exam continues a record that is not complete; another one is refused.
+The same exam continues an incomplete record; a different one is refused.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from augury.processes import Died, Pool, WorkerError
 
 @contextmanager
 def cpu_limit(seconds: float) -> Iterator[None]:
-    """End this process once the block has used so much CPU time, even inside of compiled code.
+    """End this process once the block has used this much CPU time, even inside compiled code.
 
-    Where the system has no such timer, nothing is ended, and whoever calls looks at the clock.
+    Where the system has no such timer, nothing is ended, and the caller looks at the clock.
     """
     setitimer = getattr(signal, "setitimer", None)
     if setitimer is not None:
-        setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process: nobody handles it
+        setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process: there is no handler
     try:
         yield
     finally:
@@ -223,7 +223,7 @@ def _result(future: Future[Result], task: Task, pool: Pool) -> Result:
             first, second = (_result(asked, half, pool) for asked, half in both)
             return first + second
         return _lost(task, *_cause(death, task.seconds))
-    except WorkerError as error:  # nothing that a solver does comes through: its errors are answers
+    except WorkerError as error:  # never an error of a solver: those are answers
         raise InputError(f"{task.judge}, {task.solver}: {error}") from None
 
 
@@ -251,5 +251,5 @@ def failures(results: dict[tuple[Any, ...], Result]) -> list[tuple[str, str, Los
 
 
 def default_workers() -> int:
-    """Return how many processes ask by default."""
+    """Return the default number of processes."""
     return min(2, os.cpu_count() or 1)

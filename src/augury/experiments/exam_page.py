@@ -127,7 +127,7 @@ def _losses(results: Results) -> str:
 
 
 def _alike(one: tuple[str, str, Loss]) -> tuple[str, str, str, str]:
-    """Return what losses have in common that are shown together: the reason but for its numbers."""
+    """Return what losses shown together have in common: the reason except for its numbers."""
     judge, solver, loss = one
     return judge, solver, loss.verdict, re.sub(r"[\d,.]+", "#", loss.why)
 

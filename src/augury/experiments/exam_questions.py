@@ -4,9 +4,9 @@ Every judge numbers its questions from 0, and the same number is always the same
 three judges ask everything that there is up to some size. The others draw: each question has a
 stream of random numbers of its own, which no training uses. `fingerprint` tells graphs apart.
 
-What is asked in full is too much for slow solvers. They get a graph of each class where graphs
-that differ by names alone, or by arcs that can carry nothing from source to sink, are one class;
-and a sample of all, drawn by the exam's seed.
+Exhaustive judges ask too much of slow solvers. These get one graph of each class, where graphs that
+differ only in names, or in arcs that can carry nothing from source to sink, are one class; and a
+sample of all graphs, drawn with the exam's seed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Judge:
     """matching, flow or cost."""
     count: int
     make: Callable[[int], Graph]
-    """The question of a number."""
+    """The question with a given number."""
     block: int = 1
     """Questions that are asked at once."""
     classes: Callable[[], WideArray] | None = None
@@ -63,7 +63,7 @@ class Judge:
         return self.block > 1
 
     def numbers(self, seed: int, *, quick: bool = False, most: float = np.inf) -> WideArray:
-        """Return the numbers to ask, in order; fewer in a quick exam or of at most `most`."""
+        """Return the numbers to ask, in order; fewer in a quick exam, or if over `most`."""
         if not self.is_exhaustive:
             return np.array([n for n in range(self.count) if not quick or self.is_quick(n)])
         if not quick and self.count <= most:
@@ -133,7 +133,7 @@ def priced(number: int) -> BipartiteGraph:
 
 @cache
 def bipartite_classes() -> WideArray:
-    """Return the least number of each class: graphs that differ by the order of nodes are one."""
+    """Return the least number of each class: graphs that differ only in node order are one."""
     found: list[WideArray] = []
     for n, m, first in _SHAPES:
         codes = np.arange(2 ** (n * m))
@@ -187,8 +187,8 @@ def _pairs(nodes: int, present: tuple[bool, ...]) -> tuple[Any, ...]:
 def flow_classes() -> WideArray:
     """Return the least number of each class.
 
-    Arcs into the source or out of the sink change no maximum and no minimum cut, so those without
-    them stand for all; and networks that differ by the order of the inner nodes are one.
+    Arcs into the source or out of the sink change neither a maximum nor a minimum cut, so networks
+    without them stand for all; and networks that differ only in the order of inner nodes are one.
     """
     found: list[WideArray] = []
     for nodes, first in _FIRSTS.items():
@@ -239,7 +239,7 @@ def _dense(size: int) -> list[Maker]:
 def _one_of(
     families: Callable[[int, Rng], Any], size: int, quick: Sequence[str] = ()
 ) -> list[Maker]:
-    """Return a row for each family; a quick exam asks those that even `plain` soon answers."""
+    """Return a row for each family; a quick exam asks those that even `plain` answers quickly."""
     names = [name for name, _ in families(400, np.random.default_rng(0))]
     return [
         (

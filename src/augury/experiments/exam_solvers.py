@@ -2,7 +2,7 @@
 
 An answer is its size, its cost where there is one, and whether it came with a proof that nothing
 is better; or why there is none. Nothing here decides who is right. The verified network runs with
-`exact=False`: what it leaves undone, no classical search finishes.
+`exact=False`: no classical search finishes what it leaves undone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from augury.experiments.peers import Arcs, Edges
 from augury.solver import solve_batch
 
 Value = tuple[int, Any] | None
-"""Size and cost of an answer (None without costs), or None where there is none to be had."""
+"""Size and cost of an answer (None without costs), or None where there is no answer."""
 
 
 class Answer(NamedTuple):
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
     value: Value = None
     is_certified: bool = False
-    """Whether a certificate proves it: that nothing is larger or cheaper, or that nothing is."""
+    """Whether a certificate proves that nothing is larger or cheaper, or that no answer exists."""
     refusal: str = ""
     """Why there is no answer."""
 
@@ -42,15 +42,15 @@ Ask = Callable[[Sequence[Graph]], list[Answer]]
 
 @dataclass(frozen=True)
 class Solver:
-    """One that is examined."""
+    """A solver to examine."""
 
     what: str
     asks: dict[str, Ask]
-    """By the kind of question; a kind that is not there has no form here."""
+    """By kind of question; kinds that it cannot take are missing."""
     needs: str = ""
     """The optional package that it needs."""
     most: float = 100_000
-    """The most questions of an exhaustive judge that it gets; of more it gets a choice."""
+    """The most questions of an exhaustive judge that it gets; of more, it gets a selection."""
     is_proven: bool = False
     """Whether every answer has to be right, or the exam fails."""
     needs_device: bool = False
@@ -80,7 +80,7 @@ def _has_device() -> bool:
 
 
 def _ours(model: str | None, engine: str, graphs: Sequence[Graph]) -> list[Answer]:
-    """Solve graphs side by side; where one is refused, one by one."""
+    """Solve graphs side by side; if one is refused, one by one."""
     try:
         found = solve_batch(list(graphs), model=model, engine=engine, exact=False)
         return [_answer(solution) for solution in found]
@@ -115,7 +115,7 @@ def _one_by_one(solve: Callable[[Any], Value]) -> Ask:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of what an error says, after its kind unless it is plain text."""
+    """Return the first line of an error's message, after its kind unless that is InputError."""
     told = str(error).partition("\n")[0][:200]
     kind = type(error).__name__
     return told if kind == "InputError" and told else f"{kind}: {told}" if told else kind
@@ -168,11 +168,11 @@ SOLVERS: Choices[Solver] = Choices(
 )  # fmt: skip
 SOLVERS.noun = "solvers"
 REFERENCE = "table"
-"""Whose certified values judge the peers."""
+"""The solver whose certified values judge the peers."""
 
 
 def warm_up(solver: Solver, kind: str) -> None:
-    """Have everything imported and compiled before anybody's time is taken."""
+    """Import and compile everything before anything is timed."""
     from augury.experiments.exam_questions import JUDGES
 
     is_compiled = solver.engine == REFERENCE  # in several forms, by size and kind of numbers

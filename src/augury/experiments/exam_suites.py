@@ -1,9 +1,8 @@
 """The test suites that NetworkX and SciPy install become a judge: a pytest plugin.
 
 It replaces their functions with ours, and their own tests then judge us, all at their own sizes.
-The report says of each test how it ended, and how many graphs an engine of ours solved in it: a
-test with none says nothing about us. A process is good for one suite, since what is replaced stays
-replaced.
+The report says how each test ended, and how many graphs an engine of ours solved in it: a test with
+none says nothing about us. A process is good for one suite, since what is replaced stays replaced.
 """
 
 from __future__ import annotations
@@ -59,12 +58,12 @@ MODULES = {
         "scipy.optimize.tests.test_linear_assignment",
     ),
 }
-"""Modules whose tests reach a function of ours, by the package."""
+"""Modules whose tests reach a function of ours, by package."""
 BACKEND = {"NETWORKX_TEST_BACKEND": "augury", "NETWORKX_FALLBACK_TO_NX": "1"}
 """How NetworkX is told to call our backend; it reads this when it is imported."""
 
 FLOW_FUNCS = ("boykov_kolmogorov", "dinitz", "edmonds_karp", "shortest_augmenting_path")
-"""Of NetworkX; `preflow_push` stays, for its tests are about options that only it has."""
+"""Replaced in NetworkX; `preflow_push` stays, as its tests are about options only it has."""
 
 ONE_ANSWER = {
     "optimize/tests/test_linear_assignment.py::test_constant_cost_matrix": (
@@ -89,7 +88,7 @@ MARKED_SLOW = {
     "connectivity/tests/test_kcomponents.py::test_random_gnp[50-0.2]",
     "connectivity/tests/test_kcomponents.py::test_shell[constructor1]",
 }
-"""Tests that NetworkX marks slow: only a patient run has them."""
+"""Tests that NetworkX marks slow: only a patient run includes them."""
 
 BY_DESIGN = {
     "flow/tests/test_maxflow_large_graph.py::TestMaxflowLargeGraph::test_pyramid": (
@@ -99,20 +98,20 @@ BY_DESIGN = {
 """Tests of what we refuse by design; they have to fail."""
 
 COUNTS = {"runs": 0, "classical_rounds": 0}
-"""So far: graphs that an engine of ours has solved, and rounds in which classical code had to."""
+"""So far: graphs that an engine of ours has solved, and rounds that classical code had to do."""
 
 TESTS: dict[str, dict[str, Any]] = {}
 """What is known of each test: how it ended, its own counts, and its seconds of one core."""
 
 
 class Suite(NamedTuple):
-    """What is run, and on whom."""
+    """What is run, and on which engine."""
 
     modules: tuple[str, ...]
     engine: str = REFERENCE
     """The engine behind our functions; "": theirs stay."""
     is_patient: bool = False
-    """Whether what NetworkX marks slow is run, too."""
+    """Whether tests that NetworkX marks slow are run, too."""
     seconds: float = SUITE_SECONDS
     """CPU seconds of one test."""
 
@@ -122,9 +121,9 @@ class TooSlow(Exception):
 
 
 def report(suite: Suite) -> dict[str, dict[str, Any]]:
-    """Run tests in this process, which is then of no other use; return what is known of each."""
+    """Run tests in this process, which is of no use afterwards; return what is known of each."""
     os.environ.update(BACKEND if suite.engine else {})
-    # Plugins that happen to be installed are no part of the peers' tests, and slow to import.
+    # Plugins that happen to be installed are not part of the peers' tests, and slow to import.
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     site_packages = Path(pytest.__file__).parents[1]
     with open(os.devnull, "w") as nowhere:
@@ -159,7 +158,7 @@ VERDICT_OF = {
 
 
 def _count(engine: str) -> None:
-    """Count what our engine solves, and let it be another one than the usual."""
+    """Count what our engine solves, and use this engine instead of the usual one."""
     from augury import solver
 
     answers, shipped = solver.Runner.answers, solver._shipped_runner
@@ -211,7 +210,7 @@ def _replace_networkx() -> None:
 
 
 CASES: dict[int, list[Any]] = {}
-"""What iterators of parameters gave, by the iterator."""
+"""The cases from iterators of parameters, by id of the iterator."""
 
 
 class Plugin:
@@ -255,7 +254,7 @@ class Plugin:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Count what is solved in a test, and end it when its time is over."""
+        """Count what is solved in a test, and end it when its time is up."""
         before, start = dict(COUNTS), time.process_time()
         try:
             with _interrupted_after(self.suite.seconds):
@@ -280,7 +279,7 @@ class Plugin:
 
 @contextmanager
 def _interrupted_after(seconds: float) -> Iterator[None]:
-    """Raise `TooSlow` in this block once it has used so much CPU time, where that can be done."""
+    """Raise `TooSlow` in this block once it has used this much CPU time, where that is possible."""
     if not hasattr(signal, "setitimer"):
         yield
         return

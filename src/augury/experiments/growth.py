@@ -1,8 +1,8 @@
-"""One sparse graph of more and more edges becomes seconds and bytes: our engines and SciPy.
+"""One sparse graph with more and more edges becomes seconds and bytes: our engines and SciPy.
 
 All start from the same CSR matrix. Each measurement has a process of its own, where the code is
-first compiled and run on a small graph. So no peak memory is that of another contestant, and bytes
-are what a call adds to the graph and the imports.
+first compiled and run on a small graph. So no contestant's peak memory includes another's, and
+bytes are what a call adds to the graph and the imports.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _in_fresh_process(task: tuple[str, int]) -> Record:
 
 
 def measure(task: tuple[str, int]) -> Record:
-    """Time a contestant on a graph of so many edges, in this process, and measure its memory."""
+    """Time a contestant on a graph of this many edges, in this process, and measure its memory."""
     name, edges = task
     work = CONTESTANTS[name]
     work(_matrix(SMALL))

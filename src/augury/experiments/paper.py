@@ -1,4 +1,4 @@
-"""The figures that the paper prints, to stand beside ours: Tables 1 to 3 of Georgiev & Liò (2020).
+"""The figures printed in the paper, to compare with ours: Tables 1 to 3 of Georgiev & Liò (2020).
 
 Accuracy of the maximum flow in percent, mean and standard deviation over ten simulations of one
 network.
@@ -45,11 +45,11 @@ OTHER_P: dict[tuple[str, int], dict[str, str]] = {
 TRUE_NEGATIVE_RATE = 0.9928
 """Empty paths that MPNN recognised, over all scales (appendix A)."""
 AUGMENTATION_ACCURACY = 0.9995
-"""Paths that MPNN augmented rightly (appendix A)."""
+"""Paths that MPNN augmented correctly (appendix A)."""
 PAPERS_RULE = " (select=paper)"
-"""Where this alone was changed, the epoch was chosen as the paper chooses it."""
+"""Where only this was changed, the epoch was chosen as in the paper."""
 GRAPHS = 50
-"""Test graphs of each condition; runs on each are 10."""
+"""Test graphs of each condition, with 10 runs on each."""
 
 
 def papers_figure(model: str, condition: Condition) -> str:

@@ -1,6 +1,6 @@
-"""Arcs or edges become problems that other solvers have been handed: what remains is to solve them.
+"""Arcs or edges become problems already handed to other solvers: what remains is to solve them.
 
-Whoever measures decides whether handing over counts: `problem.solve` is the solver alone, and
+The caller decides whether handing over counts: `problem.solve` is the solver alone, and
 `problem.size` reads the size of what it returned. Nothing here is an engine of ours.
 """
 
@@ -174,7 +174,7 @@ def networkx_matching(edges: Edges) -> Problem:
 def scipy_costs(graph: Priced) -> Best:
     """SciPy's `linear_sum_assignment`, dense; a missing edge costs more than all others together.
 
-    So as few as possible of them are taken.
+    So as few missing edges as possible are taken.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -215,7 +215,7 @@ def networkx_costs(graph: Priced) -> Best:
 
 
 def ortools_costs(graph: Priced) -> Best:
-    """OR-Tools' `SimpleMinCostFlow`; it takes neither loops nor circles that save for sure."""
+    """OR-Tools' `SimpleMinCostFlow`; it takes neither loops nor cycles of negative cost."""
     from ortools.graph.python import min_cost_flow
 
     network = _as_network(graph)
@@ -262,7 +262,7 @@ def _supplies(network: CostNetwork, flow: Callable[[Arcs], Problem]) -> tuple[in
         supply = network.supply.tolist()
         return sum(max(amount, 0) for amount in supply), supply
     assert network.source is not None and network.sink is not None
-    # Whoever takes no parallel arcs gets their sum.
+    # Parallel arcs are summed, for solvers that do not take them.
     ends = network.tail.astype(np.int64) * network.num_nodes + network.head
     keys, place = np.unique(ends, return_inverse=True)
     capacity = np.zeros(len(keys), np.int64)

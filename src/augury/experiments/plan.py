@@ -28,7 +28,7 @@ class Network:
     """A network that is trained: a preset and what is changed in it."""
 
     label: str
-    """What the paper calls it; of a variant, what was changed."""
+    """What the paper calls it; for a variant, what was changed."""
     preset: str
     settings: tuple[str, ...] = ()
     is_variant: bool = False
@@ -49,7 +49,7 @@ SUSPECTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "early-stop": ("early stop", ("data.stop_early=1",)),
     "papers-rule": ("nothing else", ()),
 }
-"""What the authors' code does otherwise, and may explain why PNA with std collapses there; in all
+"""What the authors' code does differently, which may be why PNA with std collapses there; in all
 of them the paper's rule ends the training."""
 
 CAUTIOUS = (
@@ -193,7 +193,7 @@ class Plan:
 
 
 ABLATIONS = ((True, True), (False, True), (True, False), (False, False))
-"""Whether bottleneck and augmentation are the network's, as Table 2 goes through them."""
+"""Whether bottleneck and augmentation are the network's, in the order of Table 2."""
 
 TABLE_SCALES = (1, 2, 4, 8)
 LARGE: dict[str, dict[int, int]] = {

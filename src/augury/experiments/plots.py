@@ -37,7 +37,7 @@ LOOKS = {
     "OR-Tools": ("#CC79A7", "*"),
     "NetworkX": ("#7F7F7F", "d"),
 }
-"""Colour and marker of each network and contestant; `look` gives others theirs."""
+"""Colour and marker of each network and contestant; `look` picks those of others."""
 OTHER_COLOURS = ("#56B4E9", "#F0E442", "#882255", "#44AA99", "#999933", "#AA4499")
 OTHER_MARKERS = "<>hpHd"
 STYLE: dict[str, Any] = {
@@ -94,7 +94,7 @@ class Spread:
 
 @contextmanager
 def _drawn(files: Sequence[Path], *shape: int, **more: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield a plot and its panels; then write it to files, in the form that each is named after."""
+    """Yield a plot and its panels; then write it to files, in the format of each one's suffix."""
     for path in files:
         if path.suffix[1:] not in METADATA:
             raise InputError(f"{path}: a plot is a file in {', '.join(METADATA)}")
@@ -133,12 +133,12 @@ def _quartiles(rows: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
 
 
 def _lowest(values: Sequence[float]) -> float:
-    """Return where an axis of per cents begins, so that its lower part is not empty."""
+    """Return where a percentage axis begins, so that its lower part is not empty."""
     return float(max(0.0, 5 * np.floor(min(values) / 5 - 0.01)))
 
 
 ENOUGH = 5
-"""The fewest seeds that a band is drawn of."""
+"""The fewest seeds that a band is drawn from."""
 SETTLED = 3
 """The first epochs, whose accuracies may lie below the plot."""
 
@@ -192,7 +192,7 @@ def plot_curves(curves: Sequence[Curve], scale: int, files: Sequence[Path]) -> N
 
 
 FAR = 90.0
-"""Per cents below which a seed or the paper is an arrow: to scale it would press others aside."""
+"""Per cent below which a seed or the paper is an arrow: to scale, it would squash the rest."""
 
 
 def plot_seeds(spreads: Mapping[int, Sequence[Spread]], files: Sequence[Path]) -> None:
@@ -271,7 +271,7 @@ def plot_scales(
 ) -> None:
     """Draw accuracy over size: a panel for each density, a line for each network.
 
-    `lines` holds by density and by network its label and its accuracy at each scale.
+    `lines` holds, by density and network, the label and the accuracy at each scale.
     """
     size = 1.4 + 3.6 * len(lines), 3.9
     shape: dict[str, Any] = {"figsize": size, "sharey": True, "squeeze": False}

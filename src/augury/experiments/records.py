@@ -2,8 +2,8 @@
 
 A *part* is what one epoch of one network did under one condition: graphs × runs records. A file of
 records is JSON lines: a header, then a line for each part, written in one go. A line that a killed
-process left half written has no newline and is ignored; the next that writes cuts it off. So
-no part is ever counted that is not complete, and one that occurs twice counts once.
+process left half written has no newline and is ignored; the next writer cuts it off. So no
+incomplete part is ever counted, and one that occurs twice counts once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CONDITION_FIELDS: dict[str, type] = {
     for name, kind in get_type_hints(Condition).items()
     if name not in ("algorithm", "costs")
 }
-"""What every line says of its condition, and of which type."""
+"""The fields of a condition that every line has, and their types."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def read_records(path: Path) -> Records:
 
 
 def read_rows(path: Path, kind: str) -> list[dict[str, Any]]:
-    """Read the header and the complete lines of a file, compressed or not, that is of this kind."""
+    """Read the header and the complete lines of a file of this kind, compressed or not."""
     with named(path), open_input(path) as file:
         text = file.read().decode(errors="replace")
         *lines, _ = text.split("\n")
@@ -157,7 +157,7 @@ def _row(line: str, number: int) -> dict[str, Any]:
 
 
 def _read_part(told: dict[str, Any]) -> tuple[Part, Runs]:
-    """Read the line of a part; raises an error of some kind if it is none."""
+    """Read the line of a part; raises some error if it is not one."""
     extent = Extent(**told["extent"])
     runs, graphs = _count(extent.runs, least=1), _count(extent.graphs, least=1)
     if not all(type(told["cell"][name]) is kind for name, kind in CONDITION_FIELDS.items()):
@@ -228,7 +228,7 @@ class Lines:
     """A header and lines of JSON: read once, then appended to by one process."""
 
     def __init__(self, path: Path, kind: str, **told: Any) -> None:
-        """Open a file, or make one whose header says `told`; refuse another kind, or compressed."""
+        """Open a file, or make one with `told` in its header; refuse other kinds or compressed."""
         self.path = path
         if not path.exists():
             head = {"kind": kind, "format": FORMAT, "version": __version__, "commit": commit()}
@@ -241,7 +241,7 @@ class Lines:
         self._end = data.rfind(b"\n") + 1
 
     def append(self, line: str) -> None:
-        """Write one more line, over what a killed process left of one."""
+        """Write one more line, over any half line that a killed process left."""
         with named(self.path), self.path.open("r+b") as file:
             file.truncate(self._end)
             file.seek(self._end)
@@ -252,20 +252,20 @@ class RecordsFile(Lines):
     """A file of records."""
 
     def __init__(self, path: Path) -> None:
-        """Open a file, or make one; refuse one of another kind, or compressed."""
+        """Open a file, or make one; refuse other kinds and compressed files."""
         super().__init__(path, KIND)
         with named(path):
             self.parts = _parts_of(self.rows)
 
     def add(self, part: Part, runs: Runs) -> None:
-        """Append a part, unless it is there."""
+        """Append a part, unless it is there already."""
         if part in self.parts:
             return
         self.append(line_of(part, runs))
         self.parts[part] = runs
 
     def put_in_order(self) -> None:
-        """Sort the parts, so that the same ones are always the same file."""
+        """Sort the parts, so that the same parts always make the same file."""
         ordered = sorted(self.parts.items(), key=lambda item: item[0].place)
         self.parts.clear()
         self.parts.update(ordered)

@@ -103,7 +103,7 @@ class Entry:
         return self.papers_mean > 100 * over_seeds(self.accuracies)["seed_interval"][1]
 
     def difference(self, papers_mean: float) -> float:
-        """Return ours less the paper's, in points; 0 within what is noise at 95 %.
+        """Return ours less the paper's, in points; 0 if that is noise at 95 %.
 
         Noise is how far two sets of test graphs differ by chance. Runs on one graph are alike, so a
         graph counts as one trial however often it is run.
@@ -453,7 +453,7 @@ class Report:
 
 
 def _wrapped(text: str) -> str:
-    """Break the lines of plain text anew; tables, code, headings and images stay as they are."""
+    """Rewrap plain text; tables, code, headings and images stay as they are."""
     found: list[str] = []
     for block in text.split("\n\n"):
         if block.startswith(("|", "#", "!", "```")):
@@ -511,7 +511,7 @@ def _first(accuracy: Any) -> int | None:
 def times_text(times: Sequence[dict[str, Any]], names: Mapping[str, str]) -> str:
     """Return the page that says on what machines and how long everything ran.
 
-    `names` says what to call a network, where not by the name of its folder.
+    `names` holds the names of networks that are not called after their folder.
     """
     tasks = [told for told in times if told["what"] != "sitting"]
     machines = Counter(tuple(told["machine"].items()) for told in tasks)

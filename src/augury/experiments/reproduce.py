@@ -28,7 +28,7 @@ GUESSED_EPOCHS = 45
 """Epochs of a training, until one of its kind is finished."""
 
 GUESSED_RATE = 1e-5
-"""Seconds for a unit of `Part.cost`, until one is measured: about that of 1x."""
+"""Seconds per unit of `Part.cost`, until one is measured: about that of 1x."""
 
 SAFETY = 1.5
 """A task is started only if this many times its expected time is left."""

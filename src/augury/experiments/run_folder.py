@@ -131,7 +131,7 @@ class Results:
         return self.seeds[network][0]
 
     def parts_of(self, want: Want) -> list[Part]:
-        """Return the parts that a want comes to, as far as they are known yet."""
+        """Return the parts that a want amounts to, as far as they are known."""
         seeds = self.seeds[want.network]
         if want.who == "first":
             seeds = seeds[:1]
@@ -244,10 +244,10 @@ def trainings_text(results: Results) -> str:
 
 
 def published(folder: Path, plan: Plan) -> tuple[Plan, Results]:
-    """Read records and chosen epochs of a finished run, and what of a plan they suffice for.
+    """Read the records and chosen epochs of a finished run; keep what they cover of a plan.
 
     Raises:
-        InputError: the folder lacks one of the files, or they suffice for nothing.
+        InputError: the folder lacks one of the files, or they cover nothing.
     """
     found = [
         path for path in (folder / f"records.jsonl{end}" for end in ("", ".gz")) if path.exists()
@@ -283,7 +283,7 @@ def published(folder: Path, plan: Plan) -> tuple[Plan, Results]:
 
 
 def whole_lines(path: Path) -> list[str]:
-    """Return the lines of a file, having cut off a last one that is half written."""
+    """Return the lines of a file, after cutting off a half-written last one."""
     data = path.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
     if whole != data:
@@ -294,7 +294,7 @@ def whole_lines(path: Path) -> list[str]:
 
 @contextmanager
 def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
-    """Open a folder, made if need be, for this process alone; refuse that of another run."""
+    """Open a folder for this process alone, creating it if need be; refuse another run's."""
     with named(path):
         path.mkdir(parents=True, exist_ok=True)
     with locked(path / "lock", path):
@@ -306,7 +306,7 @@ def opened(path: Path, plan: Plan) -> Iterator[RunFolder]:
             scratch.mkdir(exist_ok=True)
         try:
             yield RunFolder(path, plan)
-        finally:  # what a process still dying in it writes now is deleted the next time
+        finally:  # what a dying process still writes to it is deleted next time
             shutil.rmtree(scratch, ignore_errors=True)
 
 

@@ -25,10 +25,9 @@ def summarise(parts: Mapping[Part, Runs]) -> list[dict[str, Any]]:
     """Return one object per network, condition and extent: accuracy over runs, and over seeds.
 
     `std` is over runs, of the accuracy of all networks together, as the paper has it for its one
-    network (the numbers' own deviation, divided by their count). `seed_mean`, `seed_std` and
-    `seed_interval` are over seeds, with Student's t at 95 %. Where several epochs of one seed ran,
-    each `epoch` is summarised by itself; where test graphs of several seeds did, so is each
-    `test_seed`.
+    network (the population standard deviation). `seed_mean`, `seed_std` and `seed_interval` are
+    over seeds, with Student's t at 95 %. Where several epochs of one seed ran, each `epoch` is
+    summarised by itself; where test graphs of several seeds did, so is each `test_seed`.
     """
     groups: dict[tuple[str, Condition, Extent], Group] = {}
     for part, runs in parts.items():
@@ -103,7 +102,7 @@ def over_seeds(by_seed: npt.NDArray[np.float64]) -> dict[str, Any]:
 
 
 def wilson(share: float, trials: int) -> tuple[float, float]:
-    """Return Wilson's interval at 95 % of a share, in which 0 and 1 are no exceptions.
+    """Return Wilson's interval at 95 % of a share; 0 and 1 are no special cases.
 
     >>> [round(end, 3) for end in wilson(1.0, 50)]
     [0.929, 1.0]
@@ -127,8 +126,8 @@ HEAD = (
 def table_rows(summaries: Iterable[dict[str, Any]]) -> list[list[str]]:
     """Return the rows of a table under `HEAD`.
 
-    For a subroutine they say how often it was wrong of how often it was asked; one that was not the
-    network's is a dash.
+    For a subroutine they say how often it was wrong out of how often it was asked, or a dash if it
+    was not the network's.
     """
     return [_table_row(told) for told in summaries]
 
@@ -193,7 +192,7 @@ def lines_of(summaries: Iterable[dict[str, Any]]) -> dict[str, dict[str, tuple[s
 
 
 def _named(told: dict[str, Any]) -> str:
-    """Name a row: the network, and how it was run where that is not the usual way."""
+    """Name a row: the network, and how it was run if not in the usual way."""
     model, _, _, end, *_ = _table_row(told)
     return model if end == "bfs" else f"{model}, {end}"
 
@@ -202,7 +201,7 @@ def latex_table(summaries: Iterable[dict[str, Any]]) -> str:
     """Return accuracies for LaTeX with booktabs: a row for each network, a column for each size.
 
     Means are in per cent, with ± over seeds (half of Student's 95 % interval), or over the runs of
-    the only one.
+    a single seed.
     """
     rows: dict[str, dict[tuple[str, int], str]] = {}
     for told in summaries:
@@ -231,4 +230,4 @@ def _escaped(text: str) -> str:
 ESCAPES = str.maketrans(
     {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"\\": r"\textbackslash{}", "−": "$-$"}
 )
-"""What LaTeX would take for a command."""
+"""Characters that LaTeX would take for commands."""

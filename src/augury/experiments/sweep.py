@@ -73,11 +73,11 @@ def train_seeds(
 def evaluated_by(
     workers: Callable[[], Workers], device: str
 ) -> Callable[[Mapping[Part, Model]], Iterator[tuple[Part, Runs]]]:
-    """Return what evaluates parts on workers, in any order; see `evaluate.evaluate_all`."""
+    """Return a function that evaluates parts on workers, in any order; see `evaluate_all`."""
 
     def run(work: Mapping[Part, Model]) -> Iterator[tuple[Part, Runs]]:
         known = {part: model for part, model in work.items() if model.digest}
-        for part in work.keys() - known.keys():  # classical ones, which no task has
+        for part in work.keys() - known.keys():  # classical ones, for which there are no tasks
             yield part, evaluate(work[part], part.condition, part.extent)
         if not known:
             return

@@ -1,9 +1,9 @@
 """The two kinds of work: a slice of a training, and a part of an evaluation; bytes in, bytes out.
 
-A task knows no run folder. What it needs comes with it and what it makes goes back, so it can run
-in this process, in another, or on another machine; and since it has no effect but its result, a
-task whose process died is simply run again. Its temporary files go into a folder that the driver
-empties, as a killed process cleans up nothing.
+A task knows nothing of run folders. What it needs comes with it and what it makes goes back, so it
+can run in this process, in another, or on another machine; and since it has no effect but its
+result, a task whose process died is simply run again. Its temporary files go into a folder that the
+driver empties, as a killed process cleans up nothing.
 
 Where tasks run is decided by `Workers`: `InOrder` in this process, `processes.Pool` in others, and
 `cluster` on other machines.
@@ -57,8 +57,8 @@ class Result:
     """What a task made, how long it took, and where."""
 
     made: dict[str, bytes] | Runs
-    """How the runs went; or of a training, files by name: each epoch's checkpoint, best.safetensors
-    if it is new, resume.safetensors, history.csv."""
+    """How the runs went; or for a training, files by name: each epoch's checkpoint,
+    best.safetensors if it is new, resume.safetensors, history.csv."""
     seconds: float
     machine: dict[str, str]
 

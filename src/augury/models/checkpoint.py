@@ -1,7 +1,7 @@
 """A configuration becomes a network; a network becomes one safetensors file and back.
 
-Such a file holds numbers and text, never code. A foreign, damaged or newer file is refused with one
-sentence; nothing of it is used before all of it has been checked.
+Such a file holds numbers and text, never code. A foreign, damaged or newer file is refused in one
+sentence; nothing in it is used before all of it has been checked.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def make_network(
 ) -> Any:
     """Return an untrained network, with the initial weights that the generator draws.
 
-    Without one they are zero, to be loaded: no random number is taken from anybody. On the device
-    "meta" they have only their shapes.
+    Without one they are zero, ready for loading, and no random numbers are drawn. On the device
+    "meta" they have only shapes.
     """
     with torch.device(device):  # whatever the host's default is
         network = NETWORKS[config.kind](config, mean_log_degree)
@@ -126,7 +126,7 @@ def _ordered(data: bytes) -> bytes:
 
 
 def _digest(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
-    """Return a digest of every weight and text, by which damage is detected."""
+    """Return a digest of every weight and text, to detect damage."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -197,7 +197,7 @@ DIGESTS = {
 def find(name: str) -> Path:
     """Return the file of a checkpoint, by the name of a shipped one, by path or by run folder.
 
-    Shipped names take precedence over local files: ./discrete is a path, discrete never is. Of a
+    Shipped names take precedence over local files: ./discrete is a path, discrete never is. For a
     run folder it is the best network of its only seed.
     """
     found = find_all(name)
@@ -210,7 +210,7 @@ def find(name: str) -> Path:
 
 
 def find_all(name: str) -> list[Path]:
-    """Return the files that `find` looks for; of a run folder the best network of every seed."""
+    """Return the files that `find` looks for; in a run folder, the best network of every seed."""
     named = shipped()
     if name in named:
         return [named[name]]
@@ -253,7 +253,7 @@ def load(path: str | Path) -> Checkpoint:
 
 
 def load_once(path: Path) -> Checkpoint:
-    """Return what `load` does, already read if the file is unchanged; do not modify it."""
+    """Return what `load` does, without parsing an unchanged file again; do not modify it."""
     return _parsed_once(path, _read_bytes(path, MAX_BYTES))
 
 
@@ -276,7 +276,7 @@ def _parse(path: Path, data: bytes) -> Checkpoint:
     try:
         config = from_dict(json.loads(metadata["config"]))
         provenance = dict(json.loads(metadata["provenance"]))
-        # Shapes only: a file may claim any width, and weights of that size need not fit in memory.
+        # Shapes only: a file may claim any width, and weights of that size may not fit in memory.
         claimed = make_network(config.network, device="meta").state_dict()
     except UnknownProcessor as error:
         raise InputError(f"{path}: {error}") from None

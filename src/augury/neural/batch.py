@@ -193,7 +193,7 @@ class Samples:
         return float(np.concatenate(logs).mean())
 
     def longest_first(self, chosen: Sequence[int], steps: str) -> list[Sample]:
-        """Return the chosen rounds, sorted by one of their numbers of steps."""
+        """Return the chosen rounds, sorted by `steps`, the longest first."""
         return sorted((self.samples[i] for i in chosen), key=attrgetter(steps), reverse=True)
 
     def search_batch(self, chosen: Sequence[int], rng: np.random.Generator) -> SearchBatch:
@@ -271,7 +271,7 @@ def training_data(config: DataConfig, bits: int = 8) -> TrainingData:
 def execution_data(
     config: DataConfig, scales: tuple[int, ...], count: int
 ) -> dict[int, list[FlowNetwork]]:
-    """Make the validation graphs for whole executions, by scale: they choose an epoch."""
+    """Make the validation graphs for whole executions, by scale; they decide the best epoch."""
     rng = _streams(config)[3]
     return {scale: _graphs(config, rng, count, scale) for scale in scales}
 
@@ -292,7 +292,7 @@ AnyBatch = TypeVar("AnyBatch", SearchBatch, ReachBatch)
 
 
 def moved(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
-    """Return the batch on another device; tables are made here, where no GPU is waited for."""
+    """Return the batch on another device; tables are made first, without waiting for a GPU."""
     if torch.device(device) == batch.wiring.sender.device:
         return batch
     laid = replace(batch.rows, wiring=batch.rows.wiring.with_tables())

@@ -3,7 +3,7 @@
 A caller may have another default dtype or device, or call us inside autocast. So every tensor is
 made with an explicit dtype and device (a test looks for those that are not), and `own_precision`
 keeps autocast out. Nothing here sets anything for the whole process, since other threads would see
-it; what only the process could take back is refused.
+it; settings that could only be undone for the whole process are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from augury.errors import InputError, memory_told
 def inference() -> Iterator[None]:
     """Compute without gradients, in the precision of the weights; also a decorator.
 
-    Where memory runs out, PyTorch's RuntimeError of a page becomes a `MemoryError`.
+    If memory runs out, PyTorch's page-long RuntimeError becomes a `MemoryError`.
     """
     with memory_told(), torch.inference_mode(), own_precision():
         yield
@@ -32,7 +32,7 @@ def inference() -> Iterator[None]:
 
 @contextmanager
 def own_precision(device: str = "cpu") -> Iterator[None]:
-    """Compute in the precision of the weights, on a device or any that is in use; also a decorator.
+    """Compute in the precision of the weights, on this device or any in use; also a decorator.
 
     Autocast would compute in half precision, and is switched off here, as is flushing subnormal
     numbers to 0; both belong to the calling thread. TF32 and the like belong to the process: they

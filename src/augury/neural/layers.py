@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 LANES = 8
-"""Numbers in a vector of compiled loops, which take layers whose width is a multiple of it."""
+"""Numbers in a vector of compiled loops, which need layer widths that are multiples of it."""
 
 SLOPE = 0.01
-"""Of the leaky ReLU; PyTorch's default."""
+"""The slope of the leaky ReLU; PyTorch's default."""
 
 
 class Linear(nn.Module):
@@ -91,7 +91,7 @@ class TransformerLayer(nn.Module):
         self.norm_attention, self.norm_out = Norm(hidden), Norm(hidden)
 
     def draw(self, generator: torch.Generator) -> None:
-        """Replace what its layers drew by the initial values of PyTorch's attention."""
+        """Replace what its layers drew with the initial values of PyTorch's attention."""
         bound = math.sqrt(6 / (4 * self.project.weight.shape[-1]))  # Xavier
         nn.init.uniform_(self.project.weight, -bound, bound, generator)
         for linear in (self.project, self.out):

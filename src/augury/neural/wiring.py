@@ -2,7 +2,7 @@
 
 A link is an arc of the residual network or a node's self loop. Links are sorted by receiver, so
 that the links into node v are `start[v] : start[v + 1]` and a reduction over them reads memory
-once. The graphs of a batch lie one after another, hence the first k of them are a prefix of
+once. The graphs of a batch lie one after another, so the first k of them are a prefix of
 everything: a search drops its finished graphs by slicing.
 """
 
@@ -81,7 +81,7 @@ class Wiring:
         return with_tensors(self, lambda tensor: tensor.to(device))
 
     def with_tables(self, width: int | None = None) -> Wiring:
-        """Return the same with its tables, made here and now, where a GPU need not be waited for.
+        """Return the same with its tables, made here and now, without waiting for a GPU.
 
         They can be wider than the largest degree.
         """
@@ -105,9 +105,9 @@ class Wiring:
         return Wiring(*parts, offsets=self.offsets[: num_graphs + 1], made=made)
 
     def repeated(self, counts: Sequence[int]) -> Wiring:
-        """Lay copies side by side, of the first counts[0] graphs, the first counts[1], and so on.
+        """Lay side by side copies of the first counts[0] graphs, the first counts[1], and so on.
 
-        For a wiring on the host.
+        The wiring must be on the host.
         """
         nodes, links = (self.offsets[np.array(counts), kind] for kind in (0, 1))
         first_node, first_link = (np.append(0, np.cumsum(sizes)) for sizes in (nodes, links))
@@ -129,7 +129,7 @@ class Wiring:
         )
 
     def select(self, keep: Tensor) -> tuple[Wiring, Tensor, Tensor]:
-        """Keep some graphs; also returns which links and which nodes these are."""
+        """Keep some graphs; also return which links and nodes are kept."""
         nodes = torch.nonzero(keep[self.node_graph])[:, 0]
         links = torch.nonzero(keep[self.node_graph[self.receiver]])[:, 0]
         sizes = self.node_start.diff()[keep]
@@ -196,7 +196,7 @@ class Wiring:
     @property
     def degree(self) -> Tensor:
         """(node,): the links into each node, its self loop among them."""
-        # What was made may be a view that the next batch is copied into, so nothing else is kept.
+        # `made` may be a view that the next batch is copied into, so its degree is not cached.
         return self._degree if self.made is None else self.made.degree
 
     @cached_property
@@ -212,7 +212,7 @@ class Wiring:
 
     def mean_of_graphs(self, nodes: Tensor) -> Tensor:
         """(…, node, k) → (…, graph, k): the mean over each graph's nodes."""
-        if nodes.is_cuda:  # `index_add` there adds in any order, so its sums would not repeat
+        if nodes.is_cuda:  # `index_add` there adds in any order, so sums would vary
             rows = nodes.movedim(-2, 0).contiguous()
             total = torch.segment_reduce(rows, "sum", offsets=self.node_start, axis=0)
             return total.movedim(0, -2) / self.node_start.diff().unsqueeze(-1)
@@ -222,7 +222,7 @@ class Wiring:
 
 
 def with_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Return a tensor, tuple or dataclass with every tensor in it changed, always in one order."""
+    """Return a tensor, tuple or dataclass with its tensors changed, always in the same order."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, tuple):

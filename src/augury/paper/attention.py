@@ -1,7 +1,7 @@
-"""The layers of a transformer, there and back, for few rows: linear, norm and attention, compiled.
+"""Transformer layers, forward and backward, compiled, for few rows: linear, norm and attention.
 
-`unapply` and the like propagate a gradient back through `apply` and the like, and add to those of
-the weights. Importing this module needs numba.
+`unapply` and the like propagate a gradient back through `apply` and the like, and add to the
+weights' gradients. Importing this module needs numba.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from augury.paper.loops import REAL, SLOPE, ZERO
 from augury.paper.vectors import ONE, add_product, compiled_loop, product
 
 EPSILON = np.float32(1e-5)
-"""Of PyTorch's layer normalisation."""
+"""The epsilon of PyTorch's layer normalisation."""
 
 
 @compiled_loop
 def apply(x, weight, bias, out):
-    """Fill `out` with x Wᵀ + b; an empty bias is none."""
+    """Fill `out` with x Wᵀ + b; an empty bias means none."""
     product(x, np.ascontiguousarray(weight.T), out, 0)
     if bias.size:
         for i in range(len(x)):
@@ -86,7 +86,7 @@ def unnormalise(grad, scale, normal, spread, d_scale, d_shift):
 
 @compiled_loop
 def attend(first, places, head, width, parts, share, mixed):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Let every place of a walk attend to all of them, with one head."""
+    """Let every place of a walk attend to all places, with one head."""
     hidden, start, size = mixed.shape[1], head * width, ONE / np.sqrt(REAL(width))
     for i in range(first, first + places):
         own = share[i, head * places : (head + 1) * places]

@@ -1,7 +1,7 @@
 """A network becomes the subroutines of Ford-Fulkerson, batched over unequal graphs.
 
 The rounds, the judge and the weights belong to `classical.ford_fulkerson`; here the network
-decides. An executor sees the batch, the residual and the weights, and never the answer.
+decides. An executor sees the batch, the residual and the weights, but never the answer.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class NeuralExecutor(Executor):
 
     @property
     def is_fast(self) -> bool:
-        """Whether the compiled form is wanted, and there is one."""
+        """Whether the compiled form is wanted and available."""
         is_wanted = self.engine == "fast" and self.observer is None
         return is_wanted and fast.is_available(self.network, self.device)
 

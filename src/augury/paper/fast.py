@@ -38,7 +38,7 @@ class LinkArrays(NamedTuple):
     start: WideArray
     """(node + 1,)"""
     back: WideArray
-    """(link,): the kind of the link that leads back; empty if there are not two ends."""
+    """(link,): the kind of the link that leads back; empty without two ends."""
 
     @classmethod
     def of(
@@ -50,7 +50,7 @@ class LinkArrays(NamedTuple):
 
 
 def has_two_ends(network: PaperNetwork) -> bool:
-    """Tell whether a node takes minimum and maximum of the messages that it sends."""
+    """Tell whether a node takes the minimum and maximum of the messages it sends."""
     return isinstance(network.processor, PNATwoEnds)
 
 
@@ -79,7 +79,7 @@ class Ranks(NamedTuple):
     """The degrees of the nodes, where they matter to the network."""
 
     by_degree: FloatArray
-    """(rank, scaler): what each of the distinct degrees means, see `recipes.scalers`."""
+    """(rank, scaler): the scalers of each distinct degree, see `recipes.scalers`."""
     of_nodes: WideArray
     """(node,): the place of each node's degree among them."""
 
@@ -122,7 +122,7 @@ def run(
 def compiled_best_links(sent: Tensor, along: Tensor, row: Tensor, wiring: Wiring) -> Tensor:
     """(node, 1), (row, 1) → (node,): `reduce.best_links` for the scores sent[sender] + along[row].
 
-    Nothing of the size of the links is made.
+    Nothing as large as the links is allocated.
     """
     from augury.paper.loops import choose_best
 

@@ -1,7 +1,7 @@
-"""The way back through all steps of a training run, in a compiled loop: see `recurrence`.
+"""The backward pass through all steps of a training run, in a compiled loop: see `recurrence`.
 
-Gradients of the weights are added up step by step, from the last one back, while what they are made
-of is still in the cache. Importing this module needs numba.
+Gradients of the weights are summed step by step, from the last one back, while what they are made
+from is still in the cache. Importing this module needs numba.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from augury.paper.vectors import (
 
 @inlined
 def _ungate(place, row, i, node, kept, d_latent, d_given, d_of_latent, carry):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Propagate a latent's gradient back through the GRU; `carry` gets that of the one before."""
+    """Propagate a latent's gradient back through the GRU; `carry` gets that of the previous."""
     hidden, one = d_latent.shape[1], spread(ONE)
     for k in range(0, hidden, LANES):
         reset, keep = load(kept.gates, place, k), load(kept.gates, place, hidden + k)
@@ -104,7 +104,7 @@ _unhear, _unhear_at_two_ends = _unhear_of(False), _unhear_of(True)
 
 
 class Grads(NamedTuple):
-    """The gradients of `Weights` and of the links' part of the messages, all added to."""
+    """The gradients of `Weights` and of the links' part of the messages, summed in place."""
 
     inputs: FloatArray
     of_latent: FloatArray
@@ -129,13 +129,13 @@ class Transposed(NamedTuple):
 
 
 class Rooms(NamedTuple):
-    """Gradients of one step, a row for each of its nodes, and from `d_given` on of one block."""
+    """Gradients of one step, a row for each of its nodes; from `d_given` on, of one block."""
 
     d_latent: FloatArray
     d_of_latent: FloatArray
     d_parts: FloatArray
     carry: FloatArray
-    """Those of the latents before the step, which it is handed."""
+    """Those of the latents before the step, handed on to the step before it."""
     d_given: FloatArray
     d_through: FloatArray
     d_heard: FloatArray

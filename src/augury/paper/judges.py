@@ -14,7 +14,7 @@ from augury.paper.vectors import ONE, add, compiled_loop, inlined, load, product
 
 @compiled_loop
 def decode(weights, kept):
-    """Return the outputs of every row: the latent's part, and the encoding's, which is there."""
+    """Return the outputs of every row: the latent's part plus the encoding's, already made."""
     hidden, rows = kept.latent.shape[1], len(kept.latent)
     of_latent = np.ascontiguousarray(weights.of_latent[:, 4 * hidden :])
     logits = np.empty((rows, of_latent.shape[1]), REAL)
@@ -37,9 +37,9 @@ def _bit_loss(logit, is_one):
 
 @compiled_loop
 def value_losses(logits, num_bits, sizes, values, column, grads):
-    """Judge the bits of the rows that count; return loss, right decisions and how many rows.
+    """Judge the bits of the rows that count; return loss, right decisions and number of rows.
 
-    `grads` gets the gradients, like those of the functions below, and must be zero before.
+    `grads` receives the gradients, as in the functions below, and must be zero beforehand.
     """
     loss, right, count, row = 0.0, 0.0, 0, 0
     for step in range(len(sizes)):
@@ -58,7 +58,7 @@ def value_losses(logits, num_bits, sizes, values, column, grads):
 
 @compiled_loop
 def end_losses(logits, place, running, stop_early, stop_weight, node_start, grads):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Judge for each graph and step whether it goes on: the mean over its nodes of one output."""
+    """Judge whether each graph goes on after each step: the mean over its nodes of one output."""
     loss, right, count, first = 0.0, 0.0, 0, 0
     for step in range(len(running)):
         after = step + 1 + stop_early
@@ -82,10 +82,10 @@ def end_losses(logits, place, running, stop_early, stop_weight, node_start, grad
 
 @compiled_loop
 def choice_losses(logits, place, links, along, sizes, column, grads, d_along):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Judge the choice among the links into each node that counts; the last steps' also apart.
+    """Judge the choice among the links into each node that counts; last steps also apart.
 
     A link's score is the leaky ReLU of what receiver, sender and link contribute; the loss is that
-    of a softmax over a node's links. The outputs of receiver and sender are at `place` and after.
+    of a softmax over a node's links. Outputs of receiver and sender are at `place`, `place + 1`.
     """
     loss, right, count, last_right, last_count, first_row = 0.0, 0, 0, 0, 0, 0
     score = np.empty(len(links.sender), REAL)

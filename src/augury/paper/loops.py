@@ -1,6 +1,6 @@
 """Weights and links become latents: the compiled loops of `fast` and `reduce`.
 
-numba takes arrays and no objects, hence the long lists of arguments. Importing this module needs
+numba takes arrays, not objects, hence the long argument lists. Importing this module needs
 numba.
 """
 
@@ -71,7 +71,7 @@ def gates(i, j, k, hidden, given, kept):
 def send(weights, latent, last_parts, values, kept, encoded, parts):  # noqa: PLR0913 – numba takes arrays, not objects
     """Before the messages: round the last outputs, encode, and apply every weight of the encoding.
 
-    `last_parts` has no rows before the first step, which starts from `values`, and latents of zero.
+    `last_parts` has no rows before the first step, which starts from `values` and zero latents.
     """
     hidden, inputs = latent.shape[1], weights.inputs
     for a in range(0, len(latent), BLOCK):
@@ -186,10 +186,10 @@ def _hear(i, own, span, links, who, parts, heard):  # noqa: PLR0913 – numba ta
 
 @compiled_loop
 def _share(base, links, who, masks, rows):
-    """Find the nodes that will have equal latents; return how many rows they need, 0 for too many.
+    """Find the nodes that will have equal latents; return how many rows they need, 0 if too many.
 
-    A maximum depends on what is heard, not on how often: nodes are equal if their rows are, and
-    their sets of pairs of a sender's row and a kind of link, which are the bits of a word.
+    A maximum depends on what is heard, not on how often: nodes are equal if their rows are equal
+    and so are their sets of (sender's row, kind of link) pairs, which are the bits of a word.
     """
     num_kinds, found = len(links.prepared), 0
     for node in range(len(who)):
@@ -225,7 +225,7 @@ def _part(ranks, num_ranks, who, rows):
 
 @compiled_loop
 def _step(base, count, weights, links, who, ranks, rows, kept, parts, latent, after):  # noqa: PLR0913 – numba takes arrays, not objects
-    """Pass messages and update: latents of the rows before become latents of new rows."""
+    """Pass messages and update: latents of the old rows become latents of the new ones."""
     hidden, of_heard = latent.shape[1], weights.of_heard
     heard = np.empty((BLOCK, of_heard.shape[1]), REAL)
     through = np.empty((BLOCK, of_heard.shape[2]), REAL)
@@ -285,8 +285,8 @@ def _start(given, who, values):
 def search(weights, links, node_start, most, all_ranks, all_values, all_latent, all_encoded):  # noqa: PLR0913, C901 – numba takes arrays, not objects
     """Run every graph, of at most `most` nodes, to its end; return the steps of the longest.
 
-    Fills values, latents and encodings. Nodes share a row for as long as their latents must be
-    equal: when the search starts, and with maxima alone of few kinds of link, often to its end.
+    Fills values, latents and encodings. Nodes share a row as long as their latents must be
+    equal: at the start, and with maxima alone over few kinds of link, often until the end.
     """
     hidden, longest = links.prepared.shape[1], 0
     kept = np.empty((most, weights.of_latent.shape[1]), REAL)
@@ -338,7 +338,7 @@ def search(weights, links, node_start, most, all_ranks, all_values, all_latent, 
 
 @compiled_loop
 def choose_best(sent, along, row, sender, start, chosen):
-    """Choose for each node the link of the highest score, the first among equals; NaN is −∞."""
+    """Choose for each node the link with the highest score, the first among equals; NaN is −∞."""
     for node in range(len(start) - 1):
         highest, chosen[node] = -np.inf, start[node]
         for link in range(start[node], start[node + 1]):
@@ -349,12 +349,12 @@ def choose_best(sent, along, row, sender, start, chosen):
 
 @compiled(fastmath=False)
 def reduce(sent, along, sender, start, high, low, total, square):  # noqa: PLR0913, C901 – numba takes arrays, not objects
-    """Fill those of maximum, minimum, sum and sum of squares that are not empty."""
+    """Fill whichever of maximum, minimum, sum and sum of squares are not empty."""
     features = range(sent.shape[1])
     high[:], low[:], total[:], square[:] = -LARGEST, LARGEST, ZERO, ZERO
     for node in range(len(start) - 1):
         for link in range(start[node], start[node + 1]):
-            # A pass for each, as only short loops vectorise.
+            # A loop for each, as only short loops vectorise.
             source = sender[link]
             if len(high):
                 for k in features:

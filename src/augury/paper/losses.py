@@ -168,7 +168,7 @@ def reach_losses(network: PaperNetwork, batch: ReachBatch, tally: Tally) -> None
 
 
 def _add_ends(tally: Tally, name: str, logits: Tensor, batch: SearchBatch | ReachBatch) -> None:
-    """Judge for each graph and step whether it goes on."""
+    """Judge whether each graph goes on after each step."""
     goes_on, counts = batch.rows.goes_on, batch.rows.graph_counts
     losses = _bit_losses(logits, goes_on) * torch.where(goes_on, 1.0, batch.end.stop_weight)
     tally.add(name, losses, (logits > 0) == goes_on, counts)

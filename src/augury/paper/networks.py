@@ -51,7 +51,7 @@ class LinkTerms(NamedTuple):
 
 
 class UnknownProcessor(ConfigError):
-    """A processor that is not in `PROCESSORS`, whatever was imported."""
+    """A processor that is not in `PROCESSORS`, even with all plugins loaded."""
 
 
 class PaperNetwork(nn.Module):
@@ -133,7 +133,7 @@ class PaperNetwork(nn.Module):
 
     @property
     def predecessor_weights(self) -> Tensor:
-        """(…, 2, 2 K): what is applied to [z, h] of the receiver, and to that of the sender."""
+        """(…, 2, 2 K): the weights of [z, h] of the receiver, and of the sender."""
         width = 2 * self.hidden
         return self.predecessor.weight[..., 0, : 2 * width].unflatten(-1, (2, width))
 

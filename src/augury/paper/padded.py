@@ -2,7 +2,7 @@
 
 Padding changes nothing: a missing round is a copy of another that does not count, missing nodes and
 links form extra graphs of nodes that hear only themselves, and every graph runs as many steps as
-the longest, of which those beyond its own do not count. So losses and gradients are those of the
+the longest, but those beyond its own do not count. So losses and gradients are those of the
 original batch.
 """
 
@@ -47,7 +47,7 @@ class Shape:
 
     @classmethod
     def of(cls, samples: Samples, rounds: int) -> Shape:
-        """Find a shape that any choice of so many rounds can be padded to."""
+        """Find a shape that any choice of that many rounds can be padded to."""
         nodes = [sample.links.num_nodes for sample in samples.samples]
         links = [len(sample.links.sender) for sample in samples.samples]
         width = max(2, max(int(np.diff(s.links.start).max()) for s in samples.samples))
@@ -60,7 +60,7 @@ class Shape:
 
 
 def padded(samples: Sequence[Sample], shape: Shape) -> list[Sample]:
-    """Add copies of the first round, then fillers; of these no step counts."""
+    """Add copies of the first round, then fillers; none of their steps count."""
     copy = replace(samples[0], search_steps=0, reach_steps=0)
     rounds = [*samples, *[copy] * (shape.rounds - len(samples))]
     nodes = shape.nodes - sum(sample.links.num_nodes for sample in rounds)
@@ -91,7 +91,7 @@ def padded_search(
     own = samples.longest_first(chosen, "search_steps")
     rounds = padded(own, shape)
     wiring = joined_wiring(rounds, shape.width)
-    # The walks of the real rounds come first, so that they are those of a batch without padding.
+    # The walks of the real rounds come first, so they are the same as without padding.
     walks = random_walks(own, wiring, samples.config, rng)
     missing = shape.rounds - len(own)
     walks = type(walks)(*(torch.cat([part, part[:1].expand(missing, -1)]) for part in walks))
@@ -116,7 +116,7 @@ Part = TypeVar("Part", SearchBatch, ReachBatch)
 
 
 def with_rows(batch: Part, steps: torch.Tensor) -> Part:
-    """Add the rows; all shapes are known, so that no sync with the device is needed."""
+    """Add the rows; all shapes are known, so no sync with the device is needed."""
     wiring, num_steps = batch.wiring, len(batch.running)
     nodes, graphs = wiring.num_nodes, wiring.num_graphs
     step = torch.arange(num_steps, device=steps.device).unsqueeze(-1)
@@ -177,7 +177,7 @@ class PaddedBatch(NamedTuple):
     extra: tuple[ReachBatch, torch.Tensor] | None
 
     def packed(self) -> torch.Tensor:
-        """Return all tensors as one array of bytes, to be moved by one copy."""
+        """Return all tensors as one array of bytes, so that one copy moves them."""
         found: list[torch.Tensor] = []
 
         def take(tensor: torch.Tensor) -> torch.Tensor:

@@ -133,7 +133,7 @@ class PNA(Processor):
         return self.message.part(links, 2)
 
     def update(self, nodes: Tensor, prepared: Tensor, wiring: Wiring) -> Tensor:  # noqa: D102
-        # With m_ij = a_i + v_ij all statistics shift by a_i, and the deviation not at all.
+        # With m_ij = a_i + v_ij all statistics shift by a_i, except the deviation.
         kinds = ["sum", "min", "max"] + (["square"] if "std" in self.aggregators else [])
         reduced = reduce_links(self.message.part(nodes, 1), prepared, wiring, kinds)
         own = self.message.part(nodes, 0)
@@ -207,7 +207,7 @@ PROCESSORS: dict[str, Callable[[int, float], Processor]] = {
 
 
 def is_known(name: str) -> bool:
-    """Tell whether there is such a processor, if need be after importing what was given."""
+    """Tell whether there is such a processor, loading plugins if need be."""
     if name not in PROCESSORS:
         import_all()
     return name in PROCESSORS

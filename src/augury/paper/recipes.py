@@ -46,7 +46,7 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of_search(cls, network: PaperNetwork, codes: Tensor | None = None) -> Parameters:
-        """Take those of Bellman-Ford; the codes may be there already."""
+        """Take those of Bellman-Ford; `codes` are encoded here unless given."""
         own = network.search_nodes, network.search_links, network.distance, network.search_goes_on
         weights = [layer.weight for layer in (*own, network.predecessor)]
         codes = all_codes(network) if codes is None else codes
@@ -83,9 +83,9 @@ def as_array(tensor: Tensor) -> FloatArray:
 
 
 class Weights(NamedTuple):
-    """What the loops take, in the order in which a step uses it, transposed.
+    """The weights as the loops take them: in the order in which a step uses them, transposed.
 
-    What is applied to latent and encoding also has the outputs' part, filled up with zeros.
+    Those of latent and encoding include the outputs' part, padded with zeros.
     """
 
     inputs: FloatArray
@@ -95,7 +95,7 @@ class Weights(NamedTuple):
     of_encoded: FloatArray
     """(K, 3 K + outputs): receiver's and sender's part of a message, the node's of its update."""
     of_heard: FloatArray
-    """(rank, statistics * K, K): the update from what a node hears, for each degree there is."""
+    """(rank, statistics * K, K): the update from what a node hears, for each distinct degree."""
     of_updated: FloatArray
     """(K, 3 K): the update's part of the GRU's gates."""
     goes_on: FloatArray
@@ -112,7 +112,7 @@ class Links(NamedTuple):
 
 
 def scalers(network: PaperNetwork, degrees: WideArray) -> FloatArray:
-    """(rank, scaler): by what PNA multiplies what a node of each degree hears."""
+    """(rank, scaler): the factors by which PNA scales what a node of each degree hears."""
     processor: Any = network.processor
     if not isinstance(processor, PNA):
         return np.ones((1, 1), np.float32)
@@ -122,7 +122,7 @@ def scalers(network: PaperNetwork, degrees: WideArray) -> FloatArray:
 
 @np.errstate(over="ignore", invalid="ignore")  # as PyTorch, whatever the weights
 def weights_of(own: Parameters, by_degree: FloatArray, outputs: FloatArray) -> Weights:
-    """Arrange the values of some parameters for the loops; the logits to be found are `outputs`."""
+    """Arrange parameter values for the loops; `outputs` are the weights of the logits to find."""
     hidden, width = len(own.message), own.codes.shape[1]
     join = own.join if own.mix is None else own.mix @ own.join
     receiver, sender = own.message[:, :hidden], own.message[:, hidden : 2 * hidden]
@@ -138,7 +138,7 @@ def weights_of(own: Parameters, by_degree: FloatArray, outputs: FloatArray) -> W
 
 
 def _factor(*parts: FloatArray) -> FloatArray:
-    """Join matrices and transpose them; zeros fill up the columns, see `product`."""
+    """Join matrices and transpose them, padding the columns with zeros; see `product`."""
     columns = sum(map(len, parts))
     factor = np.zeros((parts[0].shape[1], columns + -columns % LANES), np.float32)
     np.concatenate(parts, out=factor.T[:columns])

@@ -18,11 +18,11 @@ from augury.paper.losses import Tally
 from augury.paper.padded import PaddedBatch
 
 WARM_UP = 2
-"""Updates before a recording, in which libraries set themselves up; they are undone."""
+"""Updates before a recording, in which libraries initialise; they are undone."""
 
 
 class Recorder:
-    """Updates a network by batches of one shape, and adds up their metrics."""
+    """Updates a network with batches of one shape, and sums their metrics."""
 
     def __init__(
         self, network: Any, optimizer: torch.optim.Optimizer, learn: Callable[..., None]

@@ -1,8 +1,8 @@
 """All steps of a training run in a compiled loop: `fast` for training.
 
-It keeps what the way back needs (`gradients`), one row per step and node; `judges` finds the losses
-of its outputs. Sums have a fixed order, so runs are reproducible bit for bit. Importing this module
-needs numba, whose loops take arrays and no objects.
+It keeps what the backward pass needs (`gradients`), one row per step and node; `judges` finds the
+losses of its outputs. Sums have a fixed order, so runs are reproducible bit for bit. Importing this
+module needs numba, whose loops take arrays, not objects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Steps(NamedTuple):
     """
 
     sizes: WideArray
-    """(step,): a step has the first so many nodes."""
+    """(step,): how many nodes take part; they are the first ones."""
     node: WideArray
     """(node,): the nodes, sorted by rank."""
     of_rank: WideArray
@@ -44,7 +44,7 @@ class Steps(NamedTuple):
     num_nodes: WideArray
     """(step, rank): how many nodes of a rank take part."""
     place: WideArray
-    """(step, rank): the place of the first of them; ranks come first, then steps."""
+    """(step, rank): the place of the first of them; ordered by rank, then by step."""
     last: WideArray
     """(node,): the row of each node's last step."""
 
@@ -78,7 +78,7 @@ def _placed(sizes, ranks, num_ranks):
 
 
 class Kept(NamedTuple):
-    """What the steps leave, one row per step and node; the last five have one place for each."""
+    """What the steps leave, one row per step and node; the last five are indexed by place."""
 
     value: WideArray
     """The integer that a node starts the step from."""

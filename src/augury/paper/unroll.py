@@ -66,7 +66,7 @@ def _distances(network: PaperNetwork, batch: SearchBatch) -> Tensor:
 
 
 def _reached(batch: ReachBatch) -> Tensor:
-    """(node,): who is reached before the first step."""
+    """(node,): which nodes are reached before the first step."""
     source, num_nodes = batch.wiring.source, batch.wiring.num_nodes
     is_reached = torch.zeros(num_nodes, dtype=torch.bool, device=source.device)
     return is_reached.index_fill(0, source, True)
@@ -99,7 +99,7 @@ def _stepwise(
 
 
 class Sums(NamedTuple):
-    """Losses, right decisions and counts, a number for each term; and what is left of the run."""
+    """Losses, right decisions and counts, a number for each term; and the run's last latents."""
 
     loss: Tensor
     right: Tensor
@@ -114,7 +114,7 @@ def is_compiled(network: PaperNetwork, batch: SearchBatch | ReachBatch) -> bool:
 
 
 def search_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor) -> Sums:
-    """Run Bellman-Ford, compiled; the terms: distance, termination, predecessor, and its last."""
+    """Run Bellman-Ford, compiled; terms: distance, termination, predecessor, last predecessor."""
     kinds, kind = fast.distinct_kinds(batch.weights.numpy(), batch.capacities.numpy())
     lesson = _Lesson(network, batch, kinds, kind, _distances(network, batch).numpy())
     targets = batch.distance.numpy(), batch.column.numpy()
@@ -122,7 +122,7 @@ def search_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor) -> Sum
 
 
 def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
-    """Run breadth-first search, compiled; the terms: reachability, termination."""
+    """Run breadth-first search, compiled; terms: reachability, termination."""
     kind, start = batch.is_usable.long().numpy(), _reached(batch).long().numpy()
     lesson = _Lesson(network, batch, np.arange(2)[:, None], kind, start)
     reached = batch.reached.long().numpy()
@@ -130,7 +130,7 @@ def reach_sums(network: PaperNetwork, batch: ReachBatch) -> Sums:
 
 
 def walk_sums(network: PaperNetwork, batch: SearchBatch, codes: Tensor, latent: Tensor) -> Sums:
-    """Judge the walks, compiled; the terms: bottleneck, that of nothing, and augmentation."""
+    """Judge the walks, compiled; terms: bottleneck, its true negatives, augmentation."""
     processor: Any = network.processor
     parts = network.bottleneck_layer, network.bottleneck_logit, network.augmentation
     weights = network.search_links.weight, processor.message.weight
@@ -168,7 +168,7 @@ def _totals(ctx: Any, sums: Sequence[tuple[float, int, int]]) -> tuple[Tensor, T
 
 
 class _Lesson(NamedTuple):
-    """What a compiled run needs beside parameters and targets."""
+    """What a compiled run needs besides parameters and targets."""
 
     network: PaperNetwork
     batch: SearchBatch | ReachBatch

@@ -1,12 +1,12 @@
 """Eight numbers become one value of compiled loops, and two matrices their product, by tiles.
 
-A loop over features that the compiler may or may not vectorise is written here in vectors: loaded,
-combined by + − * / and the functions below with each other or with a number, and stored. Longer
-ones, of 16 or 32 numbers, are several registers side by side, which do not wait for each other.
-Matrices as small as those of the paper's
-networks are multiplied in tiles that stay in registers, twice as fast as by a library. Every sum
-runs over its terms in order, whatever the number of rows, so equal rows have equal products, bit
-for bit. A product and a sum may be fused. Importing this module needs numba.
+Loops over features, which the compiler may or may not vectorise, are written in vectors instead:
+loaded, combined with each other or with a number by + − * / and the functions below, and stored.
+Longer vectors, of 16 or 32 numbers, are several registers side by side, which do not wait for each
+other. Matrices as small as those of the paper's networks are multiplied in tiles that stay in
+registers, twice as fast as by a library. Every sum runs over its terms in order, whatever the
+number of rows, so equal rows have equal products, bit for bit. A product and a sum may be fused.
+Importing this module needs numba.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FUSED = ("contract", "nsz")
 _OPTIONS: Any = {"fastmath": set(FUSED), "error_model": "numpy"}
 """A product and a sum may be fused; nothing else is reordered."""
 compiled_loop, inlined = compiled(**_OPTIONS), compiled(forceinline=True, **_OPTIONS)
-"""Calls of what is inlined cost nothing: arrays, each of seven words, are not handed over."""
+"""Inlined calls cost nothing: arrays, seven words each, are not passed."""
 
 
 intrinsic: Any = numba.extending.intrinsic  # it adds the first argument, which pyright cannot know
@@ -57,14 +57,14 @@ vector = _VectorType(LANES)
 
 
 def _joint(a: Any, b: Any) -> Any:
-    """Return the type of what two vectors of one length, or a vector and a number, combine to."""
+    """Return the type that two vectors of one length, or a vector and a number, combine to."""
     kinds = {kind for kind in (a, b) if isinstance(kind, _VectorType)}
     is_fit = all(isinstance(kind, _VectorType) or kind == numba.float32 for kind in (a, b))
     return kinds.pop() if is_fit and len(kinds) == 1 else None
 
 
 def _spread_all(builder: Any, kinds: Any, values: Any) -> list[Any]:
-    """Spread the numbers among two values to the length of the other one."""
+    """Of two values, spread a number to the length of the other."""
     lanes = _joint(*kinds).lanes
     return [
         value if isinstance(kind, _VectorType) else _spread(builder, value, lanes)
@@ -125,7 +125,7 @@ def _where(comparison: str) -> Any:
 
 
 where_larger, where_equal = _where(">"), _where("==")
-"""(a, b, chosen, other): where a is larger than b, or equal, what was chosen, else the other."""
+"""(a, b, chosen, other): `chosen` where a is larger than b, or equal to it; else `other`."""
 
 
 def _function(name: str) -> Any:
@@ -160,7 +160,7 @@ def _vector_place(*args: Any, lanes: int = LANES) -> Any:
 
 @prefers_literals
 def load_many(typing, array, i, k, lanes):
-    """Return `lanes` numbers of row i, from column k on; how many must be a constant."""
+    """Return `lanes` numbers of row i, from column k on; `lanes` must be a constant."""
     kind = _VectorType(lanes.literal_value)
 
     def generate(context, builder, signature, args):
@@ -247,7 +247,7 @@ def exp(x):
 def _tile(rows: int, vectors: int, adds: bool = False) -> Any:
     """Return a function that fills rows i … and columns j … of `out` with those of a @ b.
 
-    It may add them to what is there instead.
+    With `adds`, it adds them to `out` instead.
     """
 
     @intrinsic
@@ -297,7 +297,7 @@ _adding_tile, _narrow_adding_tile = _tile(4, 2, adds=True), _tile(4, 1, adds=Tru
 @compiled_loop
 def product(a, b, out, first):
     """Fill the columns of `out` from `first` on with those of a @ b."""
-    # What is left over is done with columns or rows before it, which stay what they are.
+    # The remainder is done together with columns or rows before it, whose values do not change.
     rows, columns, j = len(a), b.shape[1], first
     tiled = rows - rows % TILE
     while tiled and j < columns:

@@ -2,7 +2,7 @@
 
 The formulas are those of `networks` and of `TransformerLayer`, whose many small layers would cost
 PyTorch far more time than their arithmetic takes. Walks have no padding here. Importing this module
-needs numba, whose loops take arrays and no objects.
+needs numba, whose loops take arrays, not objects.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from augury.paper.vectors import ONE, compiled_loop
 
 
 class Layers(NamedTuple):
-    """What is applied to walks; after the first, parameters of the network in their order."""
+    """What is applied to walks; after the first, the network's parameters in order."""
 
     codes: FloatArray
     """(value, K): the encoded integers."""
@@ -62,7 +62,7 @@ class Walked(NamedTuple):
     capacities: WideArray
     heads: int
     is_bent: bool
-    """Whether messages pass a leaky ReLU."""
+    """Whether messages pass through a leaky ReLU."""
 
 
 class Kept(NamedTuple):
@@ -176,7 +176,7 @@ def _compare(layers, walked, kept):
 
 @compiled_loop
 def _uncompare(layers, walked, kept, grad, grads, d_message):
-    """Propagate the gradient of `kept.last`, which is overwritten, back; adds to d_message."""
+    """Propagate the gradient of `kept.last` back, overwriting it; adds to d_message."""
     rows, hidden = grad.shape
     places, width = walked.capacities.shape[1], hidden // walked.heads
     x, d_wide = np.empty((rows, hidden), REAL), np.empty_like(kept.wide)
@@ -205,7 +205,7 @@ def _uncompare(layers, walked, kept, grad, grads, d_message):
 
 @compiled_loop
 def _bottleneck_losses(layers, walked, smallest, kept):
-    """Judge the arc that each walk points at; those where nothing is left also apart."""
+    """Judge the arc that each walk points at; walks with nothing left also separately."""
     places, hidden = walked.capacities.shape[1], kept.last.shape[1]
     loss, right, zero_right, zeros = 0.0, 0, 0, 0
     logit = np.empty(places, REAL)
@@ -236,7 +236,7 @@ def _bottleneck_losses(layers, walked, smallest, kept):
 
 @compiled_loop
 def _class_weights(layers, count):
-    """Return the weights of the first classes; zeros fill them up."""
+    """Return the weights of the first classes, padded with zeros."""
     weights, known = np.zeros((count, layers.classes.shape[1]), REAL), len(layers.classes)
     weights[: min(count, known)] = layers.classes[:count]
     return weights

@@ -147,7 +147,7 @@ class Ensemble(pl.LightningModule):
             return
         share = (1 + math.cos(math.pi * self.current_epoch / training.max_epochs)) / 2
         for group in self.trainer.optimizers[0].param_groups:
-            if isinstance(group["lr"], Tensor):  # a recorded update reads it where it is
+            if isinstance(group["lr"], Tensor):  # a recorded update reads it in place
                 group["lr"].fill_(share * training.learning_rate)
             else:
                 group["lr"] = share * training.learning_rate

@@ -40,7 +40,7 @@ State = dict[str, npt.NDArray[Any]]
 SEARCH_ALONE = dict.fromkeys(
     ("asks_reachability", "neural_bottleneck", "neural_augmentation"), False
 )
-"""Settings of an executor whose search is neural, and nothing else."""
+"""Settings of an executor in which only the search is neural."""
 
 
 @dataclass(eq=False)
@@ -121,7 +121,7 @@ class Execution:
 
 
 class Executions:
-    """Takes networks and returns their shares; close it in the end."""
+    """Takes networks and returns their shares; close it when done."""
 
     def __init__(
         self, validation: Validation, num_processes: int, say: Callable[[str], None] = print
@@ -133,16 +133,16 @@ class Executions:
             bare = replace(validation)
             try:
                 self.pool = Pool(bare.executed, num_processes, prepare=bare.prepare)
-            except OSError:  # no room for so many processes
+            except OSError:  # no room for that many processes
                 self._give_up()
 
     def submit(self, weights: dict[str, Tensor]) -> Execution:
-        """Take a network's weights, which must not change from now on."""
+        """Take a network's weights, which must not change from then on."""
         state = {key: value.numpy() for key, value in weights.items()}
         return Execution(state, None if self.pool is None else self.pool.submit(state))
 
     def result(self, execution: Execution) -> Shares:
-        """Wait for a network's shares, or find them here and now."""
+        """Wait for a network's shares, or find them in this process."""
         if execution.future is not None:
             try:
                 return execution.future.result()

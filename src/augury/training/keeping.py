@@ -36,7 +36,7 @@ METRICS = (
     "last_predecessor", "predecessor", "bottleneck_true_negative", "bottleneck", "augmentation",
     "reachability", "termination", "reach_termination",
 )  # fmt: skip
-"""Accuracies on the validation rounds; the first is what the paper stops by."""
+"""Accuracies on the validation rounds; the first is the paper's stopping criterion."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class UnderWay:
-    """An epoch whose updates are done but not yet all of its executions."""
+    """An epoch whose updates are done, but whose executions may not be."""
 
     number: int
     rows: list[dict[str, float]]
@@ -62,7 +62,7 @@ class UnderWay:
     executions: dict[int, Execution]
     """By the network's place; a finished or hopeless one has none."""
     spent: dict[str, float]
-    """Seconds by what they were spent on."""
+    """Seconds spent, by activity."""
 
     @property
     def is_back(self) -> bool:
@@ -203,7 +203,7 @@ def _resumable(trainer: pl.Trainer, module: Ensemble) -> dict[str, Tensor]:
 
 
 def _weights(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights of what `_resumable` returned."""
+    """Pick the weights out of what `_resumable` returned."""
     own = (key for key in state if key.startswith("network."))
     return {key.removeprefix("network."): state[key] for key in own}
 
@@ -289,7 +289,7 @@ class Resume(pl.Callback):
         pl_module.network.load_state_dict(_weights(self.tensors))
         pl_module.progress = self.progress
         epochs = int(self.metadata["epochs"])
-        current: Any = trainer.fit_loop.epoch_progress.current  # Lightning hints at its base class
+        current: Any = trainer.fit_loop.epoch_progress.current  # Lightning annotates its base class
         current.processed = current.completed = epochs
         state: dict[int, dict[str, Tensor]] = {}
         for key, value in self.tensors.items():

@@ -50,9 +50,9 @@ def train(  # noqa: PLR0913  # what, where, and three hooks
     """Train a network for each seed in one run folder; returns how each went.
 
     `pause` is called after each epoch; if it returns True the call ends, to be continued with
-    `resume`. `timeline` receives the seconds of each epoch: its updates, its figures, the wait for
-    its executions, its keeping. `track` names a project of Weights & Biases, which then gets every
-    epoch too. Lightning prints advice and warnings unless the call is inside
+    `resume`. `timeline` receives the seconds of each epoch, spent on updates, figures, waiting for
+    its executions, and keeping it. `track` names a project of Weights & Biases, which then gets
+    every epoch too. Lightning prints advice and warnings unless the call is inside
     `lightning_quiet`. On a GPU the updates of the paper's networks are recorded as CUDA graphs (see
     `recorded`), and the next epochs train while the validation graphs of the last are executed.
 
@@ -137,7 +137,7 @@ def memory_kept() -> Iterator[None]:
 
 
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
-"""Parameters of `mallopt`: the largest arrays that are kept, and how much free memory is."""
+"""Parameters of `mallopt`: the size of the largest arrays kept, and how much free memory is."""
 
 
 def _fit(trainer: pl.Trainer, module: Ensemble) -> None:
@@ -152,7 +152,7 @@ def _fit(trainer: pl.Trainer, module: Ensemble) -> None:
 
 @contextmanager
 def lightning_quiet() -> Iterator[None]:
-    """Keep Lightning's advice off the terminal; for commands, whose process is their own."""
+    """Keep Lightning's advice off the terminal; for commands, which own their process."""
     logger = logging.getLogger("lightning.pytorch")
     before = logger.level
     logger.setLevel(logging.ERROR)
