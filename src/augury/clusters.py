@@ -15,7 +15,7 @@ from augury.extras import needs
 
 @contextmanager
 def joined_ray(address: str, **started: Any) -> Generator[Any]:
-    """Join a cluster for this block, see `join_ray`; one that this process has joined is kept."""
+    """Join a cluster for this block (see `join_ray`); one already joined is kept."""
     with needs("--ray"):
         import ray
     if ray.is_initialized():
@@ -30,7 +30,7 @@ def joined_ray(address: str, **started: Any) -> Generator[Any]:
 def join_ray(address: str, **started: Any) -> Any:
     """Join a Ray cluster, or start one: "auto" (that of this machine), HOST:PORT, or "local".
 
-    `started` are settings of one that is started here. Returns the module.
+    `started` holds settings for a cluster started here. Returns the Ray module.
 
     Raises:
         InputError: Ray is not installed or did not start, or there is no such cluster.
@@ -42,7 +42,7 @@ def join_ray(address: str, **started: Any) -> Any:
         where |= {"include_dashboard": False, **started}
     host, colon, port = address.rpartition(":")
     try:
-        if colon and "/" not in host:  # Ray itself would go on trying for minutes
+        if colon and "/" not in host:  # Ray itself would keep trying for minutes
             socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray announces changes in later versions

@@ -1,10 +1,10 @@
 """A function becomes machine code, by numba, and is cached on disk where possible.
 
 numba refuses to compile where it cannot cache the result (a read-only installation and no home),
-and fails if the cache is full or damaged. Here the result is then simply not cached, and the next
+and fails if the cache is full or damaged. Here the result is simply not cached, and the next
 process compiles again. Processes that need the same function at the same time compile it once: the
-others wait. Each function that is compiled is logged, since that takes seconds; nobody hears it
-unless they listen. Importing this module needs numba.
+others wait. Each compilation is logged, since it takes seconds; by default the log is not shown.
+Importing this module needs numba.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator: `numba.njit` with these options, cached on disk."""
 
     def compile_(function: Callable[..., Any]) -> Any:
-        # Nobody calls them from C: without that entry they compile a little faster.
+        # They are never called from C: without that entry they compile a little faster.
         jit: Any = numba.njit
         dispatcher = jit(no_cfunc_wrapper=True, **options)(function)
         with suppress(RuntimeError, OSError):  # there is nowhere to cache it
@@ -47,7 +47,7 @@ def _source_of(folder: Path) -> bytes:
 
 
 WAIT_SECONDS = 60.0
-"""For another process to compile a function; after that, this one compiles it too."""
+"""Time for another process to compile a function; after that, this one compiles it too."""
 
 
 class _Turn:
@@ -60,7 +60,7 @@ class _Turn:
     def __init__(self, source: Path) -> None:
         self.source = source
         self.depth = 0
-        """A function that is compiled has those compiled that it calls."""
+        """Compiling a function compiles those that it calls."""
         self.file: BinaryIO | None = None
 
     def take(self) -> None:
@@ -88,13 +88,13 @@ _turn_of = cache(_Turn)
 
 
 class _Cache(FunctionCache):
-    """numba's own, except that faults only mean compiling again, and that processes take turns."""
+    """numba's own cache, but a fault only means compiling again, and processes take turns."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self.function = f"{function.__module__}.{function.__qualname__}"
         self.turn = _turn_of(Path(getfile(function)))
-        # numba compares the function's own file alone, but it may call functions of files beside.
+        # numba checks only the function's own file, but that may call functions in other files.
         index: Any = self._cache_file
         index._source_stamp = index._source_stamp, _source_of(Path(getfile(function)).parent)
 
@@ -102,7 +102,7 @@ class _Cache(FunctionCache):
         found = self._loaded(sig, target_context)
         if found is None:
             self.turn.take()
-            found = self._loaded(sig, target_context)  # by whoever had the turn before
+            found = self._loaded(sig, target_context)  # compiled in the meantime
             if found is not None:
                 self.turn.give()
             else:

@@ -147,7 +147,7 @@ MAX_BYTES = 2**20
 def changes(config: Config, base: Config) -> list[str]:
     """List the settings in which two configurations differ, such as "hidden=64".
 
-    The seed of the data does not count: other random graphs do not make another network.
+    The seed of the data does not count: different random graphs do not make a different network.
     """
     there = values_of(base)
     return [
@@ -160,7 +160,7 @@ def changes(config: Config, base: Config) -> list[str]:
 def difference(there: Config, wanted: Config) -> str:
     """Name the settings in which two configurations differ, such as "network.hidden is 32, not 64".
 
-    The answer is empty if they are equal.
+    The text is empty if they are equal.
     """
     theirs = values_of(there)
     told = [

@@ -10,7 +10,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 LONGEST_MESSAGE = 380
-"""A message may quote what is wrong, but not at any length."""
+"""Longer messages, which quote long input, are shortened in the middle."""
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters except tab and newline, and marks that change direction or break lines.
@@ -48,7 +48,7 @@ class InputError(ValueError):
 
 
 class Choices(dict[str, Value]):
-    """Things by name; an unknown name is an InputError that lists those there are."""
+    """Things by name; looking up an unknown one raises an InputError that lists them all."""
 
     noun = "things"
 
@@ -72,7 +72,7 @@ NO_MEMORY_WORDS = (
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Tell whether an error, or what led to it, is a lack of memory."""
+    """Tell whether an error, or its cause, is a lack of memory."""
     if error is None or isinstance(error, MemoryError):
         return error is not None
     told = isinstance(error, RuntimeError | OSError | ImportError)
@@ -83,7 +83,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 @contextmanager
 def memory_told() -> Iterator[None]:
-    """Raise any lack of memory here as a `MemoryError`."""
+    """Turn any lack of memory in this block into a `MemoryError`."""
     try:
         yield
     except RuntimeError as error:

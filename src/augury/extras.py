@@ -1,8 +1,8 @@
 """A package that is not installed becomes one sentence that says how to install it.
 
-`pip install augury` brings what solving needs. Everything else belongs to an extra, and is imported
-only where it is used: inside `with needs(...)`. A package that is installed but broken keeps its
-own error.
+`pip install augury` installs what solving needs. Everything else belongs to an extra, and is
+imported only where it is used: inside `with needs(...)`. A package that is installed but broken
+keeps its own error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXTRAS = {
     "fastapi": ("FastAPI", "augury[web]"),
     "lightning": ("Lightning", "augury[neural]"),
     "matplotlib": ("Matplotlib", "augury[neural]"),
-    "networkx": ("NetworkX", "networkx"),  # whoever has such graphs has it
+    "networkx": ("NetworkX", "networkx"),  # anyone with such graphs has it
     "pyarrow": ("PyArrow", "augury[cluster]"),
     "ray": ("Ray", "augury[cluster]"),
     "safetensors": ("safetensors", "augury[neural]"),
@@ -36,7 +36,7 @@ class MissingExtra(InputError, ImportError):
 
 
 def is_installed(module: str) -> bool:
-    """Whether there is such a module, broken or not; nothing is imported."""
+    """Whether a module is installed, broken or not; nothing is imported."""
     return find_spec(module) is not None
 
 

@@ -1,8 +1,7 @@
-"""Files are read without trust, written whole or not at all, and faults become one sentence.
+"""Files are read as untrusted, written whole or not at all, and faults become one sentence.
 
-A path, a pipe or gzip data becomes a file to read: unpacked, seekable, and finite. An endless
-device is refused, and so are an endless pipe, a few packed bytes that unpack to very many, and a
-gzip file of nearly empty members.
+A path, a pipe or gzip data becomes a file to read: unpacked, seekable, and finite. Endless
+devices and pipes, decompression bombs, and gzip files of nearly empty members are refused.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from typing import IO, cast
 from augury.errors import InputError, visible
 
 SPOOL_BYTES = 2**24
-"""An unpacked or piped file is kept in memory up to this size, beyond it on disk."""
+"""An unpacked or piped file is kept in memory up to this size, and on disk beyond it."""
 
 MOST_PIPED = 2**32
-"""Most bytes from a pipe, which may never end; anything larger has to come from a file."""
+"""Most bytes read from a pipe, which may never end; anything larger must come from a file."""
 
 FREE_TEXT = 2**24
 """A few packed bytes can unpack to any number. This many bytes of text are allowed …"""
 FREE_ARRAYS = 2**28
-"""… or of arrays, since a nearly empty dense matrix packs a thousandfold …"""
+"""… or of arrays, since a nearly empty dense matrix compresses a thousandfold …"""
 BYTES_PER_BYTE = 100
 """… and this many more for each packed byte."""
 
 FREE_MEMBERS = 1000
 """A gzip file may consist of many members: this many are allowed …"""
 BYTES_PER_MEMBER = 200
-"""… and one more for each so many packed bytes; an empty member takes 20."""
+"""… and one more for every this many packed bytes; an empty member takes 20."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 GZIP_START = b"\x1f\x8b"
@@ -189,7 +188,7 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     number = _descriptor(path)
     if number is not None:
-        sys.stdout.flush()  # keep what was printed earlier in front
+        sys.stdout.flush()  # so that earlier output comes first
         with os.fdopen(os.dup(number), "wb") as file:
             yield file
         return
@@ -200,7 +199,7 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
         with Path(path).open("wb") as file:
             yield file
         return
-    # Not tempfile, whose files only their owner may read.
+    # Not tempfile: only their owner may read its files.
     temporary = target.with_name(f".augury-{os.urandom(8).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -215,8 +214,8 @@ def atomic_file(path: str | Path) -> Generator[IO[bytes]]:
 def _descriptor(path: str | Path) -> int | None:
     """Return the descriptor of this process that the path names, as /dev/stdout and >(…) do.
 
-    Such a file is written in place: it may be a pipe, or already hold what the shell or this
-    process has written, which replacing it would lose.
+    Such a file is written in place: it may be a pipe, or already hold output of the shell or
+    this process, which replacing it would lose.
     """
     name = os.path.abspath(path)
     for _ in range(40):  # as many links as the system follows
@@ -234,11 +233,11 @@ def locked(path: Path, what: Path) -> Generator[None]:
     """Hold the lock file `path` while this process changes `what`.
 
     The system releases the lock when the process ends, however it ends, so no lock is ever stale,
-    though a killed process leaves the empty file. Where there are no such locks (Windows), nothing
-    is locked.
+    though a killed process leaves the empty file behind. Where there are no such locks (Windows),
+    nothing is locked.
 
     Raises:
-        InputError: another process holds the lock, or the file cannot be made.
+        InputError: another process holds the lock, or the file cannot be created.
     """
     try:
         import fcntl
@@ -265,12 +264,12 @@ def locked(path: Path, what: Path) -> Generator[None]:
 def write_text(path: str | Path, text: str) -> None:
     """Write text to a file, all of it or nothing; `-` is standard output.
 
-    What goes to a terminal is made `visible`; everything else is written unchanged.
+    Text for a terminal is made `visible`; everything else is written unchanged.
     """
     if str(path) == "-":
         sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
         return
     with named(path), atomic_file(path) as file:
         text = visible(text) if file.isatty() else text
-        # Half a character, such as JSON's \ud800, has no UTF-8: it is escaped.
+        # A lone surrogate, such as JSON's \ud800, has no UTF-8 encoding: it is escaped.
         file.write(text.encode(errors="backslashreplace"))

@@ -1,9 +1,9 @@
-"""Python files of one's own become processors and models that every command knows.
+"""The user's own Python files become processors and models that every command knows.
 
-A file given by `--import`, or named in the variable AUGURY_IMPORT, is executed once, when a name is
-asked for that nobody here knows; so is whatever installed packages offer as entry points of the
-group `augury.plugins`. It may add to the tables of this package, such as `PROCESSORS`. Child
-processes inherit the variable. A checkpoint never names a file: what it needs must be given.
+A file given by `--import`, or listed in the variable AUGURY_IMPORT, is executed once, when an
+unknown name is requested; so are the entry points that installed packages offer in the group
+`augury.plugins`. It may add to the tables of this package, such as `PROCESSORS`. Child processes
+inherit the variable. A checkpoint never names a file: the files that it needs must be given.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _load_entry_points() -> None:
 
 
 def own_model(text: str) -> Any:
-    """Return the object that a text such as "my.py:executor" names; None if it is no such text.
+    """Return the object named by a text such as "my.py:executor"; None for any other text.
 
     Raises:
         InputError: there is no such file, it fails, or it has no such name.

@@ -1,7 +1,7 @@
-"""Tasks run in child processes, and this is the one place that says how such a process behaves.
+"""Tasks run in child processes; how such a process behaves is defined here alone.
 
-A child keeps to one thread, never sees Ctrl-C, and exits when its parent does, however that ends
-and even in the middle of a task. Importing this module does not import PyTorch.
+A child uses one thread, never sees Ctrl-C, and exits when its parent does, however that ends, even
+in the middle of a task. Importing this module does not import PyTorch.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_RETRIES = 3
 """Retries for a task whose process died or ran out of memory."""
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""How libraries are told to use one thread; they read these variables when they are loaded."""
+"""Makes libraries use one thread; they read these variables when they are loaded."""
 
 OUT_OF_MEMORY = "out of memory"
-"""A child's last answer: its own garbage may be what used up the memory."""
+"""A child's last answer before it exits: its own garbage may have used up the memory."""
 
 
 class WorkerError(RuntimeError):
@@ -41,14 +41,14 @@ class Died(WorkerError):
     """A task whose process died or ran out of memory, on every attempt."""
 
     code: int | None = None
-    """The exit code of the process in the end; None where it is not known."""
+    """The exit code of the last process; None if unknown."""
 
 
 class Pool:
-    """Child processes that perform tasks; close it in the end, as by `contextlib.closing`.
+    """Child processes that perform tasks; close it when done, as by `contextlib.closing`.
 
     A child that dies or runs out of memory is replaced, and its task is run again. A thread here
-    waits for each task that runs, so submitting never blocks and no child waits for the next.
+    waits for each running task, so submitting never blocks and no child waits for the next.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Pool:
             size: the number of processes.
             prepare: called in each process before its first task.
             devices: numbers of GPUs, assigned to the processes in turn; none: each sees all.
-            retries: of a task whose process died or ran out of memory.
+            retries: for a task whose process died or ran out of memory.
             renewed: whether each task gets a process of its own.
 
         Raises:
@@ -92,7 +92,7 @@ class Pool:
             raise
 
     def submit(self, task: Any) -> Future[Any]:
-        """Queue a task; one that cannot be done raises a `WorkerError`, or `Died`."""
+        """Queue a task; if it fails, the future raises a `WorkerError`, or `Died`."""
         return self._threads.submit(self._result, task)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Child:
         self.process = process
 
     def ask(self, task: Any) -> Any:
-        """Have a task done, unless it raises a `WorkerError`, or its process has `Died`."""
+        """Have a task done; raise a `WorkerError` if it fails, `Died` if its process does."""
         try:
             self.pipe.send(task)
             result, error = self.pipe.recv()
@@ -164,7 +164,7 @@ class Child:
 
     def kill(self) -> None:
         """Kill the process, if there is one."""
-        process = self.process  # which the thread of this child may set to None
+        process = self.process  # the thread of this child may set it to None
         if process is not None:
             process.kill()
 
@@ -201,7 +201,7 @@ def _bequeathed() -> Iterator[None]:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Let no Ctrl-C reach a process started in this block, not even before its first line.
+    """Keep Ctrl-C from processes started in this block, even before their first line runs.
 
     A terminal sends it to every process, but only the first one decides what becomes of the work.
     """

@@ -1,4 +1,4 @@
-"""The installation becomes what every result file says about its origin.
+"""The installation becomes the provenance stated in every result file.
 
 The commit is baked into a build (see setup.py). In a source tree git is asked, but only about the
 package's own repository, not one that merely contains it.
@@ -40,8 +40,8 @@ def commit(package: Path = PACKAGE) -> str:
 def _checked_out(root: Path) -> str:
     """Return the commit of the repository at `root`, provided that it tracks this very file.
 
-    The folder is named so that git does not search upwards, and the variables that git sets for
-    programs that it runs, such as hooks, are dropped.
+    Naming the folder keeps git from searching upwards; the variables that git sets for programs it
+    runs, such as hooks, are dropped.
     """
     file = "src/augury/provenance.py"
     command = ["git", "--git-dir", str(root / ".git"), "rev-parse", "HEAD", f"HEAD:{file}"]

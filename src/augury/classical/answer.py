@@ -1,4 +1,4 @@
-"""What is asked for in a run, and what it answers."""
+"""What a run is asked for, and what it answers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from augury.classical.arrays import Numbers, WideArray
 
 DONE = "done"
-"""How a run ends whose executor says that nothing is left to do."""
+"""The ending of a run whose executor says that nothing is left to do."""
 
 
 class Progress(NamedTuple):
-    """How far a run is."""
+    """How far a run has come."""
 
     finished: int
     """Graphs that are done."""
@@ -21,7 +21,7 @@ class Progress(NamedTuple):
     size: int
     """What was found so far, in all graphs: edges, units of flow, nodes."""
     doing: str = "searching"
-    """Or "certifying", once all is found that there is in these graphs."""
+    """Or "certifying", once everything in these graphs has been found."""
 
 
 class Answer(NamedTuple):
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
     neural_rounds: int
     """Searches by the executor that led somewhere."""
     classical_rounds: int = 0
-    """The same of the classical search that finished the run; 0 unless it had ended early."""
+    """The same for the classical search that finished the run; 0 unless the run ended early."""
     ending: str = DONE
     """How the executor's own part ended: "done", or why it stopped early."""
     price: WideArray | None = None
@@ -40,10 +40,10 @@ class Answer(NamedTuple):
 
 
 class How(NamedTuple):
-    """How a run is made, whoever makes it."""
+    """How a run is made, by any engine."""
 
     exact: bool = True
-    """Finish by classical search what the executor ended early."""
+    """Finish by classical search any run that the executor ended early."""
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
     """Called after each round."""

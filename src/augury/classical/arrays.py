@@ -1,4 +1,4 @@
-"""Arrays and labels as they come from a user, checked; what all arrays here have in common."""
+"""Checks of arrays and labels that users give; what all arrays here have in common."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_CAPACITY = 2**63 - 1
 
 
 def exact_sum(values: npt.NDArray[Any]) -> int:
-    """Return the sum of whole numbers, which 64 bits need not hold."""
+    """Return the exact sum of whole numbers, which may exceed 64 bits."""
     if values.dtype.itemsize < 8:
         values = values.astype(np.int64)
     # Sums of 2³¹ 32-bit halves fit in 64 bits.
@@ -63,9 +63,9 @@ def starts_run(key: Numbers) -> BoolArray:
 
 
 def read_only(array: Any, dtype: Any = None) -> npt.NDArray[Any]:
-    """Return a read-only view as compiled loops take it, or a copy where they could not read it.
+    """Return a read-only view for compiled loops, or a copy if they could not read the array.
 
-    A loop is compiled once, not again for arrays that may be written.
+    Thus a loop is compiled once, not again for writeable arrays.
     """
     view = np.ascontiguousarray(array, dtype).view()
     view.flags.writeable = False
@@ -118,7 +118,7 @@ def _is_wide(value: object) -> bool:
 
 
 def refuse_nan(array: npt.NDArray[Any], what: str) -> None:
-    """Raise InputError if an entry is NaN, which neither is an edge nor is none."""
+    """Raise InputError if an entry is NaN, which leaves open whether it is an edge."""
     if array.dtype.kind in "fc" and np.isnan(array).any():
         position = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
         raise InputError(f"{what} has an entry that is not a number (NaN) at {position}")
@@ -134,7 +134,7 @@ def ordered(key: WideArray, end: int) -> tuple[WideArray, WideArray]:
     if bits + int(end).bit_length() > 63:
         order = np.argsort(key)
         return order, key[order]
-    # Numbers are sorted in a third of the time that their order takes.
+    # Sorting numbers takes a third of the time of finding their order.
     both = key << bits
     both |= np.arange(len(key))
     both.sort()
@@ -220,7 +220,7 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
         return np.zeros(0, np.int32)
     if array.dtype.kind not in "iu":
         raise InputError(f"the {ends} must be whole numbers, not {array.dtype}")
-    # Seen as unsigned, negative numbers are large.
+    # Viewed as unsigned, negative numbers are large.
     if array.view(f"u{array.itemsize}").max() >= num_nodes:
         at = int(((array < 0) | (array >= num_nodes)).argmax())
         raise InputError(f"edge {at} names {side} node {array[at]}, but there are {num_nodes}")
@@ -228,7 +228,7 @@ def node_numbers(values: npt.ArrayLike, num_nodes: int, side: str) -> IntArray:
 
 
 def unchecked(kind: type[Made], *values: Any) -> Made:
-    """Return an object of a dataclass whose values, one for each field, are known to be right."""
+    """Return an instance of a dataclass; the values, one per field, are known to be right."""
     made = object.__new__(kind)
     vars(made).update(zip(_names(kind), values, strict=True))
     return made

@@ -38,7 +38,7 @@ class Links(NamedTuple):
     """(link,): −1 for a self loop."""
 
     def best(self, score: npt.NDArray[Any], nodes: WideArray) -> WideArray:
-        """Return the link of the highest score into each of these nodes, the first among equals."""
+        """Return the link with the highest score into each of these nodes; ties go to the first."""
         links = ranges(self.start[nodes], self.start[nodes + 1])
         if not len(links):
             return links
@@ -110,7 +110,7 @@ class Batch:
             yield Arcs(last - first, sender, receiver, self.capacity[start:end], *tips)
 
     def select(self, keep: BoolArray) -> tuple[Batch, BoolArray]:
-        """Drop all other graphs; also return which arcs stay."""
+        """Keep some graphs; also return which arcs stay."""
         arcs = np.repeat(keep, np.diff(self.arc_start))
         return self.select_arcs(keep, arcs), arcs
 
@@ -184,11 +184,11 @@ def handed_out(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
 
 
 MANY = 2**13
-"""Numbers from which on a counting sort, which SciPy has, is quicker than NumPy's."""
+"""From this many numbers on, SciPy's counting sort is faster than NumPy's sort."""
 
 
 def in_order(keys: IntArray, end: int) -> tuple[IntArray, WideArray]:
-    """Return the order that sorts keys below `end`, equal ones as they are, and each key's start.
+    """Return the stable order that sorts keys below `end`, and where each key starts.
 
     >>> in_order(np.array([2, 0, 2, 0], np.int32), 3)
     (array([1, 3, 0, 2], dtype=int32), array([0, 2, 2, 4]))
@@ -201,7 +201,7 @@ def in_order(keys: IntArray, end: int) -> tuple[IntArray, WideArray]:
     # A matrix with an entry in row keys[k], column k: by rows, its columns are the order.
     places = keys, np.arange(len(keys), dtype=np.int32)
     entries = scipy.sparse.coo_array((np.ones(len(keys), np.bool_), places), (end, len(keys)))
-    entries.has_canonical_format = True  # no place is there twice
+    entries.has_canonical_format = True  # no place occurs twice
     rows: Any = entries.tocsr()
     return rows.indices, rows.indptr.astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Bipartite graphs side by side become one `BipartiteBatch`, each a graph again when asked for.
+"""Bipartite graphs side by side become one `BipartiteBatch`, each a graph again on request.
 
 Rows are the left nodes of all graphs, one graph after the other. Row r has the columns
 `indices[indptr[r] : indptr[r + 1]]`, numbered within their own graph, sorted and free of
@@ -25,7 +25,7 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
     left: WideArray
     """(graph + 1,): where the left nodes of each graph start, and the end of all."""
     right: WideArray
-    """(graph + 1,): the same of its right nodes."""
+    """(graph + 1,): the same for right nodes."""
     indptr: WideArray
     """(row + 1,)"""
     indices: Numbers
@@ -33,7 +33,7 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
     names: tuple[Numbers, Numbers] | None = None
     """(left,), (right,): what the nodes of each graph are called, if not 0, 1, 2, …"""
     given: Sequence[BipartiteGraph] | None = None
-    """The graphs themselves, where they were there before the batch."""
+    """The graphs themselves, if they existed before the batch."""
 
     @classmethod
     def of(cls, graphs: Sequence[BipartiteGraph]) -> BipartiteBatch:
@@ -60,7 +60,7 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
     ) -> BipartiteBatch:
         """Sort the edges of all graphs and drop duplicates; `left` and `right` are starts.
 
-        `row` counts from the first graph on, `column` from its own.
+        `row` is counted across all graphs, `column` within its own.
         """
         width = int(np.diff(right).max(initial=1))
         key = row * width + column
@@ -72,14 +72,14 @@ class BipartiteBatch(Sequence[BipartiteGraph]):
 
     @property
     def columns(self) -> Numbers:
-        """(edge,): the column of each edge, counted from the first graph on."""
+        """(edge,): the column of each edge, counted across all graphs."""
         if len(self) == 1:
             return self.indices
         return self.indices + np.repeat(self.right[:-1], np.diff(self.indptr[self.left]))
 
     @property
     def row(self) -> WideArray:
-        """(edge,): the row of each edge, counted from the first graph on."""
+        """(edge,): the row of each edge, counted across all graphs."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
     @property

@@ -2,10 +2,10 @@
 
 The proof is a cut, which for a matching is a vertex cover (König): no flow exceeds the capacity of
 a cut, so a flow that equals one is maximum. Finding the cut takes one search, O(edges); checking it
-takes only adding up its capacities. Nothing here is shared with a solver. A small graph is searched
-in plain Python, which needs neither SciPy nor the time of a call to it. A large one is left to
-`cuts`, and so is an answer that is not maximum; what is not legal, to `faults`. The labels of a
-proof are made when they are asked for.
+only means adding up its capacities. Nothing here is shared with a solver. A small graph is searched
+in plain Python, without SciPy or the cost of calling it. A large one is left to `cuts`, as is an
+answer that is not maximum; one that is not legal is left to `faults`. The labels of a proof are
+made on first access.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Kind = TypeVar("Kind", bound=type)
 
 
 class Later:
-    """A field whose value may be given as a function, which is called when it is first asked for.
+    """A field whose value may be given as a function, which is called on first access.
 
     >>> from dataclasses import dataclass
     >>> @later("square")
@@ -128,7 +128,7 @@ class Cut:
 
 
 SMALL = 2**11
-"""Arcs up to which plain Python takes less time than a few dozen calls on arrays."""
+"""Up to this many arcs, plain Python is faster than a few dozen calls on arrays."""
 
 MAX_LISTED = 20
 """A sentence names this many nodes; JSON names all of them."""
@@ -175,13 +175,13 @@ class Certificate:
     """The size of a maximum answer; None if this one is not legal."""
     proof: Proof | None = None
     """A cover, a cut or a closed set of that size, with prices where there are costs; if the answer
-    is not legal, why none is, or None.
+    is not legal, proof that none is, or None.
     """
     cost: Amount | None = None
     """What the answer costs, where there are costs."""
     gap: Amount | None = None
-    """How much less an answer of this size could cost at most: 0 if it is proven to be of least
-    cost, more if costs were rounded; None if it is not of least cost, or nothing has a cost.
+    """How much less, at most, an answer of this size could cost: 0 if this one is proven to be of
+    least cost, more if costs were rounded; None if it is not of least cost or there are no costs.
     """
     remark: str = ""
     """What else was noticed, in one sentence."""
@@ -198,7 +198,7 @@ class Certificate:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether none is larger and, where there are costs, none as large is better."""
+        """Whether no answer is larger and, where there are costs, none as large is better."""
         return self.is_maximum and (self.cost is None or self.gap == 0)
 
     @property

@@ -1,8 +1,8 @@
-"""Arcs with capacities and costs become a `CostNetwork`, in which the cheapest flow is looked for.
+"""Arcs with capacities and costs become a `CostNetwork`, in which a flow of least cost is sought.
 
-Either from a source to a sink, as much as possible and of these flows a cheapest; or so that every
-node gets rid of its supply, a negative one being a demand. Arcs stay as they are given: parallel,
-antiparallel and from a node to itself, each with a flow of its own, between a lower bound and its
+It either goes from a source to a sink, as much as possible and at the least cost, or every node
+sends out its supply, a negative supply being a demand. Arcs stay as given, be they parallel,
+antiparallel or from a node to itself; each has a flow of its own, between a lower bound and its
 capacity.
 """
 
@@ -57,9 +57,9 @@ class CostNetwork:
     source: int | None = None
     sink: int | None = None
     supply: WideArray | None = None
-    """(node,): what each node gets rid of; negative where it is a demand."""
+    """(node,): what each node sends out; negative where it is a demand."""
     lower: WideArray | None = None
-    """(arc,): the least that each carries; 0 if None."""
+    """(arc,): the least that each must carry; 0 if None."""
     labels: Sequence[Label] | None = None
 
     noun: ClassVar[str] = "flow"
@@ -131,7 +131,7 @@ class CostNetwork:
         maximise: bool = False,
         **rest: Any,
     ) -> CostNetwork:
-        """Build a network from columns of any kind; `rest` are the other fields."""
+        """Build a network from columns of any kind; `rest` holds the other fields."""
         costs = Costs.of(cost, num_nodes + 2, maximise)
         columns = {"tail": tail, "head": head, "capacity": capacity}
         return cls(num_nodes, costs=costs, **cast("Any", columns), **rest)
@@ -200,7 +200,7 @@ class CostNetwork:
 
     @property
     def kind(self) -> tuple[type, bool]:
-        """Which graphs are alike to an algorithm: the class, and whether there are costs."""
+        """The class, and whether there are costs: an algorithm treats graphs of one kind alike."""
         return CostNetwork, True
 
     @property
@@ -210,12 +210,12 @@ class CostNetwork:
 
     @property
     def num_arcs(self) -> int:
-        """The number of arcs that it has as a flow network; see `as_arcs`."""
+        """The number of its arcs as a flow network; see `as_arcs`."""
         return 2 * len(self._pairs) + 2 * self.num_nodes
 
     @cached_property
     def least(self) -> WideArray:
-        """(arc,): the least that each carries."""
+        """(arc,): the least that each must carry."""
         return np.zeros(len(self.tail), np.int64) if self.lower is None else self.lower
 
     @cached_property
@@ -225,15 +225,15 @@ class CostNetwork:
 
     @cached_property
     def start(self) -> WideArray:
-        """(arc,): the flow that everything starts from: what costs less than nothing is full.
+        """(arc,): the flow to start from, in which arcs of negative cost are full.
 
-        Then no arc that can carry more, or less, saves anything by it, and all prices may be 0.
+        Then no arc saves anything by carrying more or less, and all prices may be 0.
         """
         return np.where(self.costs.to_minimise < 0, self.capacity, self.least)
 
     @cached_property
     def excess(self) -> WideArray:
-        """(node,): what each node still has to get rid of, given the flow `start`."""
+        """(node,): what each node still has to send out, given the flow `start`."""
         flow = self.start
         # Halves add up without overflow; see `arrays.summed`.
         halves = [np.zeros(self.num_nodes, np.int64) for _ in range(2)]
@@ -253,9 +253,9 @@ class CostNetwork:
     def as_arcs(self) -> Arcs:
         """Return the network in which the flow `start` is made legal: arcs in pairs.
 
-        Pair k is the k-th arc that is no loop: what it can carry more, and what it can carry less.
-        Then, for each node, a pair that holds its excess: from one more node, the source, where it
-        is positive, and to the last node, the sink, where it is negative.
+        Pair k is the k-th arc that is not a loop: how much more it can carry, and how much less.
+        Then comes, for each node, a pair that holds its excess: from an extra node, the source, if
+        it is positive, and to the last node, the sink, if it is negative.
         """
         tail, head, pairs, excess = self.tail, self.head, self._pairs, self.excess
         nodes, more = np.arange(self.num_nodes, dtype=np.int32), self.num_nodes
@@ -329,7 +329,7 @@ class CostNetwork:
     def amounts_from(self, flow: Iterable[tuple[Label, Label, int]]) -> WideArray:
         """Return what each arc carries, given (tail, head, amount) with the user's labels.
 
-        What is said of parallel arcs is shared out among them, the best first.
+        The amount for parallel arcs is shared out among them, the best first.
 
         Raises:
             InputError: an unknown label or arc, or more than the arcs can carry.

@@ -1,10 +1,10 @@
-"""Costs in any numbers become whole numbers of a unit, so that nothing is ever rounded on the way.
+"""Costs of any numeric type become whole multiples of a unit, so that nothing is rounded later.
 
-Whole numbers stay what they are. Other numbers are multiplied by a power of ten, if each is then
-whole and reads back as the number given: 12.5 hours are 125 tenths. If there is no such power, by a
-power of two: a binary fraction times a large enough one is whole. Where even that would need more
-than 64 bits, they are rounded to the finest power of two that fits, `error` says by how much at
-most, and an answer says how far it may be from the optimum.
+Whole numbers stay as they are. Others are multiplied by a power of ten, if each is then whole and
+reads back as the number given: 12.5 hours are 125 tenths. If there is no such power, they are
+multiplied by a power of two: a binary fraction times a large enough one is whole. Where even that
+would need more than 64 bits, they are rounded to the finest power of two that fits: `error` bounds
+the rounding, and an answer says how far it may be from the optimum.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from augury.classical.arrays import BoolArray, WideArray, equal, frozen, refuse_
 from augury.errors import InputError
 
 MAX_TOTAL = 2**55
-"""Nodes times the largest cost: with this, no sum in any of our solvers passes 62 bits."""
+"""Nodes times the largest cost: with this, no sum in any of our solvers exceeds 62 bits."""
 
 Amount = int | float
-"""What a cost is for a user: a whole number where all costs are."""
+"""A cost as users see it: a whole number where all costs are."""
 
 SAMPLE = 64
-"""Costs that are tried first, whether so many decimal digits are all that they have."""
+"""Costs that are tried first, to rule out a number of decimal digits quickly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +39,16 @@ class Costs:
     unit: Fraction = Fraction(1)
     """What one of them is worth."""
     error: Fraction = Fraction(0)
-    """How far a cost given may be from its amount of units; 0 where all are exact."""
+    """How far a given cost may be from its amount in units; 0 where all are exact."""
     maximise: bool = False
-    """Whether the greatest sum is looked for: then it is profit, and not cost."""
+    """Whether to look for the greatest sum: then these are profits, not costs."""
 
     @classmethod
     def of(cls, values: Any, num_nodes: int, maximise: bool = False) -> Costs:
-        """Take costs of a graph with so many nodes; `Costs` stay as they are.
+        """Take the costs of a graph with `num_nodes` nodes; `Costs` stay as they are.
 
         Raises:
-            InputError: they are no finite numbers, or too large.
+            InputError: they are not finite numbers, or are too large.
         """
         if isinstance(values, cls):
             return values
@@ -69,7 +69,7 @@ class Costs:
 
     @property
     def to_minimise(self) -> WideArray:
-        """The amounts, negated if the greatest sum is looked for."""
+        """The amounts, negated if the greatest sum is sought."""
         return -self.amount if self.maximise else self.amount
 
     def select(self, which: Any) -> Costs:
@@ -77,17 +77,17 @@ class Costs:
         return replace(self, amount=frozen(self.amount[which]))
 
     def worth(self, amount: int) -> Amount:
-        """Return whole units in the numbers that were given, exactly where a float can."""
+        """Convert whole units back to the user's numbers, exactly where a float can."""
         return amount if self.unit == 1 else float(amount * self.unit)
 
     @property
     def dtype(self) -> type[np.int64] | type[np.float64]:
-        """The type of the numbers that were given, as an array."""
+        """The type of the user's numbers, as an array."""
         return np.int64 if self.unit == 1 else np.float64
 
     @property
     def sense(self) -> str:
-        """The superlative of what is looked for."""
+        """Which cost is sought, the least or the greatest."""
         return "greatest" if self.maximise else "least"
 
     def __eq__(self, other: object) -> bool:
@@ -108,7 +108,7 @@ def of_edges(values: Any, num_nodes: int, maximise: bool = False) -> tuple[BoolA
 
 
 def no_edge(array: npt.NDArray[Any], maximise: bool) -> BoolArray | None:
-    """Tell which entries of a cost matrix are infinitely bad, and so no edges; None: not one.
+    """Tell which entries of a cost matrix are infinitely bad, and so not edges; None if none are.
 
     Raises:
         InputError: an entry is NaN, or infinitely good.

@@ -61,20 +61,20 @@ class Covers(NamedTuple):
         return BipartiteGraph.from_dense(_bits(self.rows[number], self.in_right.shape[1]))
 
     def certificate(self, number: int) -> Certificate:
-        """Return what is known of one of them; what is not proven here is searched once more."""
+        """Return what is known about one of them; if it is not proven here, search again."""
         sides = self.in_left[number], self.in_right[number]
         return _certificate(self, number, sides)
 
 
 @dataclass(frozen=True, eq=False)
 class PackedCovers:
-    """The same in bits, found and checked elsewhere, and fetched from there when asked for."""
+    """The same in bits, found and checked elsewhere, and fetched from there on request."""
 
     rows: Sequence[Any]
-    """(graph, left, octet): the graphs, in parts of one length, but for the last."""
+    """(graph, left, octet): the graphs, in parts of equal length, except the last."""
     num_right: int
     given: tuple[Any, Any, Any]
-    """Mates, sizes, and which are proven: as in `Covers`, of any integers."""
+    """Mates, sizes, and which are proven: as in `Covers`, of any integer type."""
     covers: tuple[Any, Any]
     """(graph, octet): bits of the rows and of the columns in the cover."""
     fetch: Callable[[Any], npt.NDArray[Any]]

@@ -1,8 +1,8 @@
 """A matching or flow on arrays becomes the cut that proves it to be maximum, or one beyond it.
 
-The cut is what the source reaches over arcs that can carry more; for a matching, what is not
-reached on the left and what is on the right is a vertex cover (König). Each is found by one of
-SciPy's compiled searches and then checked by itself: a cover touches every edge, a cut has the
+The cut is what the source reaches over arcs that can carry more; for a matching, the left
+nodes not reached and the right nodes reached are a vertex cover (König). Each is found by one of
+SciPy's compiled searches and then checked on its own: a cover touches every edge, a cut has the
 capacity that it should. An answer that is not maximum is completed by a plain Dinic, shared with no
 solver.
 """
@@ -92,7 +92,7 @@ def _searched(matrix: Any, source: int) -> BoolArray:
 
 
 def minimum_cut(network: Arcs, residual: WideArray, value: int) -> tuple[BoolArray, int]:
-    """Return the source's side of a minimum cut, and the maximum flow; `residual` is used up."""
+    """Return the source's side of a minimum cut, and the maximum flow; overwrites `residual`."""
     while (in_cut := _searched(_residual_matrix(network, residual), network.source))[network.sink]:
         value += _send_blocking_flow(network, residual)
     return in_cut, value
@@ -107,7 +107,7 @@ def _residual_matrix(network: Arcs, residual: WideArray) -> Any:
     shape = network.num_nodes, network.num_nodes
     ones = np.broadcast_to(np.float64(1), len(arcs))
     matrix = scipy.sparse.coo_array((ones, ends), shape=shape)
-    matrix.has_canonical_format = True  # their order does not matter, nor parallel ones
+    matrix.has_canonical_format = True  # neither order nor parallel arcs matter
     return matrix.tocsr()
 
 

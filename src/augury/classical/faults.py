@@ -14,11 +14,11 @@ from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 
 MANY = 2**16
-"""Edges from which on a compiled pass over them saves something, where numba is loaded."""
+"""From this many edges on, a compiled pass over them pays, if numba is loaded."""
 
 
 def is_matching(graph: BipartiteGraph, mates: Numbers, size: int) -> bool:
-    """Tell in one pass over the edges; no edge is there twice."""
+    """Tell in one pass over the edges; no edge occurs twice."""
     if mates.min(initial=-1) < -1 or mates.max(initial=-1) >= graph.num_right:
         return False
     mates = mates.astype(np.int32, copy=False)
@@ -27,14 +27,14 @@ def is_matching(graph: BipartiteGraph, mates: Numbers, size: int) -> bool:
 
         ends = map(read_only, (graph.left, graph.right, mates))
         return are_matching(*ends, np.zeros(graph.num_right, np.bool_))
-    times = np.bincount(mates + 1, minlength=1)[1:]  # that each right node is somebody's mate
+    times = np.bincount(mates + 1, minlength=1)[1:]  # how often each right node is a mate
     # A mate along no edge is not found.
     found = np.count_nonzero(np.repeat(mates, np.diff(graph.starts)) == graph.right)
     return found == size and times.max(initial=0) <= 1
 
 
 def matching_fault(graph: BipartiteGraph, mates: Numbers) -> str:
-    """Say what keeps mates from being a matching, which they are not."""
+    """Say what keeps mates, known not to be a matching, from being one."""
     left = np.flatnonzero(mates != -1)
     right = mates[left]
     missing = graph.edge_index(left, right) < 0
@@ -48,7 +48,7 @@ def matching_fault(graph: BipartiteGraph, mates: Numbers) -> str:
 
 
 def twice(side: str, nodes: Numbers, label: Callable[[int], Label]) -> str:
-    """Name a node that is there twice."""
+    """Name a node that occurs twice."""
     ordered = np.sort(nodes)
     double = np.flatnonzero(ordered[1:] == ordered[:-1])
     return f"the {side} node {label(int(ordered[double[0]]))!r} is matched twice"
@@ -83,7 +83,7 @@ def flow_fault(network: FlowNetwork, flow: npt.NDArray[Any]) -> str:
 
 
 def _sent(network: FlowNetwork, flow: WideArray) -> WideArray:
-    """(node,): 0 exactly if nothing is sent on balance, whatever 64 bits hold."""
+    """(node,): 0 exactly if nothing is sent on balance, even if sums exceed 64 bits."""
     if int(flow.max(initial=0)) * len(flow) < 2**63:
         sent = np.zeros(network.num_nodes, np.int64)
         np.add.at(sent, network.sender, flow)

@@ -1,4 +1,4 @@
-"""A batch of flow networks becomes rounds of Ford-Fulkerson, whoever supplies the subroutines.
+"""A batch of flow networks becomes rounds of Ford-Fulkerson, with any executor.
 
 Algorithm 1 of the paper and, with its judge, Algorithm 2. Each round an executor searches, says
 whether it is done, and proposes the bottleneck and the new residuals of the path that its
@@ -136,12 +136,12 @@ There is a row of weights for each round that may be made.
 
 
 class Whole(NamedTuple):
-    """All parts in one, which decides as `phases.searched` does with them, only quicker."""
+    """All parts in one, which decides as `phases.searched` does with them, only faster."""
 
     parts: tuple[Any, ...]
-    """The four that it does the work of."""
+    """The four parts whose work it does."""
     prepare: Callable[[Batch, int], Searching | None]
-    """Given the batch and the rounds so far, returns it, or None where that does not pay."""
+    """Takes the batch and the rounds so far; returns it, or None where that does not pay."""
 
 
 class Subroutines(NamedTuple, Generic[Memory]):
@@ -189,18 +189,18 @@ class Settings:
     weights: Callable[[Batch, int], WeightArray] | None = None
     """Returns a round's weights, given its batch and number; random ones if None."""
     phases_from: int | None = None
-    """Arcs from which on a graph is run in phases, which are not in the paper either; see
-    `classical.phases`. None: never, and round by round.
+    """From this many arcs on, a graph is run in phases, which are not in the paper either; see
+    `classical.phases`. None: always round by round.
     """
 
 
 MANY_ARCS = 2**12
-"""Arcs from which on further searches pay. Smaller runs are often told step by step, in rounds, and
-what is told has to be the run.
+"""From this many arcs on, further searches pay. Smaller runs are often told step by step, in
+rounds, and the story has to be that of the run.
 """
 
 PHASES = Settings(many_paths=True, phases_from=MANY_ARCS)
-"""How an answer is found, as opposed to how the paper runs."""
+"""How we find an answer, as opposed to how the paper does."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def ford_fulkerson(
     rngs: Sequence[np.random.Generator],
     settings: Settings | None = None,
 ) -> Iterator[Round[Memory]]:
-    """Run every graph of the batch to its end; yield all rounds, including a last one without path.
+    """Run every graph of a batch to its end; yield all rounds, including a last one without a path.
 
     The run starts from the batch's capacities; graph g draws weights from `rngs[batch.graphs[g]]`.
     The executor is given only read-only copies.
@@ -312,7 +312,7 @@ def draw(rng: np.random.Generator, size: int) -> WeightArray:
 def paths_of(
     batch: Batch, residual: WideArray, pointers: IntArray, wanted: BoolArray, many_paths: bool
 ) -> Paths:
-    """Return the paths that the predecessors describe in the graphs that are wanted."""
+    """Return the paths that the predecessors describe in the wanted graphs."""
     entries = _entries(batch, residual, pointers, many_paths)
     entries = entries[wanted[batch.node_graph[batch.sender[entries]]]]
     paths = follow(batch, pointers, entries)

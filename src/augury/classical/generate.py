@@ -31,7 +31,7 @@ from augury.classical.network import FlowNetwork, Graph
 from augury.errors import InputError
 
 MAX_COST = 2**31
-"""Of costs that are drawn: with this, a graph can have as many nodes as fit into memory."""
+"""The largest cost drawn: with this, a graph can have as many nodes as fit into memory."""
 
 Rng = np.random.Generator
 Edges = tuple[WideArray, WideArray]

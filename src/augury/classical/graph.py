@@ -48,7 +48,7 @@ MAX_NODES = 2**31 - 3
 
 
 FEW = 2**6
-"""Edges up to which they are sorted in plain Python."""
+"""Up to this many edges are sorted in plain Python."""
 
 NO_EDGES = np.zeros((0, 2), np.int32)
 
@@ -110,8 +110,8 @@ class BipartiteGraph:
     def of_known(
         cls, left: IntArray, right: IntArray, left_labels: Labels, right_labels: Labels
     ) -> BipartiteGraph:
-        """Return a graph without costs, of node numbers and labels known to be right."""
-        if len(left) <= FEW:  # quicker than arrays are
+        """Return a graph without costs, from node numbers and labels known to be right."""
+        if len(left) <= FEW:  # faster than arrays
             few = sorted(set(zip(left.tolist(), right.tolist(), strict=True)))
             left, right = np.array(few, np.int32).reshape(-1, 2).T
         else:
@@ -129,7 +129,7 @@ class BipartiteGraph:
         left_labels: tuple[Label, ...] = (),
         right_labels: tuple[Label, ...] = (),
     ) -> BipartiteGraph:
-        """Return a graph without costs, of sorted edges and labels known to be right."""
+        """Return a graph without costs, from sorted edges and labels known to be right."""
         _refuse_count(num_left, "left")
         _refuse_count(num_right, "right")
         # Copies: they may be the user's own.
@@ -167,7 +167,7 @@ class BipartiteGraph:
 
     @classmethod
     def from_costs(cls, matrix: Any, maximise: bool = False) -> BipartiteGraph:
-        """Read a matrix of costs: every entry is an edge, also 0, but those infinitely bad.
+        """Read a matrix of costs: every entry is an edge, even 0, but for those infinitely bad.
 
         In a SciPy sparse matrix every stored entry is one; duplicates are summed, as SciPy does.
 
@@ -229,7 +229,7 @@ class BipartiteGraph:
     def from_dense(cls, matrix: npt.ArrayLike) -> BipartiteGraph:
         """Read a biadjacency matrix: rows are left nodes, columns right nodes, non-zeros edges.
 
-        Only the structure counts: it makes no difference which numbers the entries are.
+        Only the structure counts: the values of the entries make no difference.
         """
         array = matrix_of_numbers(matrix, "biadjacency matrix")
         refuse_nan(array, "the biadjacency matrix")
@@ -316,7 +316,7 @@ class BipartiteGraph:
 
     @property
     def kind(self) -> tuple[type, bool]:
-        """Which graphs are alike to an algorithm: the class, and whether there are costs."""
+        """The class, and whether there are costs: an algorithm treats graphs of one kind alike."""
         return BipartiteGraph, self.costs is not None
 
     @property
@@ -328,7 +328,7 @@ class BipartiteGraph:
 
     @property
     def num_arcs(self) -> int:
-        """The number of arcs that it has as a flow network; see `as_arcs`."""
+        """The number of its arcs as a flow network; see `as_arcs`."""
         return 2 * (self.num_left + len(self.left) + self.num_right)
 
     @cached_property
@@ -356,7 +356,7 @@ class BipartiteGraph:
         return node if self.right_labels is None else self.right_labels[node]
 
     def label_index(self) -> tuple[LabelIndex, LabelIndex]:
-        """Return what finds a left and a right node by its label."""
+        """Return the indexes that find left and right nodes by label."""
         sides = self.left_labels or range(self.num_left), self.right_labels or range(self.num_right)
         return LabelIndex(sides[0], "left"), LabelIndex(sides[1], "right")
 
@@ -450,7 +450,7 @@ class LabelIndex(dict[Label, int]):
 
 
 def unpaired(name: str, entry: object, error: Exception, expected: str) -> InputError:
-    """Return the refusal of an entry that could not be unpacked or looked up."""
+    """Return the error for an entry that could not be unpacked or looked up."""
     reason = error if isinstance(error, InputError) else f"expected {expected}"
     return InputError(f"{name} is {entry!r}: {reason}")
 

@@ -1,9 +1,9 @@
 """A random generator and a number of arcs become a graph that is hard, or usual in practice.
 
 These are the families on which solvers of flows and matchings are compared: those of the
-literature, whose authors each docstring names, and some of everyday use. The same seed gives the
-same graph. The number of arcs or edges is approximate: most families grow in steps, and what is
-drawn twice counts once. Capacities and flows fit in int32 up to ten million arcs, as SciPy needs.
+literature, each docstring naming the authors, and some of everyday use. The same seed gives the
+same graph. The number of arcs or edges is approximate: most families grow in steps, and duplicates
+count once. Capacities and flows fit in int32 up to ten million arcs, as SciPy requires.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from augury.classical.network import FlowNetwork
 Rng = np.random.Generator
 Picture = npt.NDArray[np.float64]
 Columns = tuple[Any, Any, Any]
-"""Tails, heads and capacities of arcs; a single number stands for all of its column."""
+"""Tails, heads and capacities of arcs; a single number stands for its whole column."""
 
 LARGEST = 10_000
 """Capacities are drawn from 1 to this, unless a family says otherwise."""
@@ -58,7 +58,7 @@ def line(rng: Rng, arcs: int) -> FlowNetwork:
     """Put nodes on a line, from each arcs to random nodes not far ahead; 4 nodes at either end.
 
     Washington generator, basic line, moderate: R. Anderson et al., DIMACS 1990. The degree is a
-    quarter of the root of the nodes.
+    quarter of the square root of the number of nodes.
     """
     nodes = max(16, int((4 * arcs) ** (2 / 3)))
     degree, width = max(2, isqrt(nodes) // 4), 4
@@ -96,7 +96,7 @@ def rmf_long(rng: Rng, arcs: int) -> FlowNetwork:
 def rmf_wide(rng: Rng, arcs: int) -> FlowNetwork:
     """Make few square frames, each joined to the next by a random permutation of its nodes.
 
-    GENRMF, wide: Goldfarb & Grigoriadis 1988. There are as many frames as the root of a side.
+    GENRMF, wide: Goldfarb & Grigoriadis 1988. The number of frames is the square root of the side.
     """
     frames = max(2, round((arcs / 5) ** (1 / 5)))
     return _frames(rng, max(2, round((arcs / 5 / frames) ** 0.5)), frames)
@@ -232,7 +232,7 @@ def random_flow(rng: Rng, arcs: int) -> FlowNetwork:
 def chains(rng: Rng, edges: int) -> BipartiteGraph:
     """Make paths of 1, 2, 3, … pairs, numbered so that whoever takes the first node errs.
 
-    Then each path can be augmented once, over all of its length: as many phases as paths.
+    Then each path can be augmented once, over its whole length: as many phases as paths.
     """
     return _strips(rng, isqrt(edges), (0, 1))
 

@@ -1,10 +1,10 @@
 """A batch of networks with costs becomes rounds and steps of prices: a primal-dual method.
 
-The reduced cost of an arc is its cost plus its sender's price less its receiver's. At the start and
-ever after it is at least 0 on every arc with residual. Before each step is a run of Ford-Fulkerson
-over the tight arcs, those whose reduced cost is 0. Where its last search stops at a cut, the least
-reduced cost across the cut is a bottleneck, and subtracting it from the arcs of the cut is an
-augmentation: so an executor is asked for nothing that it is not asked for in Ford-Fulkerson. A
+The reduced cost of an arc is its cost plus its sender's price less its receiver's. It is at
+least 0 on every arc with residual, at the start and ever after. Each step follows a run of
+Ford-Fulkerson over the tight arcs, those whose reduced cost is 0. Where its last search stops at a
+cut, the least reduced cost across the cut is a bottleneck, and subtracting it from the arcs of the
+cut is an augmentation: so an executor is asked for nothing beyond what Ford-Fulkerson asks. A
 graph ends when no residual arc crosses the cut: then its flow is maximum, and of least cost.
 
 Reduced costs are kept like residuals: the executor sees `reduced + half`, which is never negative,
@@ -46,7 +46,7 @@ Priced = BipartiteGraph | CostNetwork
 
 
 class State(NamedTuple):
-    """What a run has come to; the arcs' costs stand in the reduced costs and prices."""
+    """What a run has come to; the arcs' costs follow from the reduced costs and prices."""
 
     residual: WideArray
     """(arc,)"""
@@ -55,10 +55,10 @@ class State(NamedTuple):
     price: WideArray
     """(node,)"""
     half: WideArray
-    """(arc,): more than any reduced cost of the arc's graph can come to."""
+    """(arc,): more than any reduced cost of the arc's graph can reach."""
 
     def select(self, arcs: Any, nodes: Any) -> State:
-        """Return that of some graphs."""
+        """Return the state of some graphs."""
         return State(self.residual[arcs], self.reduced[arcs], self.price[nodes], self.half[arcs])
 
 
@@ -71,7 +71,7 @@ class PriceStep:
     before: State
     """Before the rounds."""
     reached: BoolArray
-    """(node,): whom the last search reached, as the executor says."""
+    """(node,): whether the last search reached it, according to the executor."""
     cut: Paths
     """The residual arcs that leave the reached nodes, all of a graph as one path."""
     proposed: WideArray
@@ -183,7 +183,7 @@ def _places(batch: Batch, graph: int) -> tuple[slice, slice]:
 
 
 def _grouped(batch: Batch, arcs: WideArray) -> Paths:
-    """Make one path of all arcs of a graph, so that its least and its rest can be asked for."""
+    """Make one path of a graph's arcs, to ask for its bottleneck or its augmentation."""
     graphs, lengths = np.unique(batch.node_graph[batch.sender[arcs]], return_counts=True)
     return Paths(graphs, starts(lengths), arcs.astype(np.int32))
 
@@ -218,7 +218,7 @@ class Stage(NamedTuple):
     def of(cls, arcs: Arcs, cost: WideArray, price: WideArray) -> Stage:
         """Start from the arcs' capacities and from these prices."""
         reduced = cost + price[arcs.sender] - price[arcs.receiver]
-        # No price passes 4 (n + 2) times the largest cost: see docs/verification.md.
+        # No price exceeds 4 (n + 2) times the largest cost: see docs/verification.md.
         most = 9 * (arcs.num_nodes + 2) * int(np.abs(cost).max(initial=0))
         half = np.full(len(cost), 1 << most.bit_length(), np.int64)
         return cls(arcs, State(arcs.capacity, reduced + half, price, half))
@@ -239,7 +239,7 @@ class End(NamedTuple):
 
 
 def first_stage(graph: Priced) -> Stage:
-    """Return the whole problem of a bipartite graph, or how a network's flow is made legal."""
+    """Return the whole problem of a bipartite graph, or that of making a network's flow legal."""
     arcs = graph.as_arcs()
     price = np.zeros(arcs.num_nodes, np.int64)
     if isinstance(graph, BipartiteGraph) and graph.costs is not None:
@@ -307,7 +307,7 @@ def solved(  # see `run`
 
 
 def _found(graph: Priced, end: End) -> Numbers:
-    """Return what a run has come to, and of equally good matchings the first: see `first`."""
+    """Return what a run has found; of equally good matchings, the first: see `first`."""
     found = graph.found(end.state.residual)
     if isinstance(graph, BipartiteGraph) and end.ending == DONE:
         return first_in_order(graph, found, end.state.price)

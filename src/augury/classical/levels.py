@@ -1,4 +1,4 @@
-"""Claimed steps and predecessors become a `Certificate` of who is reachable, and how fast.
+"""Claimed steps and predecessors become a `Certificate` of what is reachable, and how fast.
 
 Three checks prove it, looking at each arc once: the source is 0 steps away, every other reached
 node has an arc from a node one step nearer, and no arc leads from a reached node to one that is

@@ -25,7 +25,7 @@ settle_first: Any = compiled(nogil=True, error_model="numpy", _nrt=False)(ways.s
 def are_matching(left: Any, right: Any, mates: Any, is_taken: Any) -> bool:
     """Tell whether mates, none out of range, are along edges and share no right node.
 
-    No edge is there twice; `is_taken`, (right,), is False everywhere.
+    No edge occurs twice; `is_taken`, (right,), is False everywhere.
     """
     size, found = 0, 0
     for u in range(len(mates)):
@@ -103,15 +103,15 @@ def prove_matchings(edges: Any, sides: Any, mates: Any, room: Any, found: Any) -
 
 
 GOOD, MIXED, BAD = 0, 1, 2
-"""States of a graph: its edges are sorted; they are not, or repeat; they are none of its nodes."""
+"""States of a graph: its edges are sorted; they are not, or repeat; they are invalid."""
 
 
 @compiled(nogil=True, error_model="numpy")
 def survey_edges(start: Any, ends: Any, counts: Any, free: int, state: Any) -> None:
     """Tell the state of each graph; see `inputs.packed`.
 
-    `counts`, of left and right nodes, gets the largest number and one where it is −1. A graph may
-    have `free` nodes, and 16 more for each edge.
+    Where `counts`, of left and right nodes, is −1, it becomes the largest number plus one. A graph
+    may have `free` nodes, and 16 more for each edge.
     """
     left, right = ends
     num_left, num_right = counts
@@ -197,15 +197,15 @@ def lay_edges(start: Any, ends: Any, sides: Any, state: Any, room: Any, rows: An
 def survey_small(start: Any, ends: Any, counts: Any, is_small: Any) -> None:
     """Tell which graphs have at most 64 nodes a side, and edges between these.
 
-    `counts`, of left and right nodes, gets the largest number and one where it is −1, and 0 for a
-    graph that is not small.
+    Where `counts`, of left and right nodes, is −1, it becomes the largest number plus one; for a
+    graph that is not small, it becomes 0.
     """
     left, right = ends
     num_left, num_right = counts
     for graph in range(len(is_small)):
         most_left, most_right = ZERO, ZERO
         for k in range(start[graph], start[graph + 1]):
-            most_left = max(most_left, np.uint64(left[k]))  # of a negative number, a large one
+            most_left = max(most_left, np.uint64(left[k]))  # negative numbers become large
             most_right = max(most_right, np.uint64(right[k]))
         some = np.int64(start[graph] < start[graph + 1])
         own_left = min(most_left, np.uint64(WORD)) + some

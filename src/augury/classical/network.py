@@ -288,7 +288,7 @@ class FlowNetwork:
 
     @property
     def kind(self) -> tuple[type, bool]:
-        """Which graphs are alike to an algorithm: the class, and whether there are costs."""
+        """The class, and whether there are costs: an algorithm treats graphs of one kind alike."""
         return FlowNetwork, False
 
     @property
@@ -423,7 +423,7 @@ def _in_pairs(
 
 
 FEW = 2**7
-"""Arcs up to which plain Python puts them in pairs in less time than arrays."""
+"""Up to this many arcs, plain Python pairs them faster than arrays do."""
 
 
 def _few_in_pairs(

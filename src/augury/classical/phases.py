@@ -2,7 +2,7 @@
 
 A phase begins like a round. Then its executor searches again, on the level graph: the arcs that
 lead from a node of the first tree to one that is one step farther from the source, and have
-something left. When that has no path either, the phase is over. Graphs with fewer arcs than
+residual left. When no path is left there either, the phase is over. Graphs with fewer arcs than
 `Settings.phases_from` make do with the first search: a round. On a matching these are the phases
 of Hopcroft and Karp. Every path is a shortest augmenting path when it is taken, if the first tree
 is one of shortest paths; see docs/verification.md.
@@ -48,7 +48,7 @@ from augury.classical.ford_fulkerson import (
 from augury.classical.network import Graph
 
 FEW_ROUNDS, MANY_ROUNDS, MANY_WEIGHTS = 2**2, 2**6, 2**18
-"""Rounds that are asked for at once, at first and at most, and weights that are drawn for them."""
+"""Rounds asked for at once, at first and at most, and the most weights drawn for them."""
 
 
 def run(graphs: Sequence[Graph], subroutines: Subroutines[Any], how: How) -> list[Answer]:
@@ -167,9 +167,9 @@ def _weights(
     number: int,
     count: int,
 ) -> tuple[WeightArray, Callable[[WideArray], None]]:
-    """Return the weights of some rounds, (round, arc), and what takes back those without use.
+    """Return the weights of some rounds, (round, arc), and a function that takes back unused ones.
 
-    So that weights do not depend on how many rounds an executor is asked for at once.
+    This way weights do not depend on how many rounds an executor is asked for at once.
     """
     if count == 1:
         given = settings.weights
@@ -200,9 +200,9 @@ def _judged(
     """Compare all proposals with the truth; return which paths to apply.
 
     A graph's run ends at its first search with a wrong bottleneck or augmentation: nothing of that
-    search is applied, and what follows rests on it and is not looked at. A path without a residual
-    on some arc is never applied, and an arc has none if, after the first search of a phase, it is
-    off the level graph, or if the path is no walk from source to sink.
+    search is applied, and what follows, which rests on it, is ignored. A path without a residual on
+    some arc is never applied; an arc counts as having none if, after the first search of a phase,
+    it is off the level graph, or if the path is no walk from source to sink.
     """
     paths = found.paths
     if not len(paths.graph):
@@ -279,8 +279,8 @@ def searched(
 ) -> Searches:
     """Make a phase of the four parts; a graph's is over after a search that led to nothing.
 
-    Or to something wrong, with which there is no point in going on. Small graphs get one round,
-    whatever the rows of `weights`.
+    It is also over after a wrong proposal: going on would be pointless. Small graphs get one round,
+    however many rows `weights` has.
     """
     weights, rounds = weights[0], np.ones(batch.num_graphs, np.int64)
     is_large = np.diff(batch.arc_start) >= phases_from
@@ -310,7 +310,7 @@ def searched(
         goes_on &= is_large[graph]
         goes_on[tried.graph[proposed != truth]] = False
         goes_on[paths.spread(paths.graph)[wrong]] = False
-        residual = residual.copy()  # nothing flows back in a phase: that would be a longer way
+        residual = residual.copy()  # nothing flows back in a phase: that would be a longer path
         residual[paths.arcs] -= paths.spread(amount)
         stays = np.repeat(goes_on, np.diff(batch.arc_start))
         if number == 0:

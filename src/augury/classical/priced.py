@@ -2,7 +2,8 @@
 
 What `prices` does for one graph, this does for many small ones with whole arrays: the pairs are
 edges and share no node, every node of the smaller side is matched, no edge has a negative reduced
-cost and no matched one a positive, and source and sink price matched and free nodes as they should.
+cost and no matched one a positive one, and the prices of source and sink fit the matched and the
+free nodes.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ class Stack(NamedTuple):
 
     @classmethod
     def of(cls, matrices: npt.NDArray[Any], maximise: bool) -> Stack:
-        """Read costs; those of all graphs have one unit.
+        """Read costs; all graphs share one unit.
 
         Raises:
-            InputError: they are no costs.
+            InputError: they are not valid costs.
         """
         missing = no_edge(matrices, maximise)
         num_nodes = sum(matrices.shape[1:]) + 2
@@ -76,7 +77,7 @@ class Priced(NamedTuple):
     sizes: WideArray
     """(graph,): edges of the matching."""
     is_proven: BoolArray
-    """(graph,): whether the matching is legal, as large as can be, and of least cost."""
+    """(graph,): whether the matching is legal, as large as possible, and of least cost."""
     totals: WideArray
     """(graph,): its cost to be minimised, in units; meaningless where nothing is proven."""
 
@@ -135,7 +136,7 @@ def _checked(
     paid = amount[graph, row, column]
     exact = paid + left[graph, row] == right[graph, column]
     is_proven[graph[~is_within | (paid == NO_EDGE) | ~exact]] = False
-    # A missing edge is dear enough whatever the prices, which do not pass 2^60.
+    # A missing edge is dear enough whatever the prices, which do not exceed 2^60.
     reduced = amount if is_complete else np.minimum(amount, 2**62)
     reduced = reduced + left[:, :, None]
     reduced -= right[:, None, :]

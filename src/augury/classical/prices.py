@@ -5,8 +5,7 @@ less its receiver's; around a circle prices cancel out. If no arc that could car
 flow could be less, has a negative reduced cost, then no circle of changes saves anything, and two
 flows of one size differ by circles alone. Checking this takes one look at each arc, in whole
 numbers. Nothing here is shared with a solver: where no prices are given, or those given prove
-nothing, they are looked for by a plain Bellman-Ford of its own, which ends with prices or with a
-circle that saves something.
+nothing, a plain Bellman-Ford of its own finds some, or else a circle that saves something.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from augury.classical.graph import Arcs, BipartiteGraph, LabelIndex
 from augury.errors import InputError
 
 MAX_PRICE = 2**61
-"""With this, no reduced cost passes 63 bits."""
+"""With this, no reduced cost exceeds 63 bits."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Saving:
     largest: Proof | None
     nodes: tuple[Label, ...]
     saves: Amount
-    """By one unit of flow around it; what it gains, where the greatest sum is looked for."""
+    """Per unit of flow around it; what it gains, where the greatest sum is sought."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -84,7 +83,7 @@ class Shortage:
     what: str
     """Both numbers, in words."""
     neighbours: tuple[Label, ...] = ()
-    """Of a matching's nodes: all that they have."""
+    """For a matching: all neighbours of these nodes."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -117,7 +116,7 @@ def certify_cost(
     """Check an answer in numbers: the mates of a matching, or what each arc of a flow carries.
 
     `price` has a whole number of units for each node: for a matching source, left nodes, right
-    nodes and sink. Without prices, or with wrong ones, they are looked for here.
+    nodes and sink. If prices are missing or wrong, others are searched for here.
     """
     if graph.costs is None:
         raise InputError("there are no costs to certify")
@@ -161,8 +160,8 @@ def certify_priced(
     if prices is None:
         return certify_cost(graph, found)
     given = _read(graph, prices, found)
-    # Costs are whole, so if prices prove something, then so do they rounded down; floating-point
-    # ones may be a little off a whole number.
+    # Costs are whole, so prices that prove something still do when rounded down; floating-point
+    # ones may be slightly off a whole number.
     for whole in ([round(one) for one in given], [floor(one) for one in given]):
         checked = certify_cost(graph, found, whole)
         if checked.remark == "":
@@ -171,7 +170,7 @@ def certify_priced(
 
 
 def perfect(graph: BipartiteGraph, certificate: Certificate) -> Certificate:
-    """Demand that every node of the smaller side is matched; if none can, prove it (Hall)."""
+    """Demand that every node of the smaller side is matched; if impossible, prove it (Hall)."""
     wanted = min(graph.num_left, graph.num_right)
     if not certificate.is_maximum or certificate.size == wanted:
         return certificate
@@ -193,7 +192,7 @@ def perfect(graph: BipartiteGraph, certificate: Certificate) -> Certificate:
 def _checked_matching(
     graph: BipartiteGraph, mates: Numbers
 ) -> tuple[Certificate, Residual | None, int]:
-    """Return whether a matching is maximum, what it allows to change, and its cost in units."""
+    """Return whether a matching is maximum, which changes it allows, and its cost in units."""
     largest = plain.certify_mates(graph, mates)
     if not largest.is_legal:
         return largest, None, 0
@@ -206,7 +205,7 @@ def _checked_matching(
     for full in (left, num_left + edges, num_left + num_edges + right):
         flow[full] = 1
     more = flow < 1
-    more[num_left : num_left + num_edges] = True  # nodes are the limit, and not edges
+    more[num_left : num_left + num_edges] = True  # nodes are the limit, not edges
     ends = own.num_nodes, own.sender[::2], own.receiver[::2]
     total = sum(graph.costs.amount[edges].tolist())
     return largest, _residual(*ends, more, flow > 0, cost), total
@@ -292,7 +291,7 @@ def _largest(network: CostNetwork, value: int, more: WideArray, less: WideArray)
 def _shortage(
     network: CostNetwork, over: Sequence[int], more: WideArray, less: WideArray
 ) -> Shortage | None:
-    """Return nodes whose supply is more than can leave them, if what is over can go nowhere."""
+    """Return nodes whose supply is more than can leave them, if the excess can go nowhere."""
     residual = _residual(
         network.num_nodes, network.tail, network.head, more > 0, less > 0, network.costs.amount
     )
@@ -358,7 +357,7 @@ def _search(residual: Residual) -> tuple[WideArray, WideArray | None]:
         price[target[better]] = best[better]
         by[target[better]] = order[place[better]]
         passes += 1
-        if passes & (passes - 1) == 0 or passes % 64 == 0:  # a circle shows itself soon
+        if passes & (passes - 1) == 0 or passes % 64 == 0:  # a circle soon shows
             circle = _circle(residual, by)
             if circle is not None:
                 return price, circle
@@ -408,7 +407,7 @@ def _told(graph: BipartiteGraph | CostNetwork, price: WideArray) -> dict[str, An
 
 
 def _num_priced(graph: BipartiteGraph | CostNetwork) -> int:
-    """Return how many nodes have a price; a solver's further ones are its own affair."""
+    """Return how many nodes have a price; any further ones are a solver's own affair."""
     if isinstance(graph, CostNetwork):
         return graph.num_nodes
     return graph.num_left + graph.num_right + 2
@@ -449,7 +448,7 @@ def _read(graph: BipartiteGraph | CostNetwork, prices: Any, found: Numbers) -> l
         first, last = row("ends", 2)
         return [first, *left, *right, last]
     # A free left node is no dearer than the source and a matched one no cheaper; the right ones and
-    # the sink likewise. If any prices of the two do, these do.
+    # the sink likewise. If any prices will do for these two, these will.
     mates = found.tolist()
     taken = set(mates)
     free = [one for one, mate in zip(left, mates, strict=True) if mate < 0]

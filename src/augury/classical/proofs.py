@@ -1,9 +1,9 @@
 """Many graphs of unequal sizes and their answers become proofs, all in one search.
 
 What `certificate` does for one graph, this does for many that lie side by side: together they are
-one graph, and each node is reached from the source of its own. An answer counts as proven only
+one graph, and each node is reached from its own graph's source. An answer counts as proven only
 after checks that do not depend on how the cover, or the cut, was found: it is legal, and as large
-as that. Whatever is not proven here is certified by itself when asked for.
+as that. Any other answer is certified on its own, on request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from augury.classical.graph import BipartiteGraph, pairs_of
 from augury.classical.network import FlowNetwork, Graph
 
 MANY = 2**16
-"""Edges of all graphs from which on compiled loops are worth loading."""
+"""From this many edges on, of all graphs, compiled loops are worth loading."""
 
 
 class Proofs(Protocol):
@@ -119,7 +119,7 @@ def matchings_of(graphs: BipartiteBatch, mates: Numbers) -> Matchings:
     edges = graphs.indptr[graphs.left]
     is_matched = mates >= 0
     sizes = sums(is_matched, graphs.left)
-    # The rows of one edge each that is in the matching; no edge is there twice.
+    # The edges that are in the matching; no edge occurs twice.
     pairs = np.flatnonzero(graphs.indices == mates[row])
     mate = np.full(num_right, -1)
     mate[column[pairs]] = row[pairs]
@@ -217,7 +217,7 @@ class Cuts(NamedTuple):
 def flows_of(
     networks: Sequence[FlowNetwork], batch: Batch, residual: WideArray, cuts: Cuts | None = None
 ) -> Flows:
-    """Return what is known of the flow of each network; `batch` are the networks.
+    """Return what is known about the flow of each network; `batch` holds the networks.
 
     `cuts` is given if they were found and checked elsewhere.
     """

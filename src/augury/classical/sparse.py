@@ -20,7 +20,7 @@ def without_zeros(matrix: Any) -> Any:
 
 
 def _canonical(matrix: Any) -> Any:
-    """Return a CSR matrix that needs no sum and holds no zeros, its memory shared; else None."""
+    """Return a canonical CSR matrix without zeros, its memory shared; None for any other matrix."""
     if getattr(matrix, "format", "") != "csr" or matrix.ndim != 2 or not matrix.data.all():
         return None
     import scipy.sparse

@@ -1,10 +1,10 @@
 """A best matching becomes the first of those along tight edges: see `first`.
 
-Left nodes are rows here, and right nodes columns. One more row, the last, holds the columns that
-are free, and one more column is the place of the rows that are. So everybody has a place, and every
-other best matching is a circle of rows, each taking the place of the next. A row gets a lesser
-column if a way leads from there to its own place. That is searched for from both ends, an edge
-here, an edge there; and whoever is on no circle is fixed without a search.
+Left nodes are rows here, and right nodes columns. One more row, the last, holds all free columns,
+and one more column is the place of all free rows. So every node has a partner, and every other best
+matching is a circle of rows, each taking the place of the next. A row gets a lesser column if a way
+leads from there to its own place. Ways are searched for from both ends, one edge at a time in turn;
+nodes on no circle are fixed without a search.
 
 These are plain functions of plain loops. With lists they need neither numba nor NumPy;
 `loops.settle_first` is the same, compiled for arrays.
@@ -20,7 +20,7 @@ NOWHERE, GOES_ON = -1, -2
 HEAD, TAIL, EDGE, ENTRY = range(4)
 """Of `Half.state`: the ends of the queue, the next edge, and what led to the last node here."""
 FIXED_ROW, FIXED_COLUMN = -1, -2
-"""Those who keep their places are in no part."""
+"""Nodes that keep their places are in no part."""
 MANY = -1
 """In a queue: the last node there, which is the place of many."""
 
@@ -32,17 +32,17 @@ class Half(NamedTuple):
     """
 
     start: Any
-    """(here + 1,): where the nodes start with which each is tight."""
+    """(here + 1,): where the nodes that each is tight with start."""
     there: Any
     """(edge,): these nodes, in order."""
     holder: Any
-    """(there,): who holds each node there, but for the last."""
+    """(there,): the holder of each node there, except the last."""
     degree: Any
-    """(here,): with how many nodes each is tight that are not fixed."""
+    """(here,): how many nodes, not fixed, each is tight with."""
     part: Any
-    """(here,): no circle leads from one part to another; those who keep their place have none."""
+    """(here,): no circle leads from one part to another; nodes that keep their places have none."""
     seen_here: Any
-    """(here,): the last search that came to it."""
+    """(here,): the last search that reached it."""
     seen_there: Any
     """(there,): the same."""
     link: Any
@@ -59,7 +59,7 @@ class Ways(NamedTuple):
     forward: Half
     backward: Half
     todo: Any
-    """(2 (row + column),): nodes to be fixed; columns are counted on from rows."""
+    """(2 (row + column),): nodes to be fixed; columns are numbered after rows."""
     rows: Any
     """(row,): those that move."""
     columns: Any
@@ -129,7 +129,7 @@ def _fill(ways: Ways, edges: Any, rows: Any, columns: Any) -> None:
 
 
 def _hand_out(ways: Ways, mates: Any) -> None:
-    """Say who holds what, and fix those who have no choice."""
+    """Set who holds what, and fix the nodes that have no choice."""
     forward, backward = ways.forward, ways.backward
     place, holder = backward.holder, forward.holder
     last_row, last_column = len(place) - 1, len(holder) - 1
@@ -148,7 +148,7 @@ def _hand_out(ways: Ways, mates: Any) -> None:
 
 
 def _is_movable(half: Half, node: int, partner: int) -> bool:
-    """Whether a node is matched or, its last edge being to whoever holds many, need not be free."""
+    """Whether a node is matched or, its last edge being to the node of many, need not be free."""
     last = len(half.holder) - 1
     return partner < last or half.there[half.start[node + 1] - 1] == last
 
@@ -172,7 +172,7 @@ def _join(ways: Ways, row: int, column: int) -> None:
 
 
 def _fix(ways: Ways, node: int) -> None:
-    """Fix a node and its place, and then all who have no choice left; columns follow rows."""
+    """Fix a node and its place, and then all nodes with no choice left; columns follow rows."""
     forward, backward, todo = ways.forward, ways.backward, ways.todo
     num_rows, size = len(forward.degree), 1
     todo[0] = node
@@ -185,7 +185,7 @@ def _fix(ways: Ways, node: int) -> None:
 
 
 def _fix_one(own: Half, other: Half, node: int, room: Any) -> int:
-    """Fix a node here; add to `todo` who follows, and return how many are there."""
+    """Fix a node here; add those that follow to `todo`, and return its size."""
     todo, size, base = room
     if own.part[node] < 0:
         return size
@@ -231,7 +231,7 @@ def _settle_row(ways: Ways, row: int) -> None:
 
 
 def _part(own: Half, other: Half, search: int, number: int) -> None:
-    """Make a part of all that a search came to, since it has come to an end."""
+    """Make a part of all that a search reached before it came to an end."""
     last_here, last_there = len(other.holder) - 1, len(own.holder) - 1
     for k in range(own.state[TAIL]):
         node = own.queue[k]
@@ -250,7 +250,7 @@ def _part(own: Half, other: Half, search: int, number: int) -> None:
 
 
 def _search(forward: Half, backward: Half, column: int, search: int) -> int:
-    """Return a column between this one and the place that is searched for, or NOWHERE."""
+    """Return a column between this one and the place searched for, or NOWHERE."""
     if backward.seen_here[column] == search:
         return column
     forward.state[HEAD], forward.state[TAIL] = 0, 0
@@ -276,7 +276,7 @@ def _push(own: Half, other: Half, node: int) -> None:
 
 
 def _first_edge(own: Half, other: Half, node: int) -> int:
-    """Return where the edges start that lead on from a node here, or from MANY."""
+    """Return where the edges from a node here, or from MANY, start."""
     return other.start[len(own.holder) - 1] if node == MANY else own.start[node]
 
 
@@ -306,7 +306,7 @@ def _step(own: Half, other: Half, search: int) -> int:
 
 
 def _come(own: Half, other: Half, there: int, search: int) -> int:
-    """Come to a node there, and to who holds it; return as `_step` does."""
+    """Reach a node there, and its holder; return as `_step` does."""
     own.seen_there[there] = search
     is_met = other.seen_here[there] == search
     if there == len(own.holder) - 1:
@@ -317,7 +317,7 @@ def _come(own: Half, other: Half, there: int, search: int) -> int:
 
 
 def _arrive(own: Half, other: Half, here: int, there: int, search: int) -> bool:
-    """Come to a node here from its place; return whether the other search has come to it."""
+    """Reach a node here from its place; return whether the other search has reached it."""
     own.seen_here[here] = search
     if here == len(other.holder) - 1:
         own.state[ENTRY] = there
@@ -326,7 +326,7 @@ def _arrive(own: Half, other: Half, here: int, there: int, search: int) -> bool:
 
 
 def _rotate(ways: Ways, row: int, column: int, meeting: int) -> None:
-    """Give a row a column, whoever held it the next one on the way, and so on to its place."""
+    """Give a row a column, its holder the next one on the way, and so on to the row's place."""
     forward, backward, rows, columns = ways.forward, ways.backward, ways.rows, ways.columns
     place, holder = backward.holder, forward.holder
     own, last_row, last_column = place[row], len(place) - 1, len(holder) - 1
@@ -352,4 +352,4 @@ PARTS = (
     _fill, _lay, _join, _hand_out, _is_movable, _fix, _fix_one, _settle_row, _part, _search, _push,
     _first_edge, _step, _come, _arrive, _rotate,
 )  # fmt: skip
-"""The functions that `settle` calls, for whoever compiles it."""
+"""The functions that `settle` calls, to be compiled with it."""

@@ -1,4 +1,4 @@
-"""Whatever holds a graph becomes a `BipartiteGraph`, a `FlowNetwork` or a `CostNetwork`.
+"""Anything that holds a graph becomes a `BipartiteGraph`, a `FlowNetwork` or a `CostNetwork`.
 
     BipartiteGraph, FlowNetwork, …  as they are
     path                            a file in any format of `classical.formats`
@@ -12,9 +12,9 @@
     dict of lists                   the right nodes of each left node
     NetworkX graph                  bipartite; with source and sink, or demands, a flow network
 
-Costs are what is called so: a column or an attribute such as cost or weight, and the numbers of a
-dict {left: {right: cost}}. If the caller says that there are costs, so are the entries of a matrix
-and the last entries of triples (left, right, cost) and quadruples (tail, head, capacity, cost).
+Columns and attributes with names such as cost or weight hold costs, and so do the numbers of a dict
+{left: {right: cost}}. If the caller says that there are costs, the entries of a matrix and the last
+entries of triples (left, right, cost) and quadruples (tail, head, capacity, cost) are costs too.
 
 A graph is recognised by its class's name and module, so no library is imported just to find that
 the graph is not one of its own. Ambiguous input is refused with both readings named.
@@ -69,8 +69,8 @@ def as_graph(
     """Read a graph from any of the forms above.
 
     `source` and `sink`, each a node's label, or its number if there are no labels, make it a flow
-    network. If a source needs no sink, any other node serves as one. `costs` says whether numbers
-    without a name are costs: None refuses those that may be, False those with a name as well.
+    network. If a source needs no sink, any other node serves as one. `costs` says whether unnamed
+    numbers are costs: None refuses those that might be, False refuses named ones too.
 
     Raises:
         InputError: the graph is not valid, only one of source and sink is given, or there are no
@@ -94,7 +94,7 @@ def as_graph(
 
 
 def _maximised(graph: Graph) -> Graph:
-    """Look for the greatest sum of costs."""
+    """Return the graph with its costs to be maximised."""
     if isinstance(graph, FlowNetwork) or graph.costs is None:
         raise InputError("there are no costs to maximise")
     return replace(graph, costs=replace(graph.costs, maximise=True))
@@ -144,14 +144,14 @@ def as_batch(graphs: Any) -> Any:
 
 
 def as_parts(graphs: Any, costs: bool | None, max_arcs: int) -> Iterator[list[Part]]:
-    """Read many graphs, those of one kind together: chunks of at most `max_arcs` arcs."""
+    """Read many graphs in chunks of at most `max_arcs` arcs, those of one kind together."""
     if isinstance(graphs, BipartiteBatch):
         return ([part] for part in in_pieces(graphs, max_arcs))
     return gathered(_several(graphs), _reader(costs), max_arcs)
 
 
 def _several(graphs: Any) -> Iterable[Any]:
-    """Take an iterable of graphs, a PyG batch, or a dense (graph, left, right) array apart."""
+    """Take apart an iterable of graphs, a PyG batch, or a dense (graph, left, right) array."""
     if is_batch(graphs):
         return map(graphs.get_example, range(graphs.num_graphs))
     if is_array(graphs):
@@ -165,7 +165,7 @@ def _several(graphs: Any) -> Iterable[Any]:
 
 
 def _reader(costs: bool | None, maximise: bool = False) -> Callable[[int, Any], Graph]:
-    """Return what reads a graph, given its position, which an error names."""
+    """Return a function that reads a graph, given its position, which errors name."""
 
     def read(position: int, graph: Any) -> Graph:
         try:
@@ -224,4 +224,4 @@ FORMS: list[tuple[Callable[[Any], bool], Callable[[Any, Said], Graph]]] = [
     (is_frame, from_frame),
     (_is_networkx, _from_networkx),
 ]
-"""(how a form is recognised, how it is read), the first match."""
+"""(how to recognise a form, how to read it); the first match counts."""

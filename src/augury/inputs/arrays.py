@@ -2,8 +2,8 @@
 
 Rows are left nodes, columns right nodes, and non-zeros edges; with source and sink an entry is the
 capacity of an arc. If the caller says that entries are costs, each is an edge. Otherwise entries
-that differ may be costs, and two rows or columns of whole numbers the ends of edges: both are
-refused.
+that differ may be costs, and two rows or columns of whole numbers may be the ends of edges: both
+are refused.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ def is_of(graph: Any, *libraries: str) -> bool:
 
 
 def is_array(graph: Any) -> bool:
-    """Tell a NumPy array or a PyTorch tensor."""
+    """Recognise a NumPy array or a PyTorch tensor."""
     return isinstance(graph, np.ndarray) or (is_of(graph, "torch") and hasattr(graph, "numpy"))
 
 
 def is_sparse(graph: Any) -> bool:
-    """Tell a SciPy sparse matrix or array, or a sparse PyTorch tensor of two dimensions."""
+    """Recognise a SciPy sparse matrix or array, or a two-dimensional sparse PyTorch tensor."""
     return (is_of(graph, "scipy") and hasattr(graph, "tocoo")) or (
         _is_sparse_tensor(graph) and graph.ndim == 2 and graph.dense_dim() == 0
     )
 
 
 def as_array(graph: Any, what: str = "tensor") -> npt.NDArray[Any]:
-    """Return an array, or a tensor of any device, layout and type, as an array."""
+    """Return an array, or a tensor on any device, of any layout and type, as an array."""
     if isinstance(graph, np.ndarray):
         return unmasked(graph, what)
     try:
@@ -124,7 +124,7 @@ def _refuse_two_readings(array: npt.NDArray[Any]) -> None:
 
 
 def _has_two_readings(array: npt.NDArray[Any]) -> bool:
-    """Tell two rows or columns of whole numbers that are not all 0 and 1."""
+    """Recognise two rows or columns of whole numbers that are not all 0 and 1."""
     if 2 not in array.shape[-2:] or array.dtype.kind not in "iu" or not array.size:
         return False
     return bool(array.min() < 0 or array.max() > 1)

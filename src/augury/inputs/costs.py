@@ -1,6 +1,6 @@
-"""Which numbers are costs: those that are called so, or that the caller says are.
+"""Which numbers are costs: those named as such, or declared so by the caller.
 
-All others that may be costs, because they differ, are refused with both readings named.
+Any others that may be costs, because they differ, are refused with both readings named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from augury.classical.batch import sums
 from augury.errors import InputError
 
 BLOCK = 2**15
-"""Numbers compared while they are in the cache, so that memory is read only once."""
+"""Numbers compared at a time: they stay in the cache, so that memory is read only once."""
 
 
 class Ends(NamedTuple):
@@ -26,16 +26,16 @@ class Ends(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a caller says of a graph."""
+    """What a caller says about a graph."""
 
     ends: Ends | None = None
-    """They make it a flow network."""
+    """If given, they make it a flow network."""
     costs: bool | None = None
-    """Whether numbers without a name are costs. None refuses those that may be, and takes those
-    that are called so; False refuses these as well.
+    """Whether unnamed numbers are costs. None refuses those that might be, and accepts named ones;
+    False refuses these as well.
     """
     maximise: bool = False
-    """Whether the greatest sum of costs is looked for; then −∞ means no edge, and not +∞."""
+    """Whether to look for the greatest sum of costs; then −∞ means no edge, instead of +∞."""
 
     @property
     def row(self) -> str:
@@ -43,7 +43,7 @@ class Said(NamedTuple):
         return "assignment" if self.ends is None else "min-cost-flow"
 
     def refusal(self, what: str, remedy: str) -> InputError:
-        """Return the error for costs, or what may be costs, with a way to read it without them."""
+        """Return the error for actual or possible costs, with a way to read it without them."""
         if self.costs is False:
             answer = "a matching of greatest cardinality"
             if self.ends is not None:
@@ -61,7 +61,7 @@ def numbers_differ(values: npt.NDArray[Any]) -> bool:
     if values.dtype.kind == "b":
         return False
     flat, mark = values.reshape(-1), 0
-    # Seen as unsigned, negative numbers are large.
+    # Viewed as unsigned, negative numbers are large.
     if values.dtype.kind in "iu" and flat.view(f"u{flat.itemsize}").max(initial=0) <= 1:
         return False
     for start in range(0, flat.size, BLOCK):

@@ -27,7 +27,7 @@ BELIEVED = 1_000_000
 
 
 def is_hetero(graph: Any) -> bool:
-    """Tell a `HeteroData`."""
+    """Recognise a `HeteroData`."""
     return is_of(graph, "torch_geometric") and hasattr(graph, "edge_types")
 
 
@@ -57,7 +57,7 @@ def from_hetero(data: Any, said: Said) -> Graph:
 
 
 def is_data(graph: Any) -> bool:
-    """Tell a `Data`."""
+    """Recognise a `Data`."""
     return is_of(graph, "torch_geometric") and hasattr(graph, "edge_index")
 
 
@@ -89,7 +89,7 @@ def _costs(store: Any, index: npt.NDArray[Any], said: Said) -> npt.NDArray[Any] 
     """Return the costs of the edges, if an attribute holds any.
 
     Raises:
-        InputError: two attributes may, one that nobody calls a cost may, or costs are not wanted.
+        InputError: two attributes may hold costs, a mere feature may, or costs are not wanted.
     """
     found = {
         name: values
@@ -126,7 +126,7 @@ def _row(store: Any, name: str, index: npt.NDArray[Any], said: Said) -> npt.NDAr
 
 
 def _existing(index: npt.NDArray[Any], costs: Any, said: Said) -> tuple[npt.NDArray[Any], Any]:
-    """Drop the edges that cost infinitely much."""
+    """Drop the edges whose cost is infinitely bad."""
     if costs is None:
         return index, None
     num_nodes = 2 * (int(index.max(initial=0)) + 2)
@@ -197,15 +197,15 @@ def _count(num_nodes: Any, index: npt.NDArray[Any]) -> int:
 
 
 def is_batch(graphs: Any) -> bool:
-    """Tell a `Batch`."""
+    """Recognise a `Batch`."""
     return is_of(graphs, "torch_geometric") and hasattr(graphs, "get_example")
 
 
 def from_batch(batch: Any) -> BipartiteBatch | None:
     """Read a `Batch` of bipartite graphs without costs, all at once.
 
-    None if it is no such batch, or if anything in it is unclear: its graphs, read one by one, then
-    say what.
+    None if it is no such batch, or if anything in it is unclear: reading its graphs one by
+    one then says what.
     """
     try:
         read = _from_hetero_batch if is_hetero(batch) else _from_data_batch
@@ -215,7 +215,7 @@ def from_batch(batch: Any) -> BipartiteBatch | None:
 
 
 class _Edges(NamedTuple):
-    """The edges of a batch, by the node numbers of each graph."""
+    """The edges of a batch, in the node numbers of each graph."""
 
     graph: WideArray
     start: WideArray
@@ -224,7 +224,7 @@ class _Edges(NamedTuple):
 
     @classmethod
     def of(cls, store: Any, slices: Any, shifts: Any) -> _Edges:
-        """Undo what batching did to the node numbers; `slices` and `shifts` are of this store."""
+        """Undo what batching did to the node numbers; `slices` and `shifts` are this store's."""
         ends = _edge_index(store, "edge_index")
         start, shift = (as_array(own["edge_index"]) for own in (slices, shifts))
         if start[-1] != ends.shape[1] or _may_have_costs(store, slices, start):
@@ -282,7 +282,7 @@ def _from_hetero_batch(batch: Any, slices: Any, shifts: Any) -> BipartiteBatch |
 
 
 def _from_data_batch(batch: Any, slices: Any, shifts: Any) -> BipartiteBatch | None:
-    """See `from_data`; what may be flow networks is left to it."""
+    """See `from_data`, which is left to deal with possible flow networks."""
     if "source" in batch and "sink" in batch:
         return None
     edges = _Edges.of(batch._store, slices, shifts)
@@ -315,9 +315,9 @@ def _from_data_batch(batch: Any, slices: Any, shifts: Any) -> BipartiteBatch | N
 def _coloured(ends: npt.NDArray[np.int64], first: WideArray) -> tuple[BoolArray, bool]:
     """Tell which nodes are on the side of their graph's first one, and whether all are connected.
 
-    Twice over, each edge joins a node of one copy to one of the other. A connected graph then falls
-    into two pieces, one with all even walks from its first node; or, if it has an odd circle, into
-    one, so that all nodes seem to be on one side.
+    The nodes are doubled, and each edge joins a node of one copy to one of the other. A connected
+    graph then falls into two pieces, one with all even walks from its first node; with an odd cycle
+    it stays in one piece, so that all nodes seem to be on one side.
     """
     import scipy.sparse
     from scipy.sparse.csgraph import connected_components

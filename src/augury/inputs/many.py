@@ -1,8 +1,8 @@
 """Many graphs in any form become batches: those of one kind are gathered all at once.
 
-Arrays and CSR matrices are read by the rules of `arrays`, but a whole list of them in a few passes.
-What a pass finds unclear is read by itself, like every other form, so an error is that of the
-single graph, with its position.
+Arrays and CSR matrices are read by the rules of `arrays`, but a whole list at a time, in a few
+passes. A matrix that a pass finds unclear is read by itself, like every other form, so an error is
+that of the single graph, with its position.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Matrices(NamedTuple):
     """How matrices of one class are read together."""
 
     is_plain: Callable[[Any], bool]
-    """Whether one can be read so at all."""
+    """Whether a matrix can be read this way at all."""
     num_entries: Callable[[Any], int]
     gather: Callable[[Sequence[Any]], BipartiteBatch | BoolArray]
-    """Reads matrices of one type of numbers, or tells which of them are unclear."""
+    """Reads matrices of one number type, or tells which of them are unclear."""
 
 
 def gathered(graphs: Iterable[Any], read: Read, max_arcs: int) -> Iterator[list[Part]]:
@@ -82,11 +82,11 @@ class _Chunk:
     def __init__(self, read: Read) -> None:
         self.read = read
         self.groups: dict[tuple[Any, Any], list[tuple[int, Any]]] = {}
-        """(position, matrix or graph) by (how it is gathered, type of numbers) or kind."""
+        """(position, matrix or graph) by (how it is gathered, number type) or kind."""
         self.num_arcs = 0
 
     def parts(self) -> Iterator[Part]:
-        """Gather every group; matrices first, for unclear ones join the graphs."""
+        """Gather every group; matrices first, as unclear ones join the graphs."""
         for key in [key for key in self.groups if not isinstance(key[0], type)]:
             yield from self._matrices(key[0], self.groups.pop(key))
         for (kind, has_costs), own in self.groups.items():
@@ -168,7 +168,7 @@ def _are_wide(shapes: WideArray) -> BoolArray:
 
 
 NUMBERS = "biuf"
-"""Kinds of numbers that are compared at once: Booleans, whole numbers and floats."""
+"""Kinds of numbers that are compared together: Booleans, whole numbers and floats."""
 
 ARRAYS = Matrices(
     lambda array: array.ndim == 2 and array.dtype.kind in NUMBERS,

@@ -1,8 +1,8 @@
 """The edges of many graphs in long lists become a batch, without an object for each graph.
 
 Graph g has the edges `start[g] : start[g + 1]` of each list, in any order. A graph whose numbers
-are unclear stays in the batch as one without edges, and is told apart: it is to be read by itself,
-so that an error is that of the single graph.
+are unclear stays in the batch without edges, and is reported: it has to be read by itself, so that
+an error is that of the single graph.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from augury.classical.batch import Batch, in_order, starts, sums
 from augury.classical.bipartite_batch import BipartiteBatch
 
 FREE_NODES = 2**8
-"""Nodes that a graph may have here beside 16 for each edge: a large number takes no memory."""
+"""Nodes that a graph may have here, besides 16 for each edge: large numbers take no memory."""
 
 
 class Lists(NamedTuple):
@@ -47,7 +47,7 @@ def as_matchings(
 ) -> tuple[BipartiteBatch, BoolArray]:
     """Lay bipartite graphs side by side; also tell which are unclear.
 
-    `num_left` and `num_right` count the nodes, −1 where nobody has said: up to the largest number.
+    `num_left` and `num_right` count the nodes; −1, if not given, stands for the largest number + 1.
 
     >>> start, nobody = np.array([0, 3, 4]), np.array([-1, -1])
     >>> ends = (Lists(start, np.array(own)) for own in ([1, 0, 1, 0], [1, 0, 1, -7]))
@@ -97,7 +97,7 @@ def surveyed(left: Lists, right: Lists, num_left: WideArray, num_right: WideArra
 
 
 class Small(NamedTuple):
-    """Graphs of at most 64 nodes a side; others are there without nodes."""
+    """Graphs of at most 64 nodes a side; others are included without nodes."""
 
     start: WideArray
     ends: tuple[npt.NDArray[Any], npt.NDArray[Any]]
@@ -106,7 +106,7 @@ class Small(NamedTuple):
 
 
 def as_small(left: Lists, right: Lists, num_left: WideArray, num_right: WideArray) -> Small:
-    """Find the small graphs; see `as_matchings`, for which all others are left."""
+    """Find the small graphs; all others are left to `as_matchings`."""
     from augury.classical.loops import survey_small
 
     is_unclear = left.counts != right.counts
@@ -136,7 +136,7 @@ class Arcs(NamedTuple):
     source: WideArray
     sink: WideArray
     num_nodes: WideArray
-    """(graph,): −1 where nobody has said: up to the largest number."""
+    """(graph,): −1, if not given, stands for the largest number + 1."""
 
 
 def as_flows(arcs: Arcs) -> tuple[Batch, BoolArray]:
@@ -157,7 +157,7 @@ def as_flows(arcs: Arcs) -> tuple[Batch, BoolArray]:
     is_unclear |= (largest >= num_nodes) | (arcs.source == arcs.sink)
     is_unclear |= (np.minimum(*ends) < 0) | (num_nodes > FREE_NODES + 16 * counts)
     is_unclear |= sums((tail < 0) | (head < 0) | (capacity < 0), lists[0].start) > 0
-    # What merged arcs might carry together has to fit; estimated from above.
+    # The capacities of merged arcs must fit together; bounded from above.
     total = np.zeros(len(is_unclear))
     np.add.at(total, graph, capacity.astype(np.float64))
     is_unclear |= total >= float(MAX_CAPACITY)

@@ -1,9 +1,9 @@
 """Rows become graphs: lists of pairs and triples, dicts of lists, pandas and Polars DataFrames.
 
 A pair is an edge (left, right); a triple, with source and sink, an arc (tail, head, capacity). If
-the caller says that there are costs, the last entry is one more, the cost; a dict of dicts and a
-column that is called a cost need no word. What could also be a matrix is refused with both readings
-named.
+the caller says that there are costs, each row ends with one more entry, the cost; a dict of dicts
+and a column named as a cost need no such word. Anything that could also be a matrix is refused with
+both readings named.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def _rows_of(parts: list[str]) -> str:
 
 
 def is_rows(graph: Any) -> bool:
-    """Tell a list or a tuple."""
+    """Recognise a list or a tuple."""
     return isinstance(graph, list | tuple)
 
 
 def from_rows(rows: Sequence[Any], said: Said) -> Graph:
-    """Read a list of pairs or, with source and sink, of triples; with costs of one entry more."""
-    kinds = set(map(type, rows))  # for short lists, less than a look at each row
+    """Read a list of pairs or, with source and sink, of triples; costs are one more entry."""
+    kinds = set(map(type, rows))  # for short lists, quicker than a look at each row
     if not kinds <= {list, tuple}:
         for position, row in enumerate(rows):
             if not isinstance(row, list | tuple):
@@ -101,7 +101,7 @@ def _refuse_no_numbers(costs: Sequence[Any], edges: Sequence[Any]) -> None:
 
 
 def is_frame(graph: Any) -> bool:
-    """Tell a DataFrame of pandas or Polars."""
+    """Recognise a DataFrame of pandas or Polars."""
     return any(
         kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] in ("pandas", "polars")
         for kind in type(graph).__mro__
@@ -111,7 +111,7 @@ def is_frame(graph: Any) -> bool:
 def from_frame(frame: Any, said: Said) -> Graph:
     """Read the columns left and right, or the first two; for a flow tail, head and capacity.
 
-    A column named after a cost holds the costs; others are ignored, but refused if they may.
+    A column named as a cost holds the costs; others are ignored, or refused if they might.
     """
     words = [str(name).strip().casefold() for name in frame.columns]
     cost = _cost_column(frame, words, said)
@@ -131,7 +131,7 @@ def from_frame(frame: Any, said: Said) -> Graph:
 
 
 def _refuse_unknown(frame: Any, words: list[str], chosen: list[int], said: Said) -> None:
-    """Raise InputError if numbers stand below a name that says nothing: costs, or a remark?"""
+    """Raise InputError for a column of numbers whose name says nothing: costs, or a remark?"""
     for k, word in enumerate(words):
         if k in chosen or is_remark(word):
             continue
@@ -142,7 +142,7 @@ def _refuse_unknown(frame: Any, words: list[str], chosen: list[int], said: Said)
 
 
 def _cost_column(frame: Any, words: list[str], said: Said) -> int | None:
-    """Return the number of the one column that is called a cost, if there is any."""
+    """Return the number of the one column named as a cost, if any."""
     found = [k for k, word in enumerate(words) if is_cost(word)]
     if not found:
         return None
@@ -168,7 +168,7 @@ def _read(rows: Sequence[Sequence[Any]], said: Said) -> Graph:
 
 
 def _misfit(rows: Sequence[Sequence[Any]], parts: list[str], said: Said) -> InputError:
-    """Say which row is the first that is too long or too short."""
+    """Name the first row that is too long or too short."""
     position, row = next((k, row) for k, row in enumerate(rows) if len(row) != len(parts))
     told = f"entry {position} is {short(row)}"
     if len(row) == len(parts) + 1 and not said.costs:
@@ -204,7 +204,7 @@ def _arcs(rows: Sequence[Sequence[Any]], said: Said) -> FlowNetwork:
 
 
 def _are_columns(adjacency: dict[Any, Any]) -> bool:
-    """Tell a dict that could be a table by columns: all keys are usual in a header."""
+    """Recognise a dict that could be a table by columns: all keys are usual in a header."""
     is_header = all(isinstance(key, str) and key.casefold() in HEADER_WORDS for key in adjacency)
     return len(adjacency) in (2, 3) and is_header and len(set(map(len, adjacency.values()))) == 1
 
@@ -255,7 +255,7 @@ def _has_named_rows(frame: Any) -> bool:
 
 
 def _column(frame: Any, number: int) -> list[Any]:
-    """Return the values of a column as Python objects; refuse a gap."""
+    """Return the values of a column as Python objects; refuse gaps."""
     values = _values(frame, number)
     for position, value in enumerate(values):
         is_nan = isinstance(value, float) and value != value

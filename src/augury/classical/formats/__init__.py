@@ -10,10 +10,10 @@ The format is detected from the content, then from the name, even if gzip-compre
     NumPy          .npz .npy       a matrix, or everything if labels are all text or all integers
     JSON           .json           everything, if the labels are text and numbers
 
-Arc pairs come back as `FlowNetwork.from_arcs` orders them. Whatever is wrong with a file, including
-an unsupported format, is one `InputError` of one sentence that starts with the file and, where
-there are lines, the line. What is called a cost is one; what may be one or not is refused. Memory
-grows with what a file holds, not with what it claims. See also docs/formats.md.
+Arc pairs come back as `FlowNetwork.from_arcs` orders them. Any fault of a file, including an
+unsupported format, is one `InputError`: a sentence that starts with the file and, where there are
+lines, the line. Numbers named as costs are costs; numbers that may or may not be are refused.
+Memory grows with what a file holds, not with what it claims. See also docs/formats.md.
 """
 
 from __future__ import annotations

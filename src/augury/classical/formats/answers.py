@@ -43,7 +43,7 @@ def read_answer(path: str | Path, graph: Graph) -> WideArray:
     Returns:
         For a bipartite graph the pairs of node numbers, (k, 2), including pairs that are no edges.
         For a flow network what each arc carries, for `certify_amounts`: amounts on the same arc add
-        up, and v → u is another arc than u → v. For one with costs, whose arcs may be parallel,
+        up, and v → u is not the arc u → v. For one with costs, whose arcs may be parallel,
         rows of tail, head and amount.
 
     Raises:
@@ -106,7 +106,7 @@ def _pairs(entries: Entries, graph: BipartiteGraph, fault: Fault) -> WideArray:
 
 
 def read_prices(path: str | Path) -> dict[str, Any]:
-    """Read prices from JSON: an object that has them, or an answer of ours with its certificate.
+    """Read prices from JSON: an object that has them, or one of our answers with its certificate.
 
     Raises:
         InputError: there are none.

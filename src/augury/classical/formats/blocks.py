@@ -39,10 +39,10 @@ class Edges(NamedTuple):
     left: list[str] | WideArray
     """The label of each node; integers, if it was quick to see that all are."""
     right: list[str] | WideArray
-    """The same of a flow network."""
+    """The same as `left` in a flow network."""
     amounts: dict[str, Part]
     lines: Part
-    """Where each edge with a cost stands."""
+    """The line of each edge with a cost."""
     has_header: bool
 
 
@@ -81,7 +81,7 @@ class Blocks:
         self._add(Cells.of(ends, 2).words((0, 1), self._long), values, at)
 
     def _values(self, cells: Cells) -> dict[str, Part] | None:
-        """Return the amounts of all rows, None if one is not written as most are."""
+        """Return the amounts of all rows, None if one is written in an unusual way."""
         found: dict[str, Part] = {}
         for name, column in self.columns.amounts.items():
             values = cells.values(column)
@@ -128,7 +128,7 @@ class Blocks:
         return Edges(tail, head, names, others, amounts, _joined(self._at), has_header)
 
     def _texts(self, words: Words) -> Iterator[str]:
-        """Make the texts of labels only when they are asked for."""
+        """Make the texts of labels lazily."""
         yield from texts(words, self._long)
 
     def _labels(self, words: Words) -> list[str] | WideArray:

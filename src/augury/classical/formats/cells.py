@@ -1,10 +1,10 @@
 """A block of plain lines becomes its cells, all at once; labels become numbers, and figures values.
 
-A block is plain if nothing in it needs `text.rows`: every line has the columns of the first, and
-there is no quote, comment, blank line or blank at the end of a cell that counts. Whatever else it
-is, `plain` returns None, and the block goes to `text.rows`, which also knows every error. A cell is
-a row of words of eight bytes, filled up with zeros: no cell holds a zero byte, so two cells are
-equal exactly if their words are.
+A block is plain if nothing in it needs `text.rows`: every line has as many columns as the
+first, and there is no quote, comment, blank line or blank at either end of a cell that counts. For
+any other block `plain` returns None, and it goes to `text.rows`, which also knows every error. A
+cell is a row of words of eight bytes, padded with zeros: no cell holds a zero byte, so two cells
+are equal exactly if their words are.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Words = npt.NDArray[np.uint64]
 """(cell, word), or (row, end, word)."""
 
 MOST_WORDS = 4
-"""Words of a cell: a longer label is replaced by a number, or one of them would make all large."""
+"""Most words of a cell: a longer label becomes a number, or one would make all cells large."""
 MOST_DIGITS = 18
-"""Digits that are certain to fit into 64 bits."""
+"""Most digits that are certain to fit into 64 bits."""
 EXACT_DIGITS = 15
-"""Digits of a fraction: then numerator and power of ten are floats, and one division rounds."""
+"""Most digits of a fraction: then its parts are exact floats, and only the division rounds."""
 
 _BLANK = 32
 """The last byte of ASCII that `str.strip` may strip; those below it are not in plain text."""
@@ -43,7 +43,7 @@ class Cells:
     """Where the cells of some rows are."""
 
     data: npt.NDArray[np.uint8]
-    """The text in UTF-8, with zeros behind it, so that every cell can be read in whole words."""
+    """The text in UTF-8, followed by zeros, so that every cell can be read in whole words."""
     start: WideArray
     """(row, column)."""
     length: WideArray
@@ -113,7 +113,7 @@ class Cells:
 def plain(block: bytes, delimiter: str, width: int, used: Iterable[int]) -> Cells | None:
     """Return the cells of a block of whole lines, None if it is not plain.
 
-    `used` are the columns that count: blanks beside the others do not matter.
+    `used` are the columns that count: blanks around the others do not matter.
     """
     if not block.endswith(b"\n"):
         block += b"\n"
@@ -132,7 +132,7 @@ def plain(block: bytes, delimiter: str, width: int, used: Iterable[int]) -> Cell
         return None
     first = cells.data[cells.start[:, 0]]
     ends = [first, cells.data[marks[width - 1 :: width] - 1]]
-    # Many spaces are one, so that there are no empty cells between them.
+    # Several spaces count as one, so there are no empty cells between them.
     for column in range(width) if delimiter == " " else used:
         start, length = cells.start[:, column], cells.length[:, column]
         if not length.all():
@@ -161,7 +161,7 @@ def _where(text: bytes, *marks: bytes) -> WideArray:
 
 
 def joined(parts: list[Words]) -> Words:
-    """Return the words of all parts, in the width of the widest; the list is emptied."""
+    """Return the words of all parts, as wide as the widest; the list is emptied."""
     num_words = max((part.shape[-1] for part in parts), default=1)
     words = np.zeros((sum(map(len, parts)), 2, num_words), np.uint64)
     end = len(words)
@@ -173,7 +173,7 @@ def joined(parts: list[Words]) -> Words:
 
 
 def numbered(words: Words) -> tuple[Words, IntArray]:
-    """Return the different ones of (cell, word) as they first appear, and the number of each."""
+    """Return the distinct rows of (cell, word) in order of appearance, and each cell's number."""
     order, is_new = _in_groups(words)
     starts = np.flatnonzero(is_new)
     if not len(starts):
@@ -221,7 +221,7 @@ def texts(words: Words, long: dict[bytes, int]) -> list[str]:
 
 
 def integers(words: Words) -> WideArray | None:
-    """Return (cell, word) as integers, None if one of them is not written as Python does it."""
+    """Return (cell, word) as integers, None if one of them is not written as Python writes it."""
     data = _bytes(words)
     num_bytes = 8 * words.shape[1]
     start, length = np.arange(len(words))[:, None] * num_bytes, (data != 0).sum(1)[:, None]

@@ -1,6 +1,6 @@
-"""What in a file is a cost, and what becomes of it; a file of supplies.
+"""Which numbers in a file are costs, and what becomes of them; files of supplies.
 
-A column or an attribute that is named after a cost is one. Numbers without a name may be costs or
+A column or an attribute named as a cost holds costs. Numbers without a name may be costs or
 something else: the options say which, or they are refused with both readings named. Nothing is
 ignored unless the options say so.
 """
@@ -40,13 +40,13 @@ _MORE = """
     utility utilities reward rewards benefit benefits similarity affinity gain gains
 """
 LESS_WORDS = frozenset(_LESS.split())
-"""Words in the names of columns that hold costs: less is better, unless somebody says otherwise."""
+"""Words in the names of columns that hold costs: less is better, unless stated otherwise."""
 MORE_WORDS = frozenset(_MORE.split())
-"""The same, but less need not be better: somebody has to say."""
+"""The same, but less need not be better: the caller has to say."""
 
 _REMARKS = "id ids index number no nr row key code year month week day date"
 REMARK_WORDS = frozenset(_REMARKS.split())
-"""Words in the names of columns whose numbers are no costs."""
+"""Words in the names of columns whose numbers are not costs."""
 
 
 def is_cost(name: str) -> bool:
@@ -59,7 +59,7 @@ def is_cost(name: str) -> bool:
 
 
 def is_remark(name: str) -> bool:
-    """Tell whether a column's name says that its numbers are no costs.
+    """Tell whether a column's name says that its numbers are not costs.
 
     >>> is_remark("employee_id"), is_remark("zeal")
     (True, False)
@@ -95,7 +95,7 @@ def ignored_costs(what: str, line: int | None = None) -> InputError:
 
 
 def two_readings(what: str, line: int | None = None, capacities: bool = False) -> InputError:
-    """Return the error for numbers that nobody has called costs, or capacities."""
+    """Return the error for numbers that nothing declares to be costs, or capacities."""
     ways = "--cost, in Python algorithm='assignment' or ReadOptions(costs=True), reads them as "
     ways += "costs, " + "--capacity (flow=True) as capacities, " * capacities
     return _error(f"{what}: {ways}--ignore-costs (ignore_costs=True) leaves them out", line)
@@ -134,7 +134,7 @@ def refuse_infinite(cost: int | float, line: int, maximise: bool | None) -> None
 
 
 def read_supplies(path: str | Path) -> dict[str, int]:
-    """Read what each node gets rid of: rows of a node and an amount, negative where it is a demand.
+    """Read the supply of each node: rows of a node and an amount, negative for a demand.
 
     Under a header with the word demand, positive amounts are demands.
 
@@ -210,10 +210,10 @@ def arc_lines(network: CostNetwork) -> list[tuple[int, int, int, int, Any]]:
 
 
 def edge_costs(costs: Costs) -> list[Any]:
-    """Return costs in the numbers that were given.
+    """Return costs in the user's own numbers.
 
     Raises:
-        InputError: they were rounded, so these are not known any more.
+        InputError: they were rounded, so those are no longer known.
     """
     if costs.error:
         raise InputError("costs that did not fit into 64 bits were rounded, and are not written")

@@ -1,11 +1,11 @@
 """Rows of two labels become a `BipartiteGraph`, with a capacity a `FlowNetwork`.
 
 Nodes are numbered as they first appear, unless the labels of a side all look like integers: then
-they become integers in ascending order. A column that is called a cost, a capacity or a lower bound
-is one, below a header; what has no name is for the options to say. A flow network is read if a
+they become integers in ascending order. Below a header, columns named as costs, capacities or
+lower bounds hold these; for columns without a name, the options say. A flow network is read if a
 column is called capacity, or if the options say so, and with costs it is a `CostNetwork`. A header
-is recognised by its words, or by standing above integers only, which takes a look at the other
-rows. A long file is read many lines at a time: see `blocks`.
+is recognised by its words, or by standing above nothing but integers, which takes a look at the
+other rows. A long file is read many lines at a time: see `blocks`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from augury.errors import InputError
 from augury.files import LineError
 
 SHORT = 2**11
-"""Bytes up to which a file is read row by row: that is quicker than a few dozen calls on arrays."""
+"""Up to this many bytes a file is read row by row: faster than a few dozen calls on arrays."""
 
 
 def read_edge_list(file: IO[bytes], options: ReadOptions, separators: str = ",\t;") -> Graph:
@@ -157,7 +157,7 @@ def _refuse_two_costs(edges: Edges) -> None:
     columns = edges.tail, edges.head, edges.amounts["cost"], edges.lines
     for u, v, cost, line in zip(*columns, strict=True):
         if seen.setdefault((u, v), cost) != cost:
-            # A whole number among fractions has become one of them.
+            # A whole number among fractions has become a float.
             before, here = (str(x).removesuffix(".0") for x in (seen[u, v], cost))
             told = f"{before} before and {here} here"
             raise LineError(line, f"this edge has two costs, {told}")
@@ -229,7 +229,7 @@ class Columns:
     def names(self, top: Sequence[str], recurs: bool, rest: Iterable[str]) -> bool:
         """Tell whether the first row is a header; see `ReadOptions.header`.
 
-        Its labels are `top`, those of the other rows `rest`; `recurs`: one is among these as well.
+        `top` are its labels, `rest` those of the other rows; `recurs`: one of `top` is there too.
         """
         # A header's words do not reappear as labels …
         if recurs or self.has_word:
@@ -251,7 +251,7 @@ def columns_of(first: list[str], options: ReadOptions, line: int) -> Columns:
     """Work out from the first row, which may be a header, what the columns of an edge list hold.
 
     Raises:
-        LineError: there are too few columns, too many, or costs that nobody wants.
+        LineError: there are too few columns, too many, or unwanted costs.
     """
     words = [cell.casefold() for cell in first]
     costs = [len(words) > 2 and is_cost(word) for word in words]
@@ -298,7 +298,7 @@ def _named(words: list[str], names: frozenset[str]) -> int | None:
 
 
 def _cost_column(names: list[str], costs: list[int], options: ReadOptions, line: int) -> int | None:
-    """Return the one column that is called a cost, if there is any."""
+    """Return the one column named as a cost, if any."""
     if not costs or options.ignore_costs:
         return None
     name = reprlib.repr(names[costs[0]])
@@ -347,7 +347,7 @@ def refuse_width(width: int, is_flow: bool, options: ReadOptions, line: int) -> 
 def _refuse_unknown(
     begun: list[list[str]], columns: Columns, options: ReadOptions, line: int
 ) -> None:
-    """Raise LineError if numbers stand below a name that says nothing: costs, or a remark?"""
+    """Raise LineError for a column of numbers whose name says nothing: costs, or a remark?"""
     if options.costs is not None or options.ignore_costs or columns.cost is not None:
         return
     known = {*columns.ends, *columns.amounts.values()}

@@ -91,7 +91,7 @@ def _graph(data: dict[str, Any], options: ReadOptions) -> BipartiteGraph:
 
 
 def _sense(data: dict[str, Any], options: ReadOptions) -> bool | None:
-    """Tell whether the greatest sum is looked for: by the options, or else by the file."""
+    """Tell whether the greatest sum is sought: by the options, or else by the file."""
     sense = data.get("sense")
     if sense not in (None, "least", "greatest"):
         raise InputError(f'"sense" is {reprlib.repr(sense)}, not "least" or "greatest"')
@@ -135,7 +135,7 @@ def _network(data: dict[str, Any], options: ReadOptions) -> FlowNetwork | CostNe
 
 
 def _supply(data: dict[str, Any], index: Numbering) -> dict[int, int] | None:
-    """Return what each node gets rid of, by its number, if the file says so."""
+    """Return the supply of each node, by its number, if the file has any."""
     if "supply" not in data:
         return None
     if "source" in data or "sink" in data:

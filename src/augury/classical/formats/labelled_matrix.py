@@ -6,7 +6,7 @@
 
 This is how spreadsheets and ecologists write bipartite graphs. The first cell is empty, or names
 the rows if nothing suggests an edge list; an ambiguous table is refused with both readings named.
-If the options say that the entries are costs, each is an edge, also 0, but not inf or a blank.
+If the options say that the entries are costs, each is an edge, even 0, but not inf or a blank.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ In a biadjacency matrix rows are left nodes, columns right nodes, non-zeros edge
 ask for a flow network, the matrix is square and holds the capacity of u → v at (u, v). A matrix has
 no labels and no ends: nodes are numbered from 0, and the options name source and sink. An `.npz`
 file holds such a matrix, dense or as `scipy.sparse.save_npz` writes it, or the arrays of a graph
-with all its data. If the options say that the entries are costs, each is an edge: of a dense matrix
-all but the infinite ones, of a sparse one those that are stored.
+with all its data. If the options say that the entries are costs, each is an edge: in a dense matrix
+all but the infinite ones, in a sparse one all that are stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A NetworkX graph, also as node-link data, becomes a graph with what its attributes say.
 
-The edges' `weight` or `cost` are costs, if they differ or somebody says so: alike on all edges, as
-NetworkX sets them by itself, they mark edges. A flow has the edges' `capacity`; the nodes' `demand`
-stands in place of source and sink, negative where it is a supply.
+The edges' `weight` or `cost` are costs if they differ or the caller says so: equal on all edges, as
+NetworkX sets them by itself, they only mark edges. A flow uses the edges' `capacity`; the nodes'
+`demand` takes the place of source and sink, and is negative for a supply.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Ends = tuple[Label, Label]
 def cost_attribute(graph: Any, costs: bool | None = None) -> str | None:
     """Return the attribute of the edges that holds costs, if any does.
 
-    With `costs` one has to, even if it is alike on all edges.
+    With `costs` one must, even if it is equal on all edges.
 
     Raises:
-        InputError: two do, some edges lack it, or it is no number.
+        InputError: two do, some edges lack it, or it is not a number.
     """
     given = [row[-1] for row in graph.edges(data=True)]
     found = list[str]()
@@ -79,7 +79,7 @@ def _is_number(value: Any) -> bool:
 def from_networkx(
     graph: Any, ends: Ends | None, attribute: str | None, maximise: bool = False
 ) -> Graph:
-    """Read a NetworkX graph; `attribute` is that of `cost_attribute`, None to ignore costs."""
+    """Read a NetworkX graph; `attribute` comes from `cost_attribute`, None to ignore costs."""
     has_demands = graph.is_directed() and any(
         demand is not None for _, demand in graph.nodes(data="demand")
     )
@@ -104,7 +104,7 @@ def _cost_network(graph: Any, ends: Ends | None, attribute: str | None, maximise
             if node not in graph:
                 raise InputError(f"the {end} {node!r} is not in the graph")
             own[end] = node
-        FlowNetwork.from_networkx(graph, *ends)  # refuses capacities, and flows without a limit
+        FlowNetwork.from_networkx(graph, *ends)  # refuses invalid capacities and unbounded flows
     arcs: list[tuple[Label, Label, Any, Any]] = []
     for u, v, given in graph.edges(data=True):
         cost = given[attribute] if attribute is not None else 0

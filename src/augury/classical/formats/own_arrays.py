@@ -132,7 +132,7 @@ def write_npz(graph: Graph, file: IO[bytes]) -> None:
             "maximise": int(costs.maximise),
         }
     arrays |= {key: _array_of_labels(names) for key, names in labels.items() if names is not None}
-    # Writing the archive takes seeking, which a gzip stream cannot do.
+    # Writing the archive needs seeking, which a gzip stream cannot do.
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     file.write(buffer.getbuffer())

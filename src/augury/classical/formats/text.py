@@ -1,8 +1,8 @@
 """An open file becomes lines, rows, numbers or JSON, and its labels become node numbers.
 
-Errors name the line where there is one. What the user knows about a file is in `ReadOptions`. Two
-ways lead from label to number, besides `graph.LabelIndex`, which is for labels given in Python and
-goes by value alone: `Numbering` numbers a file's nodes as they appear, until they are fixed;
+Errors name the line where there is one. What the user knows about a file is in `ReadOptions`.
+Labels become numbers in two ways, besides `graph.LabelIndex`, which is for labels given in Python
+and goes by value alone: `Numbering` numbers a file's nodes as they appear, until they are fixed;
 `LabelFinder` finds a node of a finished graph, by text too, since text is all that a CSV file or a
 command line has.
 """
@@ -37,7 +37,7 @@ LONGEST_LINE = 2**24
 """Most bytes of a line: without a limit, a file of zeros would be one line."""
 
 BLOCK = 2**20
-"""Bytes that are read at a time, where many lines are."""
+"""Bytes that are read at a time when reading many lines."""
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
@@ -105,7 +105,7 @@ def rows(lines: Lines, separators: str = ",\t;") -> Iterator[list[str]]:
 
 
 def split_rows(lines: Lines, read: Iterable[str] = ()) -> Iterator[list[str]]:
-    """Yield the cells of each line, of those `read` before first; the delimiter is known."""
+    """Yield the cells of each line, starting with those already `read`; the delimiter is known."""
     done = given = 0
 
     def feed() -> Iterator[str]:
@@ -215,13 +215,13 @@ class ReadOptions:
     needs_sink: bool = True
     """Whether to refuse a flow network without a sink; if not, any other node serves as one."""
     costs: bool | None = None
-    """Whether numbers without a name are costs. None refuses those that may be, and reads those
-    that are called so; False refuses these as well.
+    """Whether unnamed numbers are costs. None refuses those that might be, and reads named ones;
+    False refuses these as well.
     """
     maximise: bool | None = None
-    """Whether the greatest sum of costs is looked for; None: what the file says, or the least."""
+    """Whether to look for the greatest sum of costs; None: as the file says, or the least."""
     supply: Mapping[str, int] | None = None
-    """What each node gets rid of, by the text of its label, in place of a source and a sink."""
+    """The supply of each node, by the text of its label, in place of a source and a sink."""
 
 
 class Numbering(dict[Label, int]):
@@ -286,7 +286,7 @@ def _position(label: object, numbers: range) -> int | None:
 
 
 def without_lists(label: object) -> object:
-    """Turn JSON lists back into tuples, as which labels were written."""
+    """Turn JSON lists back into the tuples that the labels were."""
     if not isinstance(label, list):
         return label
     return tuple(without_lists(part) for part in cast("list[object]", label))
