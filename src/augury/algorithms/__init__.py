@@ -1,4 +1,4 @@
-"""The algorithms; one row each. All that is asked of an algorithm elsewhere is in its row."""
+"""The algorithms, one row each. All that other code asks of an algorithm is in its row."""
 
 from augury.algorithms.algorithm import Algorithm
 from augury.algorithms.ford_fulkerson import FORD_FULKERSON

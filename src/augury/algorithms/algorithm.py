@@ -1,4 +1,4 @@
-"""What an `Algorithm` is: a programme over cells, and everything that is asked of it elsewhere."""
+"""What an `Algorithm` is: a programme over cells, and everything that other code asks of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """A programme over cells: learnt are the cells, programmed is everything else."""
+    """A programme over cells: the cells are learnt, everything else is programmed."""
 
     name: str
     problem: str
@@ -52,7 +52,7 @@ class Algorithm:
     classical: Mapping[str, Subroutines]
     """The truth: executors without a network, by name."""
     run: Callable[[Graphs, Subroutines, How], list[Answer]]
-    """The rounds, from graphs to answers, whoever supplies the subroutines."""
+    """The rounds, from graphs to answers, whatever supplies the subroutines."""
     judge: Judge
     """The same, with every decision compared with the truth."""
     certify: Callable[[Any, Answer], Certificate]
@@ -66,7 +66,7 @@ class Algorithm:
     story: Callable[[Graph, Actor, Telling], Told]
     """A run on one graph, told step by step."""
     theorem: str
-    """What a network does whose cells are proven; {bits} is the width of its integers."""
+    """What a network with proven cells does; {bits} is the width of its integers."""
     minds_costs: bool = False
     """Whether its graphs have costs; if it would ignore them, they are refused."""
     entries: Literal["edges", "costs"] | None = None

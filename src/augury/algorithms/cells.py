@@ -20,7 +20,7 @@ FLOOD = Cell(
         not own.reached and (1, 1) in heard,
     ),
 )
-"""A node is reached once a reached node speaks to it by a usable link; its self loop is none."""
+"""A node is reached once a reached node speaks to it by a usable link, not its self loop."""
 
 NEAREST = Cell(
     name="nearest",

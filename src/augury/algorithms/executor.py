@@ -1,4 +1,4 @@
-"""Cells become an executor: the subroutines of Ford-Fulkerson, whoever decides their cases.
+"""Cells become an executor: the subroutines of Ford-Fulkerson, whatever decides their cases.
 
 Learnt, and asked of a `Decider`: which node is reached and has changed (`FLOOD`), by which link
 (`NEAREST`), which number is the least (`LEAST`), and the digits of a difference (`SUBTRACT`).
@@ -56,7 +56,7 @@ class Observer(Protocol):
         """See a step of the search.
 
         `values` are the distances or reached bits of the nodes; `arc` is the arc to each node's
-        predecessor, −1 for none; `belief` the probability of each arc to be that; `goes_on` the
+        predecessor, −1 for none; `belief` the probability that each arc is that one; `goes_on` the
         probability of one more step.
         """
         ...
@@ -183,13 +183,13 @@ class CellExecutor(Executor):
 
     @property
     def executes(self) -> tuple[str, ...]:
-        """See `Executor`: all whose cells it has."""
+        """See `Executor`: all algorithms whose cells it has."""
         own = set(self.network.cells)
         return tuple(name for name, row in ALGORITHMS.items() if own >= set(row.cells))
 
     @cached_property
     def decider(self) -> Decider:
-        """Who decides the cases."""
+        """What decides the cases."""
         if isinstance(self.network, Table):
             return self.network
         from augury.cells.network import Evaluated, compiled
@@ -258,10 +258,10 @@ class CellExecutor(Executor):
         return searching
 
     def _loops(self, batch: Batch, number: int = 0) -> Any:
-        """Return the module of compiled loops, if there is nothing to see and they can run here.
+        """Return the module of compiled loops, if there is no observer and they can run here.
 
-        And unless numba is missing, or would take longer to load than it saves; `number` rounds
-        were run without.
+        None, too, if numba is missing, or would take longer to load than it saves; `number` rounds
+        were run without it.
         """
         is_loaded = "numba" in sys.modules or "torch" in sys.modules
         is_small = not is_loaded and batch.num_arcs * (number + 1) < MANY_ARCS
@@ -282,13 +282,13 @@ class CellExecutor(Executor):
     def bottleneck(
         self, batch: Batch, residual: WideArray, paths: Paths, tree: Tree, /
     ) -> WideArray:
-        """Compare the arcs of each path from the top bit down; whoever is left has the smallest."""
+        """Compare the arcs of each path from the top bit down; those left have the smallest."""
         if not len(paths.graph):
             return np.zeros(0, np.int64)
         value, first = residual[paths.arcs], paths.start[:-1]
         path = paths.spread(np.arange(len(paths.graph)))
         is_candidate, likely = np.ones(len(value), np.bool_), np.ones(len(value))
-        # Each path starts at its own top bit, so that no answer depends on who else is there.
+        # Each path starts at its own top bit, so that no answer depends on the others.
         largest = np.maximum.reduceat(value, first)
         for place in range(int(largest.max()).bit_length() - 1, -1, -1):
             own = 2 * is_candidate + (value >> place & 1)

@@ -97,16 +97,16 @@ STEPS: dict[str, tuple[Callable[[Round], Iterator[tuple[WideArray, IntArray]]], 
     "classical": (_levels, None),
     "bellman-ford": (_relaxations, 255),
 }
-"""Of each classical executor: what nodes hold after each step, and what it calls infinity."""
+"""For each classical executor: what nodes hold after each step, and what it calls infinity."""
 
 
 def _told_by(actor: Actor) -> tuple[Callable[[Round], Iterator[tuple[WideArray, IntArray]]], Any]:
-    """Return the row of an executor; of somebody's own only the tree is known."""
+    """Return the row of an executor; of a user's own only the tree is known."""
     return STEPS.get(actor.name, STEPS["classical"])
 
 
 CLASSICAL = Actor("classical", "classical", None, lambda listener, owns: classical.BREADTH_FIRST)
-"""Who finishes what ended early."""
+"""Finishes what ended early."""
 
 
 def _termination(text: str) -> tuple[bool, int]:
@@ -218,7 +218,7 @@ def _fault(path: dict[str, Any]) -> str:
     right = [residual - path["bottleneck"] for residual in path["before"]]
     if path["kept"] is not None and path["kept"] != right:
         return "wrong augmentation"
-    return "not applied"  # for another path of the round was wrong, and that ended the run
+    return "not applied"  # as another path of the round was wrong, which ended the run
 
 
 FORD_FULKERSON = Algorithm(

@@ -37,7 +37,7 @@ def judge(
 ) -> list[Run]:
     """Run every graph once, as if alone, and judge every decision.
 
-    A run's value and maximum are what was found and what is best as `objective` counts it.
+    A run's value and maximum are what was found and the best possible, as `objective` counts them.
     """
     runs = [Run(maximum=_best(graph)) for graph in graphs]
 
@@ -55,9 +55,9 @@ def judge(
 
 
 def objective(graph: Priced, answer: Answer) -> int:
-    """Return what an answer costs to be minimised, where a unit of flow saves more than all costs.
+    """Return an answer's cost, to be minimised, where a unit of flow saves more than all costs.
 
-    So the least is a largest answer, and of those a cheapest one.
+    So the least is that of a largest answer, and of those a cheapest one.
     """
     assert graph.costs is not None
     amount, found = graph.costs.to_minimise, answer.found
@@ -85,21 +85,21 @@ def _large(graph: Priced) -> int:
 
 
 def _best(graph: Priced) -> int:
-    """Return the best that `objective` can be: of a bipartite graph by SciPy, else classically."""
+    """Return the best that `objective` can be: for a bipartite graph by SciPy, else classically."""
     if isinstance(graph, CostNetwork):
         [answer] = classical.solved([graph], BREADTH_FIRST, [np.random.default_rng(0)])
         return objective(graph, answer)
     from scipy.optimize import linear_sum_assignment
 
     assert graph.costs is not None
-    # What is no edge stays unmatched, which costs as much as `objective` says.
+    # A pair without an edge stays unmatched, which costs as much as `objective` says.
     matrix = np.full((graph.num_left, graph.num_right), _large(graph))
     matrix[graph.left, graph.right] = graph.costs.to_minimise
     return sum(matrix[linear_sum_assignment(matrix)].tolist())
 
 
 def _judge_step(step: PriceStep, runs: Sequence[Run]) -> None:
-    """Count the decisions of a step: who is reached, how large it is, what the arcs keep."""
+    """Count the decisions of a step: what is reached, how large it is, what the arcs keep."""
     has_cut = np.isin(np.arange(step.batch.num_graphs), step.cut.graph)
     for graph, (number, code) in enumerate(zip(step.batch.graphs, step.verdict, strict=True)):
         run, verdict = runs[int(number)], Verdict(code)
@@ -150,7 +150,7 @@ def story(graph: Any, actor: Actor, telling: Telling) -> Told:
 
 
 class _Teller:
-    """Tells the rounds of a stage, and to the last round before a step that step."""
+    """Tells the rounds of a stage, and adds each step to the last round before it."""
 
     def __init__(
         self, stage: Stage, actor: Actor, listener: Listener, rounds: list[dict[str, Any]]

@@ -1,7 +1,7 @@
 """A batch becomes a search, or a whole phase of searches, in compiled loops that ask the cells.
 
-They decide as `CellExecutor` does under the rounds of `classical.ford_fulkerson`, whoever decides
-the cases and whatever is said: a bit may fall as well as rise, and a node may say "changed"
+They decide as `CellExecutor` does under the rounds of `classical.ford_fulkerson`, whatever decides
+the cases and whatever it says: a bit may fall as well as rise, and a node may say "changed"
 forever. What is decided depends on the case alone, so a node is asked again only when its case has
 changed; until then its answers stand. To notice, each node counts the links that bring it each kind
 of message. Graphs are independent, so each is run to its end before the next starts. Importing this
@@ -22,7 +22,7 @@ from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT, Paths, Searches, Tree, WeightArray
 
 FEW = 64
-"""Paths, and arcs of these, for which there is room at first."""
+"""Paths, and arcs on them, that there is room for at first."""
 
 
 class Given(NamedTuple):
@@ -61,7 +61,7 @@ class Links(NamedTuple):
     """The arcs in the order in which nodes hear them; self loops are left out."""
 
     is_usable: Any
-    """(arc,): in no order but their own; so are these."""
+    """(arc,): by the arc's own number; so is `leads_on`."""
     leads_on: Any
     """(arc,): whether it is in the level graph of the phase."""
     sender: Any
@@ -169,10 +169,10 @@ def flood(
 def searches(
     batch: Batch, residual: WideArray, weights: WeightArray, cells: Cells, phases_from: int = 0
 ) -> Searches:
-    """Make a phase of each graph with so many arcs, and rounds of all others.
+    """Run a phase of each graph with at least `phases_from` arcs, and rounds of all others.
 
-    There is a row of weights for each round; a graph's end early with one that led to nothing, or
-    to something wrong.
+    There is a row of weights for each round; a graph's rounds end early with one that led to
+    nothing, or to something wrong.
     """
     trees = Trees(*np.full((len(Trees._fields), batch.num_nodes), -1, np.int32))
     is_done, rounds = np.zeros(batch.num_graphs, np.bool_), np.zeros(batch.num_graphs, np.int64)
@@ -236,10 +236,10 @@ def _search(given: Given, cell: Ready, links: Links, nodes: Nodes, graph: int) -
 
 @inner
 def _resume(run: Run, graph: int) -> None:
-    """Search again on the level graph: from level to level, only those that have lost their arc.
+    """Search again on the level graph: level by level, only nodes that have lost their arc.
 
     All others would decide as before, if the cells decide by their rules: a node that is not
-    reached minds only arcs from reached nodes, and in a phase these only get fewer.
+    reached depends only on arcs from reached nodes, and in a phase these only get fewer.
     """
     given, nodes, trees = run.level_graph, run.nodes, run.trees
     for k in range(given.node_start[graph], given.node_start[graph + 1]):
@@ -289,7 +289,7 @@ def _go_on(
 
 @inner
 def _sort(given: Given, links: Links, low: int, high: int) -> None:
-    """Gather once, for memory is read fastest in order."""
+    """Gather once, as memory is read fastest in order."""
     for link in range(low, high):
         out = given.order[link]
         links.sender[link] = given.receiver[out]
@@ -299,7 +299,7 @@ def _sort(given: Given, links: Links, low: int, high: int) -> None:
 
 @inner
 def _listen(given: Given, links: Links, nodes: Nodes, first: int, end: int) -> None:
-    """Count what each node hears while nobody is reached."""
+    """Count what each node hears while none is reached."""
     for node in range(first, end):
         usable = 0
         for link in range(given.start[node], given.start[node + 1]):
@@ -350,7 +350,7 @@ def _latch(given: Given, links: Links, nodes: Nodes, num_flipped: int, highest: 
 
 @inner
 def _flip(given: Given, links: Links, nodes: Nodes, num_flipped: int) -> int:
-    """Flip bits and tell all hearers; return how many nodes have another case now."""
+    """Flip bits and tell all hearers; return how many nodes now have another case."""
     num_waiting = 0
     for k in range(num_flipped):
         node = nodes.flipped[k]
@@ -415,7 +415,7 @@ def _searches(  # the loop of `phases.searched`, in one
                 is_right &= _carry(run, log, num_paths, not is_large)
                 carried += log.proposed[num_paths]
                 num_paths += 1
-            # What is wrong ends it, for the judge will end the run.
+            # Anything wrong ends it, as the judge will end the run.
             goes_on = is_right and carried > 0 and (is_large or rounds[graph] < len(weights))
             if search == 0 and goes_on and is_large:
                 _set_levels(given, nodes.arc, trees, graph)
@@ -498,7 +498,7 @@ def _set_levels(given: Given, arc: Any, trees: Trees, graph: int) -> None:
 def _choose(given: Given, is_usable: Any, own: int, trees: Trees, graph: int) -> int:
     """Choose the arcs into the sink by which paths arrive; see `ford_fulkerson`.
 
-    Of each subtree the sink's own choice, or else the nearest to the source; and of these only
+    For each subtree the sink's own choice, or else the nearest to the source; and of these only
     those with the shortest paths.
     """
     source, sink = given.source[graph], given.sink[graph]
@@ -560,7 +560,7 @@ def _follow(sender: Any, pointers: Any, log: Log, path: int, entry: int) -> None
 def _carry(run: Run, log: Log, path: int, flows_back: bool) -> bool:
     """Ask for a path's bottleneck and for what its arcs keep; say whether the sums are right.
 
-    In a phase nothing flows back: that would be a longer way.
+    In a phase nothing flows back: that would be a longer path.
     """
     cells, residual, is_usable = run.cells, run.residual, run.links.is_usable
     first, end = log.start[path], log.start[path + 1]

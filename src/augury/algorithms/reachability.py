@@ -1,8 +1,8 @@
-"""Reachability as an `Algorithm`: who is reached from a node, in how many steps, and from where.
+"""Reachability as an `Algorithm`: which nodes one reaches, in how many steps, and from where.
 
-It is one search, by the same cells as Ford-Fulkerson's. A node's predecessor is latched in the step
-that reaches it. What an executor proposes is applied only if its pointers lead back to the source
-along arcs that can be used; with `exact`, what falls short of the truth is replaced by it.
+It is one search, with the same cells as Ford-Fulkerson's. A node's predecessor is latched in the
+step that reaches it. What an executor proposes is applied only if its pointers lead back to the
+source along arcs that can be used; with `exact`, what falls short of the truth is replaced by it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.simulate import DECISIONS, Run
 
 WRONG = "wrong search"
-"""How a run ends whose executor missed a node or took a detour."""
+"""How a run ends if its executor missed a node or took a detour."""
 
 
 def searched(batch: Batch, subroutines: Subroutines, weights: WeightArray) -> WideArray:

@@ -2,8 +2,8 @@
 
 A story is a run on one graph told in full, every round and every step, as one object that JSON can
 hold. The run is the algorithm's own; an observer only listens. So a story holds exactly the
-decisions that the same run takes when nobody watches. Pages and files read stories and need no
-network; docs/formats.md describes the fields.
+decisions that the same run takes unobserved. Pages and files read stories and need no network;
+docs/formats.md describes the fields.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Telling(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """Who runs the subroutines."""
+    """What runs the subroutines."""
 
     name: str
     kind: str
@@ -54,7 +54,7 @@ class Actor(NamedTuple):
     infinity: int | None
     """The distance of a node that is not reached; None where nodes hold a reached bit."""
     observed: Callable[[Recorder, dict[str, bool]], Subroutines]
-    """Who listens, and which decisions are its own, as in an `Executor` → its subroutines."""
+    """The listener, and which decisions are its own, as in an `Executor` → its subroutines."""
 
     @property
     def state(self) -> str:
@@ -176,7 +176,7 @@ def told_step(step: Step, batch: Batch, infinity: int | None) -> dict[str, Any]:
 
 
 def rounded(values: npt.NDArray[np.float64]) -> list[float | None]:
-    """Round; None for NaN, and 0 and 1 as integers, which most are and which are short."""
+    """Round; NaN becomes None, and 0 and 1 (most values) become integers, which are short."""
     rounded = np.round(values, DIGITS).tolist()
     return [None if x != x else int(x) if x in (0, 1) else x for x in rounded]
 

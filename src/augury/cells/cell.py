@@ -4,12 +4,12 @@ A cell decides a few output bits from its own bits and from the messages that re
 join is what keeps the number of cases finite:
 
     none     there are no messages: a case is a value of the own bits
-    set      which kinds of message are there, not how many: a case is (own, set of kinds)
+    set      which kinds of message arrive, not how many: a case is (own, set of kinds)
     choice   the best message is chosen: a case is a pair of kinds of which one must win
 
 A *kind* is a value of the message bits, as a number: the first field holds the highest bits. A set
 of kinds is a number too, with bit k for kind k. With `set` a cell always hears itself, and only
-sets that hold that kind occur. `rule` is the truth, and it stands nowhere else.
+sets that hold that kind occur. `rule` is the truth, and is stated nowhere else.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Case(NamedTuple):
     own: int
     """The own bits, as a number; 0 where there are none."""
     kinds: tuple[int, ...]
-    """What is heard; of a choice the two that are compared, the better one first."""
+    """What is heard; for a choice the two that are compared, the better one first."""
     expected: tuple[bool, ...]
-    """The output bits; of a choice the single answer "the first is better"."""
+    """The output bits; for a choice the single answer "the first is better"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +64,13 @@ class Cell:
     """The names of the output bits; a choice has none."""
     rule: Callable[..., Any]
     """none: own → output bits. set: own and the frozenset of kinds → output bits.
-    choice: a kind → its rank, the highest is best, or None for one that is never to be chosen.
+    choice: a kind → its rank, the highest is best, or None if it is never to be chosen.
     Own bits and kinds are named tuples of the fields' values.
     """
     itself: Callable[[Any], tuple[int, ...]] | None = None
     """set: the kind of the message that a cell with these own bits hears from itself."""
     occurs: Callable[[Any], bool] = lambda kind: True
-    """choice: whether there is such a message at all."""
+    """choice: whether such a message occurs at all."""
 
     @cached_property
     def own_fields(self) -> tuple[Field, ...]:
@@ -99,7 +99,7 @@ class Cell:
 
     @cached_property
     def heard_alone(self) -> list[int]:
-        """The set that a cell hears if nobody else speaks, by its own bits."""
+        """The set that a cell hears if no other speaks, by its own bits."""
         assert self.itself is not None
         return [1 << self.kinds.index(tuple(self.itself(own))) for own in self.owns]
 
@@ -112,7 +112,7 @@ class Cell:
     def truth(self) -> Entries:
         """The rule as a table: see `shape`; −1 where a case does not occur.
 
-        Of a choice: the rank of each kind, 0 for those that are never to be chosen.
+        For a choice: the rank of each kind, 0 for those that are never to be chosen.
         """
         if self.joins == "choice":
             ranks = _ranked(self)
@@ -134,7 +134,7 @@ class Cell:
         return self  # a declaration never changes, so copies of a network share it
 
     def words(self, case: Case) -> str:
-        """Describe a case as people read it."""
+        """Describe a case for people to read."""
         kinds = [_shown(self.kinds[kind]) for kind in case.kinds]
         if self.joins == "choice":
             return f"{kinds[0]} against {kinds[1]}"

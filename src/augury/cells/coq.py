@@ -1,7 +1,7 @@
 """A network of cells becomes a file for the proof in `proof/`: its table and its weights, exactly.
 
-A weight is written as a whole multiple of 2⁻⁴¹, which `Evaluation.v` reads; one that is no such
-multiple is refused. The table is written as `Table.to_dict` has it.
+A weight is written as a whole multiple of 2⁻⁴¹, which `Evaluation.v` reads; any other is refused.
+The table is written as `Table.to_dict` has it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from augury.errors import InputError
 
 SCALE = 2.0**41
 LONG = 40
-"""Characters from which on a row gets a line of its own."""
+"""A row of more characters gets a line of its own."""
 
 
 def rendered(network: CellNetwork, name: str) -> str:

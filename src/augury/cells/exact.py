@@ -38,9 +38,9 @@ class Arithmetic(NamedTuple):
 
     name: str
     unit: float
-    """Of an operation: what it may be off by, in proportion."""
+    """How much an operation may be off, in proportion."""
     input: float
-    """The same, of rounding the inputs of products."""
+    """The same for rounding the inputs of products."""
 
 
 ARITHMETICS = (
@@ -56,7 +56,7 @@ LIMIT = 2.0**127
 """Half of what overflows: an executor may start a maximum from −3e38."""
 
 MANY = 2**12
-"""Terms of a sum from which on `_up` would not do."""
+"""With this many terms in a sum `_up` would not be enough."""
 
 _UNITS, _INPUTS = (
     np.array([getattr(own, name) for own in ARITHMETICS])[:, None, None]
@@ -103,7 +103,7 @@ class Weight(NamedTuple):
 
 
 SLOPE, SLOPE_POWER = 10737418, -30
-"""Of the leaky ReLU below 0: 0.01 in float32. That in float64 is within a rounding of it."""
+"""Of the leaky ReLU below 0: 0.01 in float32; in float64 it is within a rounding of that."""
 
 
 class Known(NamedTuple):
@@ -117,7 +117,7 @@ class Known(NamedTuple):
 
     @classmethod
     def bits(cls, numbers: Sequence[int], width: int) -> Known:
-        """Return the bits of numbers, the most significant first: they are computed by nobody."""
+        """Return the bits of numbers, the most significant first: given, so without error."""
         whole = [[number >> place & 1 for place in range(width - 1, -1, -1)] for number in numbers]
         none = np.zeros((len(ARITHMETICS), len(numbers), width))
         return cls(Exact(np.array(whole, object), 0), none, none)
@@ -176,7 +176,7 @@ class Known(NamedTuple):
 
 
 def _rounded(exact: Exact) -> Floats:
-    """Return doubles next to them."""
+    """Return doubles next to the exact numbers."""
     whole, power = exact
     if max(map(abs, whole.flat), default=0).bit_length() < MOST_BITS and power > -MOST_BITS:
         return np.ldexp(whole.astype(np.float64), power)

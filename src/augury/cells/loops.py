@@ -1,9 +1,8 @@
 """A cell is decided inside compiled loops: by its table, or by its network on the spot.
 
-A network is evaluated as `network.Point` and
-`network.Gathering` write it, in float32 and in another order of summation, which a proof allows
-for; the few values that own bits and kinds of message can have are encoded once. Importing this
-module needs numba.
+A network is evaluated as `network.Point` and `network.Gathering` write it, in float32 and in
+another order of summation, which a proof allows for; the few values that own bits and kinds of
+message can have are encoded once. Importing this module needs numba.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ inner: Any = on_disk(**OPTIONS, no_cpython_wrapper=True, _nrt=False)
 """For functions that only compiled ones call, and that make no arrays: they compile in less time,
 and do not count references to what their caller holds, which takes longer than deciding a case."""
 inlined: Any = on_disk(**OPTIONS, inline="always")
-"""For what is too short to hand all of a cell to it."""
+"""For functions too short to be worth passing a whole cell to."""
 
 SLOPE = np.float32(0.01)
 """Of the leaky ReLU below 0."""
 
 
 class Weights(NamedTuple):
-    """What a network computes with in a cell; without messages, all but the first and last two."""
+    """A network's weights for a cell; without messages all but the first and last two are empty."""
 
     own: Any
     """(own, hidden): the own bits, encoded."""
@@ -61,7 +60,7 @@ class Ready(NamedTuple):
 def ready(cell: Cell, decider: Any) -> Ready:
     """Prepare a cell for the loops; `decider` is a `Table`, or an `Evaluated` network.
 
-    A cell that is not among its own must not be asked.
+    A cell that is not one of the decider's must not be asked.
     """
     is_evaluated = not isinstance(decider, Table)
     is_own = cell in (decider.network if is_evaluated else decider).cells

@@ -109,7 +109,7 @@ class CellNetwork(nn.ModuleDict):
 
     @property
     def device(self) -> torch.device:
-        """That of the weights."""
+        """The device of the weights."""
         return next(self.parameters()).device
 
     def weights_to_dict(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class CellNetwork(nn.ModuleDict):
 def case_logits(network: CellNetwork, cell: Cell) -> Tensor:
     """Return what the network says in each of a cell's cases: positive for a 1 or "better".
 
-    (…, case, output), or (…, case, 1) of a choice: the first score less the second.
+    (…, case, output), or (…, case, 1) for a choice: the first score less the second.
     """
     module, inputs = network[cell.name], _case_inputs(cell, network.device)
     if cell.joins == "choice":

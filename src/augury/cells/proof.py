@@ -2,9 +2,9 @@
 
 Each is computed exactly, with a bound on what any evaluation in floating point can make of it (see
 `exact`). A case is *proven* if its margin, the distance from a wrong decision, exceeds the bound,
-and no partial sum can overflow; *thin* if it is right, and that does not hold; else *wrong*. The
+and no partial sum can overflow; *thin* if it is right but that does not hold; else *wrong*. The
 formulas are those of `network`. What the cases share is computed once: the own bits and kinds of
-message, encoded, and the message from each of these to each of those.
+message, encoded, and the message for each pair of these.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Decision(NamedTuple):
     margin: tuple[int, int]
     """How far they are from deciding otherwise, whole · 2^power; negative if they are wrong."""
     bounds: tuple[float, ...]
-    """For each of ARITHMETICS: how far rounding can move the decision at most."""
+    """For each of ARITHMETICS: the most that rounding can move the decision."""
     largest: tuple[float, ...]
     """For each of ARITHMETICS: no partial sum on the way to it is larger."""
 
@@ -53,14 +53,14 @@ class Part(NamedTuple):
 
     cell: Cell
     output: str
-    """Its name; "" of a choice."""
+    """Its name; "" for a choice."""
     decisions: list[Decision]
     seconds: float
-    """What the cell took, all outputs together."""
+    """How long the cell took, all outputs together."""
 
     @property
     def name(self) -> str:
-        """As people read it."""
+        """For people to read."""
         return f"{self.cell.name} {self.output}".strip()
 
 
@@ -77,16 +77,16 @@ class Checked:
     margin: float
     """The smallest distance of a decision from being wrong."""
     bound: float
-    """What rounding in float32 can move a decision at most."""
+    """The most that rounding in float32 can move a decision."""
     largest: float
-    """What no partial sum passes, in any order of summation."""
+    """No partial sum is larger, in any order of summation."""
     arithmetics: dict[str, dict[str, float | int]]
     """The last four for each arithmetic: proven, bound, largest."""
     seconds: float
     wrong: str
     """The first wrong case in words; empty if there is none."""
     thin: str
-    """The first case that is right and not proven; empty if there is none."""
+    """The first case that is right but not proven; empty if there is none."""
 
     @property
     def is_proven(self) -> bool:
@@ -101,7 +101,7 @@ class Checked:
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold, without the name."""
         told = {key: value for key, value in asdict(self).items() if key != "name"}
-        # JSON has no infinity: nothing bounds what is computed with weights that are no numbers.
+        # JSON has no infinity: nothing bounds what is computed with weights that are not finite.
         return _finite(told) | {"verdict": self.verdict}
 
 
@@ -113,7 +113,7 @@ def _finite(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def prove(network: CellNetwork, cells: Sequence[Cell] | None = None) -> tuple[Checked, ...]:
-    """Enumerate all cases of all its cells, or of these."""
+    """Enumerate all cases of all its cells, or of those given."""
     return tuple(checked(part) for part in parts_of(network, cells or network.cells))
 
 
@@ -123,7 +123,7 @@ def parts_of(network: CellNetwork, cells: Sequence[Cell]) -> list[Part]:
 
 
 def weights_of(network: CellNetwork, cell: Cell) -> Weights:
-    """Return what a network computes a cell with; refuse numbers that are no float32."""
+    """Return what a network computes a cell with; refuse numbers that are not float32."""
     weights: Weights = {}
     for name, weight in network[cell.name].state_dict().items():
         values = weight.detach().cpu()
@@ -209,7 +209,7 @@ _VERDICTS: dict[str, bool] = {}
 def is_proven(network: CellNetwork, digest: str = "") -> bool:
     """Tell whether every case is right whatever the rounding; remembered by the weights' digest.
 
-    Where no digest is given, it is taken of the weights as they are now.
+    Without a digest, that of the current weights is computed.
     """
     key = digest or _digest(network)
     if key not in _VERDICTS:
@@ -226,9 +226,9 @@ def _digest(network: CellNetwork) -> str:
 
 
 def _said(cell: Cell, weights: Weights) -> Known:
-    """Return what the module of a cell computes: (case, output), or (kind, 1) of a choice.
+    """Return what the module of a cell computes: (case, output), or (kind, 1) for a choice.
 
-    Of weights that are no numbers nothing is known.
+    If weights are not finite, nothing is known.
     """
     if all(np.isfinite(weight).all() for weight in weights.values()):
         return _SAID[cell.joins](cell, {name: Weight.of(own) for name, own in weights.items()})
@@ -281,7 +281,7 @@ def _head(weights: dict[str, Weight], known: Known, name: str = "head") -> Known
 
 
 def _signs(cell: Cell, said: Known) -> Iterator[list[Decision]]:
-    """Yield the decisions on each output: of (case, output) the sign decides."""
+    """Yield the decisions on each output: the sign of (case, output) decides."""
     (whole, power), error, largest = said
     for place in range(len(cell.outputs)):
         expected = [case.expected[place] for case in cell.cases]
@@ -292,7 +292,7 @@ def _signs(cell: Cell, said: Known) -> Iterator[list[Decision]]:
 
 
 def _pairs(cell: Cell, said: Known) -> Iterator[list[Decision]]:
-    """Yield the decisions of a choice: of two scores the larger one decides."""
+    """Yield the decisions of a choice: the larger of two scores decides."""
     (whole, power), error, largest = said
     better, worse = np.array([case.kinds for case in cell.cases]).T
     margins = (whole[better, 0] - whole[worse, 0]).tolist()

@@ -1,7 +1,7 @@
 """The decisions in every case of some cells become a `Table`, which decides by looking them up.
 
 A network fills it (`network.compiled`). It holds every decision that the network can make, and
-needs neither it nor PyTorch any more. A network answers the same three questions, one for each way
+needs neither the network nor PyTorch. A network answers the same three questions, one for each way
 in which messages join (`network.Evaluated`), so whatever runs on cells runs on either.
 """
 
@@ -95,7 +95,7 @@ class Table:
     @classmethod
     @lru_cache(maxsize=8)
     def read(cls, path: Path, digest: str, cells: tuple[Cell, ...]) -> Table:
-        """Read the table of some cells, once, from a file; refuse one of another SHA-256."""
+        """Read the table of some cells, once, from a file; refuse one with another SHA-256."""
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != digest:
             raise InputError(f"{path}: this is not the table that came with Augury")
@@ -105,7 +105,7 @@ class Table:
 
 
 def sets_of(kind: Numbers, start: Numbers) -> Numbers:
-    """Return the set of kinds in each segment `kind[start[s] : start[s + 1]]`; none is empty."""
+    """Return the set of kinds in each segment `kind[start[s] : start[s + 1]]`, none empty."""
     # A set is the OR of its kinds.
     return np.bitwise_or.reduceat(1 << kind, start[:-1])
 

@@ -1,8 +1,8 @@
-"""The forms in which a network runs; one file and one line for a further one.
+"""The forms in which a network runs; a new one takes one file and one line.
 
-What is equal in all of them, and which tests compare it, is in docs/architecture.md, "Engines".
-Only `table` takes other paths, of the same lengths, beyond 64 nodes a side: see `phases`.
-Everything here takes numbers and returns numbers, and knows neither labels nor files.
+What all of them share, and which tests compare it, is in docs/architecture.md, "Engines". Only
+`table` takes different paths, of the same lengths, beyond 64 nodes a side: see `phases`. Everything
+here takes numbers and returns numbers, and knows neither labels nor files.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def match_dense(
     """Match every graph of a batch of dense adjacency arrays.
 
     Args:
-        adjacency: (graph, left, right), or (left, right) for one graph; an edge is what is not 0.
+        adjacency: (graph, left, right), or (left, right) for one graph; non-zero entries are edges.
         engine: a name in `ENGINES`.
         network: the discrete network, by default the shipped one.
-        threads: how many may share the graphs of `table`; a small batch takes fewer.
+        threads: the most that share the graphs of `table`; a small batch uses fewer.
 
     >>> match_dense([[1, 1], [1, 0]]).mates
     array([1, 0], dtype=int32)
@@ -73,7 +73,7 @@ def match_dense(
 
 
 def as_bytes(adjacency: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Return bytes of 0 and 1, without a copy where that is what they are.
+    """Return bytes of 0 and 1, without a copy if they are that already.
 
     A Boolean array may hold other bytes: `np.array([2], np.uint8).view(bool)` is True.
     """

@@ -5,10 +5,10 @@ rows left over are assigned along shortest augmenting paths. Small tables begin 
 columns that cost them the least (`tight_word`).
 
 Tables are int32 or int64, their rows a multiple of eight long (`lanes`), and everything is exact:
-costs are at most `largest(dtype)`, and as soon as a price or a distance passes what is safe a run
-ends with TOO_WIDE. In units of OUT / 32, where a pair that is forbidden costs OUT:
+costs are at most `largest(dtype)`, and a run ends with TOO_WIDE as soon as a price or a distance
+leaves the safe range. In units of OUT / 32, where a forbidden pair costs OUT:
 
-- costs are at most 1, prices at least −4 when a search begins and 1 at most, and a search goes on
+- costs are at most 1, prices at least −4 when a search begins and at most 1, and a search goes on
   only while its least distance is at most 8;
 - so a distance is at most 8 + 1 + 4 + 2 < 16, which is FAR, or else leads over a forbidden pair or
   to a column out of play, and is more: neither needs a branch;
@@ -41,14 +41,14 @@ compiled: Any = on_disk(nogil=True, error_model="numpy", _nrt=False)
 inlined: Any = on_disk(
     nogil=True, error_model="numpy", _nrt=False, forceinline=True, no_cpython_wrapper=True
 )
-"""Nothing is allocated, so no references need be counted; that, and calls, would take longer than
-the loops over a small table."""
+"""Nothing is allocated, so references need no counting; that, and calls, would take longer than the
+loops over a small table."""
 
 FULL, NOT_FULL, TOO_WIDE = 0, 1, 2
 """How a run ends: every row has a column; not every row can; the integers are too narrow."""
 
 NARROW = 64
-"""Up to so many columns a table stays in the first cache, whichever way it is read."""
+"""Up to this many columns a table stays in the L1 cache, whichever way it is read."""
 CACHE_LINE = 64
 """Bytes."""
 OUT_BITS = {np.dtype(np.int32): 29, np.dtype(np.int64): 61}
@@ -66,7 +66,7 @@ def width_of(num_columns: int) -> int:
 
 
 def aligned(size: int, dtype: Any) -> Any:
-    """Return an unset array that begins with a line of the cache: lanes then cross no two."""
+    """Return an uninitialised array aligned to a cache line, so that lanes never straddle two."""
     array = np.empty(size + CACHE_LINE, dtype)
     skip = -array.ctypes.data % CACHE_LINE // array.itemsize
     return array[skip : skip + size]
@@ -94,13 +94,13 @@ class Dense(NamedTuple):
     free: Any
     """(row,): rows that are not assigned."""
     is_taken: Any
-    """(width / 8,): bits of the columns that are."""
+    """(width / 8,): bits of the assigned columns."""
     passed: Any
     """(row + 1,): the rows that a search passed, in order."""
     reached: Any
-    """(row + 1,): the column by which it came to each."""
+    """(row + 1,): the column by which it reached each."""
     offset: Any
-    """(row + 1,): what each adds to the ways through it."""
+    """(row + 1,): what each adds to the paths through it."""
     least: Any
     """(row + 1,): the distance of each one's column."""
     before: Any
@@ -127,7 +127,7 @@ class Dense(NamedTuple):
 
 @inlined
 def begin(dense: Dense) -> None:
-    """Assign nobody; if there are as many rows as columns, price these at their least cost.
+    """Assign nothing; if there are as many rows as columns, price columns at their least cost.
 
     A free column must cost nothing, so columns are only priced if none will be free.
     """
@@ -185,7 +185,7 @@ def _take(dense: Dense, row: int, column: int) -> None:
 
 @inlined
 def _reduce_columns(dense: Dense) -> None:  # loops over a table, inlined
-    """Assign each row that is the cheapest of a column; these are priced at their least cost.
+    """Assign each row that is a column's cheapest; columns are priced at their least cost.
 
     A row that is the cheapest of only one column is then given its second best offer: the price of
     its column falls until the row is indifferent.
@@ -193,12 +193,12 @@ def _reduce_columns(dense: Dense) -> None:  # loops over a table, inlined
     size, width = dense.size[0], dense.size[2]
     table, price, out, cheapest = dense.table, dense.price, dense.out[0], dense.cheapest
     for row in range(size):
-        dense.free[row] = 0  # of how many columns it is the cheapest
+        dense.free[row] = 0  # how many columns it is the cheapest of
     for column in range(size - 1, -1, -1):
         row = cheapest[column]
         if row < 0:
             continue
-        # Of equals each column's own row wins, lest the first wins all.
+        # Ties go to the row of the column's own number, lest the first row win all.
         if table[start_of(dense, column) + column] == price[column]:
             row = column
         dense.free[row] += 1
@@ -220,7 +220,7 @@ def _reduce_columns(dense: Dense) -> None:  # loops over a table, inlined
 def _find_cheapest(dense: Dense) -> None:
     """Set the least cost of each column, in `price`, and the first row that has it.
 
-    Column by column that stays in registers, but beyond a few rows it misses the cache.
+    Column by column this stays in registers, but beyond a few rows it misses the cache.
     """
     size, width, start = dense.size[0], dense.size[2], dense.size[3]
     table, price, cheapest = dense.table, dense.price, dense.cheapest
@@ -245,9 +245,9 @@ def _find_cheapest(dense: Dense) -> None:
 def _bid(dense: Dense, num_free: int) -> int:
     """Let each free row take its best column, at a price that makes the second best as good.
 
-    Whoever is driven out bids again at once. The number of bids is bounded: where costs are nearly
-    equal, rows would outbid each other by one for ever. Return the number of rows that are free
-    afterwards, in `free`.
+    A row that is driven out bids again at once. The number of bids is bounded: where costs are
+    nearly equal, rows would outbid each other by one for ever. Return how many rows are still
+    free; `free` lists them.
     """
     out = dense.out[0]
     num_bids = 2 * num_free
@@ -285,7 +285,7 @@ def _bid(dense: Dense, num_free: int) -> int:
 def _two_best(dense: Dense, row: int) -> Any:
     """Return the least and second least cost of a row at these prices, and the first one's column.
 
-    Of several that cost the least it is a free one, if there is one.
+    Of several that cost the least, a free one is preferred.
     """
     table, price, width = dense.table, dense.price, dense.size[2]
     first, second = spread(dense.out[0], table), spread(dense.out[0], table)
@@ -305,7 +305,7 @@ def _two_best(dense: Dense, row: int) -> Any:
                 best = column + np.int64(lowest(np.uint64(free if free else bits)))
             if free:
                 break
-    # In other lanes than that of the least there is nothing less than the second.
+    # The second least is the first of another lane, or the second of any.
     lanes = mask_equal(first, here)
     if lanes & (lanes - 1):
         return least, least, best
@@ -317,8 +317,8 @@ def _two_best(dense: Dense, row: int) -> Any:
 def _augment(dense: Dense, free_row: int) -> int:
     """Assign a free row along the shortest augmenting path; return how that ended.
 
-    Columns that were passed are out of play: their price is −OUT and their distance OUT, so the
-    loop over all columns never changes them, and has no branches.
+    Passed columns are out of play: their price is −OUT and their distance OUT, so the loop over all
+    columns never changes them, and has no branches.
     """
     out, price = np.int64(dense.out[0]), dense.price
     last = 0
@@ -364,7 +364,7 @@ def _begin(dense: Dense, row: int) -> Any:
 
 @inlined
 def _relax(dense: Dense, row: int, offset: int) -> Any:
-    """Shorten the ways to all columns by those through a row; return the least of their lengths."""
+    """Shorten the paths to all columns by those through a row; return the least length."""
     table, price, distance, start = dense.table, dense.price, dense.distance, start_of(dense, row)
     least, more = spread(dense.out[0], table), spread(offset, table)
     for column in range(0, dense.size[2], LANES):
@@ -393,7 +393,7 @@ def _nearest(dense: Dense, least: Any) -> Any:
 def _flip(dense: Dense, column: int, length: int, last: int) -> None:
     """Follow the path back from its free column, giving each row the column after it.
 
-    Who precedes a column is not kept, but found again: a row with which the length is right.
+    A column's predecessor is not stored but found again: a row for which the length is right.
     """
     table, price = dense.table, np.int64(dense.price[column])
     k = last

@@ -1,14 +1,13 @@
 """Stacks of cost matrices become assignments of least cost, with the prices that prove it.
 
-Every answer is exact: costs are read as what they are, 0.1 as the binary fraction that it is, in
-whole units of a power of two. Most matrices fit into int32, nearly all others into int64. Floats
-that differ too much in size are rounded to 50 bits first. Then every assignment that could cost as
-little uses only pairs whose reduced cost is at most one unit for each row; if there is but one such
-assignment, it is the answer, and otherwise it is looked for among these pairs in finer units.
+Every answer is exact: costs are read as they are, 0.1 as the binary fraction that it is, in whole
+units of a power of two. Most matrices fit into int32, nearly all others into int64. Floats that
+differ too much in size are rounded to 50 bits first. Then every assignment that could cost as
+little uses only pairs whose reduced cost is at most one unit for each row; if there is only one
+such assignment, it is the answer; otherwise the search continues among these pairs in finer units.
 
-Of several assignments that cost the same the answer is the first: row 0 has the least column that
-it can have, then row 1, and so on, having none counting as the last. The prices are no more unique
-than they need be.
+Of several assignments that cost the same, the answer is the first: row 0 has the least column that
+it can have, then row 1, and so on; having none counts as last. The prices need not be unique.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ from augury.engines.tight_word import are_tight, match_ties
 from augury.errors import InputError
 
 OPTIMAL, INFEASIBLE, INVALID = 0, 1, 2
-"""What is known of a matrix: its assignment is proven; there is none; a cost is no number,
+"""What is known of a matrix: its assignment is proven; there is none; a cost is NaN,
 infinitely good, or so large that prices do not fit into 64 bits."""
 _TOO_WIDE, _TOO_ROUGH, _READ = 3, 4, 5
 
 FLOAT_BITS = 50
-"""Of floats, in int64: their sums stay exact as float64."""
+"""Bits that floats get in int64: their sums stay exact as float64."""
 ROUND = 1.5 * 2.0**52
-"""With this added, a float has no digits behind the point."""
+"""With this added, a float has no fractional digits."""
 ROUND_BITS = np.float64(ROUND).view(np.int64)
 
 CHUNK_CELLS = 2**17
-"""Of matrices that are read at a time: they stay in the cache."""
+"""Cells of the matrices read at a time, which stay in the cache."""
 CELLS_A_THREAD = 2**17
-"""From which on another thread pays."""
+"""Cells for which another thread pays off."""
 
 
 class Assignments(NamedTuple):
@@ -63,11 +62,11 @@ class Assignments(NamedTuple):
     columns: WideArray
     """(matrix, row): the column of each row, −1 for none."""
     row_price: npt.NDArray[Any]
-    """(matrix, row): int64, for floats float64, rounded where that is needed."""
+    """(matrix, row): int64, or float64 for floats, rounded where needed."""
     column_price: npt.NDArray[Any]
-    """(matrix, column): with `row_price` no more than any cost, and equal where assigned.
+    """(matrix, column): plus `row_price` no more than any cost, and equal where assigned.
 
-    Those of the longer side are at most 0, and 0 for who is not assigned.
+    Those of the longer side are at most 0, and 0 where not assigned.
     """
     status: npt.NDArray[np.int8]
     """(matrix,): OPTIMAL, INFEASIBLE or INVALID."""
@@ -87,14 +86,14 @@ def assign_dense(
     Args:
         cost: (matrix, row, column), integers or floats; an infinitely bad one forbids a pair.
         maximise: find the greatest sum; the prices are then those of the negated costs.
-        allowed: of the same shape, False for pairs that are forbidden.
+        allowed: of the same shape, False for forbidden pairs.
         sizes: (matrix, 2), how many rows and columns of each matrix count; the others get −1.
-        partial: where that is not possible, assign as many as can be, and these at the least cost;
-            the status stays INFEASIBLE.
-        threads: how many may share the matrices; a small stack takes fewer.
+        partial: where that is impossible, assign as many as possible, at the least cost; the status
+            stays INFEASIBLE.
+        threads: the most that share the matrices; a small stack uses fewer.
 
     Raises:
-        InputError: an argument has not the shape or type that it should have.
+        InputError: an argument has the wrong shape or type.
     """
     checked: tuple[Any, Any, Any] = _checked(cost, allowed, sizes)
     cost, mask_of, ends_of = checked
@@ -133,7 +132,7 @@ def assign_dense(
 
 
 def _refuse(found: Assignments, numbers: Any) -> None:
-    """Find nothing for these matrices."""
+    """Mark these matrices as INVALID, with nothing found."""
     for array, value in zip(found, (-1, 0, 0, INVALID), strict=True):
         array[numbers] = value
 
@@ -143,7 +142,7 @@ def _assign_some(
 ) -> None:
     """Assign as many rows of these matrices as possible, where that is not all of a side.
 
-    Each row gets a column of its own that is dearer than all others together, and means none.
+    Each row gets a column of its own, dearer than all others together, that stands for none.
     """
     count, num_rows, num_columns = costs.shape
     wide = costs.astype(np.float64 if costs.dtype.kind == "f" else np.int64)
@@ -218,9 +217,9 @@ class Tables(NamedTuple):
     shape: tuple[int, int]
     """(row, column)."""
     found: Assignments
-    """Prices are int64 on the way, and for floats the bits of float64."""
+    """Prices are held as int64: for floats, the bits of float64."""
     shift: Any
-    """(matrix,): costs and prices are whole numbers of 2^−shift."""
+    """(matrix,): costs and prices are whole multiples of 2^−shift."""
     is_rough: Any
     """(matrix,): whether costs were rounded to that."""
 
@@ -273,7 +272,7 @@ def _refine(cost: Any, allowed: Any, maximise: bool) -> Any:
 def _refined(whole: Any, allowed: Any) -> tuple[Any, Any, Any] | None:
     """Assign a matrix of whole numbers of any size: columns and prices, or None.
 
-    Made square by rows or columns that cost nothing. Costs are rounded to 50 bits; what is left of
+    Rows or columns that cost nothing make it square. Costs are rounded to 50 bits; what is left of
     them at the prices found is a problem of its own, on the few pairs that can still matter.
     """
     num_rows, num_columns = whole.shape
@@ -294,7 +293,7 @@ def _refined(whole: Any, allowed: Any) -> tuple[Any, Any, Any] | None:
         reduced = reduced - (u.astype(object) << shift)[:, None] - (v.astype(object) << shift)
         if shift == 0:
             break
-    if num_rows < size:  # what a further row pays is the price of a column that is free
+    if num_rows < size:  # an added row pays the price of a free column
         rows, columns = rows - rows[-1], columns + rows[-1]
     elif num_columns < size:
         rows, columns = rows + columns[-1], columns - columns[-1]
@@ -315,9 +314,9 @@ def _place(tables: Tables, number: int, k: int, dense: Dense) -> Any:
 
 @inlined
 def _lines(tables: Tables, number: int, dense: Dense) -> Any:
-    """Return how many lines of costs are to be read, and how long they are.
+    """Return how many lines of costs to read, and how long they are.
 
-    A line is a row, or all of them where matrix and table have them side by side.
+    A line is a row, or all rows where they are contiguous in both matrix and table.
     """
     num_rows, num_columns = tables.sizes[number, 0], tables.sizes[number, 1]
     if num_rows <= num_columns == tables.shape[1] == dense.size[2]:
@@ -372,7 +371,7 @@ def _read_floats(  # noqa: C901  # compiled
 ) -> None:
     """Fill the tables of some matrices; those whose costs are not whole in int32 are too wide.
 
-    `bits` are the costs as integers, of which the absolute ones are in the same order.
+    `bits` are the costs' bits as integers; without signs, these order as absolute costs do.
     """
     kind, status = bits.dtype.type, tables.found.status
     is_narrow = dense.table.itemsize == 4
@@ -445,7 +444,7 @@ def _read_floats(  # noqa: C901  # compiled
 
 @compiled
 def _is_rough(costs: Any, unit: float) -> Any:
-    """Whether one of some costs is finite, and not whole when multiplied by this."""
+    """Whether any of these costs is finite, and not whole when multiplied by `unit`."""
     num_rough = 0
     for column in range(len(costs)):
         exact = np.float64(costs[column]) * unit
@@ -455,20 +454,20 @@ def _is_rough(costs: Any, unit: float) -> Any:
 
 @inlined
 def _whole(number: float) -> Any:
-    """Return the nearest whole number of one below 2^51; the usual conversion is not vectorised."""
+    """Return the whole number nearest to one below 2^51; the usual conversion is not vectorised."""
     return np.float64(number + ROUND).view(np.int64) - ROUND_BITS
 
 
 @inlined
 def _is_open(given: Matrices, at: int) -> bool:
-    """Whether a pair is not forbidden; its cost may be no number."""
+    """Whether a pair is not forbidden; its cost may be NaN."""
     worst = -np.inf if given.maximise else np.inf
     return (len(given.allowed) == 0 or given.allowed[at]) and given.cost[at] != worst
 
 
 @compiled
 def _largest_bits(given: Matrices, bits: Any, tables: Tables, number: int) -> Any:
-    """Return the largest bits of a cost that counts, −1 if one is no number or infinitely good."""
+    """Return the largest bits of a cost that counts, −1 if one is NaN or infinitely good."""
     top, sign = bits.dtype.type(0), bits.dtype.type(1 << (8 * bits.itemsize - 1))
     for row in range(tables.sizes[number, 0]):
         start = (number * tables.shape[0] + row) * tables.shape[1]

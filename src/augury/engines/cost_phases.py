@@ -1,6 +1,6 @@
 """Many small graphs with costs become best answers: the phases of `small_costs`, compiled by numba.
 
-These take the same paths, and the distances do not depend on who measures them: so flows, prices
+These take the same paths, and distances do not depend on how they are measured: so flows, prices
 and rounds are equal, and which of the two runs is a matter of speed alone.
 """
 
@@ -25,10 +25,10 @@ NEVER = np.int64(2**63 - 1)
 
 
 class Costs(NamedTuple):
-    """What belongs to costs in a run; arrays may be longer than a network needs."""
+    """What a run knows about costs; arrays may be longer than a network needs."""
 
     place: Any
-    """(arc,): where it is in a `Network`; the next two are in that order."""
+    """(arc,): its place in a `Network`; the next two are in that order."""
     room: Any
     """(place,): what it can carry, tight or not."""
     reduced: Any

@@ -30,7 +30,7 @@ UNITS = 32
 
 
 def cupy() -> Any:
-    """Import CuPy, and say what to do where it or the GPU is missing."""
+    """Import CuPy, and say what to do if it or the GPU is missing."""
     with needs("this engine"):
         import cupy as module  # type: ignore[reportMissingImports]
     try:
@@ -44,7 +44,7 @@ def cupy() -> Any:
 
 @inference()
 def network_parameters(network: CellNetwork) -> npt.NDArray[np.float32]:
-    """Return what `network.cu` wants of a network, by the network's own layers, flat.
+    """Return the parameters that `network.cu` reads, by the network's own layers, flat.
 
     In order: the message of each kind (4, K), what a node's own bit adds to it (2, K) and to the
     join (2, K), the join's weights by input (K, K), the weights of "reached" and "changed" (2, K),

@@ -37,14 +37,14 @@ ASSIGNING = {1: 8, 16: 16, 32: 128, 128: 640, 256: MOST_SIDE}
 SPARE = 2**13
 """Bytes that may be read beyond the last table."""
 SETTLING = {1: 16, 32: MOST_SIDE}
-"""The same, to find the first of equals."""
+"""The same, to find the first of equally good assignments."""
 SHARED = "problem.cuh"
 """What every file begins with."""
 MOST_SCRATCH = 2**30
-"""Bytes of costs as units that a call holds; larger batches are solved in several parts."""
+"""Bytes of costs, as units, that a call holds; larger batches are solved in parts."""
 
 PROBLEM_BYTES = 40
-"""`Problem` in problem.cuh."""
+"""The size of `Problem` in problem.cuh."""
 
 
 class Found(NamedTuple):
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
 
 class Batch(Structure):
-    """The same in problem.cuh: addresses, and sizes."""
+    """Mirrors `Batch` in problem.cuh: addresses, and sizes."""
 
     _fields_ = (
         ("costs", c_void_p),
@@ -89,7 +89,7 @@ class Form(NamedTuple):
     source: str
     name: str
     given: tuple[tuple[str, Any], ...]
-    """What is defined when it is compiled; `number` is a type."""
+    """What is defined to compile it: macros, and the type `number`."""
     memory: int = 0
     """Bytes of shared memory that a block takes."""
     shared: str = SHARED
@@ -106,7 +106,7 @@ class Form(NamedTuple):
         return "\n".join([*lines, *files])
 
     def grid(self, count: int) -> tuple[int, int]:
-        """Return blocks, and threads of each, for so many problems."""
+        """Return the blocks, and the threads of each, for this many problems."""
         given = dict(self.given)
         return -(-count * given["LANES"] // given["THREADS"]), given["THREADS"]
 
@@ -176,7 +176,7 @@ class Launch(NamedTuple):
 def launches(
     count: int, num_left: int, num_right: int, dtype: torch.dtype, device: int
 ) -> list[Launch]:
-    """Return what to run for so many problems."""
+    """Return what to run for this many problems."""
     all_ = forms(num_left, num_right, dtype)
     return [Launch(kernel(form, device), *form.grid(count), form.memory) for form in all_]
 
@@ -232,7 +232,7 @@ def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bo
 def launch(those: Iterable[Launch], batch: Structure, device: torch.device) -> None:
     """Run kernels one after the other on PyTorch's current stream, each with this argument."""
     driver = cupy_driver()
-    # To make a `Stream` takes as long as a launch.
+    # Making a `Stream` takes as long as a launch.
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     arguments = (c_void_p * 1)(addressof(batch))
     is_current = torch.cuda.current_device() == device.index
@@ -244,5 +244,5 @@ def launch(those: Iterable[Launch], batch: Structure, device: torch.device) -> N
 
 @cache
 def cupy_driver() -> Any:
-    """Return CuPy's form of the driver's functions."""
+    """Return CuPy's bindings of the CUDA driver."""
     return cupy().cuda.driver

@@ -1,9 +1,9 @@
 """Flow networks of unequal sizes become maximum flows on a GPU, proven there: see flows.cu.
 
 `hold` copies a batch to the device in one transfer, `run` launches the kernels, and `fetched`
-copies all that was found back in another. A warp has a network to itself and keeps it in shared
-memory, so networks are launched with others of about their size, and what does not fit there is
-refused. The paths are those of `flows` in phases, lowest arcs first, whatever the number of lanes.
+copies all results back in another. A warp has a network to itself and keeps it in shared memory, so
+networks are launched with others of about their size, and what does not fit there is refused. The
+paths are those of `flows` in phases, lowest arcs first, whatever the number of lanes.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ with needs("this engine"):
     from torch import Tensor
 
 LANES = 32
-"""How many share a network: part of a warp, or all of it."""
+"""Lanes that share a network: part of a warp, or all of it."""
 THREADS = 128
-"""Of a block, where so many networks fit into its memory; else it has one network."""
+"""Threads of a block, if its memory holds networks for them all; else it has one network."""
 LEAST_ROOM = 512
 """Bytes; smaller networks are launched together."""
 ARC_BYTES, NODE_BYTES, OTHER_BYTES = 8 + 2 * 2, 4 + 3 * 2, 4 + 2
-"""`Network` in flows.cu."""
+"""The sizes of `Network` in flows.cu."""
 
 
 class Networks(Structure):
-    """The same in flows.cu: addresses, and sizes."""
+    """Mirrors `Networks` in flows.cu: addresses, and sizes."""
 
     _fields_ = (
         ("capacity", c_void_p),
@@ -61,7 +61,7 @@ class Networks(Structure):
 
 
 class Pushed(NamedTuple):
-    """What the kernels say, on the host."""
+    """What the kernels found, on the host."""
 
     residual: WideArray
     """(arc,)"""
@@ -91,7 +91,7 @@ def push(batch: Batch) -> Pushed:
 
 
 def hold(batch: Batch, device: torch.device, largest: int, lanes: int = LANES) -> Held:
-    """Copy networks to a device; `largest` are the bytes of shared memory that a block may have.
+    """Copy networks to a device; a block has at most `largest` bytes of shared memory.
 
     Raises:
         InputError: a network needs more.
@@ -139,7 +139,7 @@ def form_of(name: str, lanes: int, threads: int, memory: int = 0) -> Form:
 
 
 def _pushing(count: int, room: int, device: torch.device, largest: int, lanes: int) -> Launch:
-    """Return how `push` is launched for so many networks."""
+    """Return how `push` is launched for this many networks."""
     groups = THREADS // lanes if room * (THREADS // lanes) <= MOST_MEMORY else 1
     memory = groups * room
     own = form_of("push", lanes, groups * lanes, largest if memory > MOST_MEMORY else 0)

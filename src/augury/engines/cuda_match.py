@@ -42,16 +42,16 @@ BLOCKS = {64: 128, 128: 256, 256: MOST_SIDE}
 THREADS = 128
 """Threads of a block for small graphs, which only have to fill the device."""
 CHUNK = 2**25
-"""Cells that cross to the device at once: while these are matched, the next are packed."""
+"""Cells copied to the device at once: while these are matched, the next are packed."""
 PIECE = 2**20
-"""Cells that are packed while they are in the cache."""
+"""Cells packed at a time, so that they stay in the cache."""
 HEADER = "matching.cuh"
 NODES_BYTES = 64 * (2 * 8 + 4)
 """Shared memory of one graph in network.cu: `Nodes`."""
 
 
 class Batch(Structure):
-    """The same in matching.cuh: addresses, and sizes."""
+    """Mirrors `Batch` in matching.cuh: addresses, and sizes."""
 
     _fields_ = (
         ("adjacency", c_void_p),
@@ -149,17 +149,17 @@ def form_of(source: str, name: str, size: int, lanes: int = 1) -> Form:
 
 
 class Step(NamedTuple):
-    """A kernel, and what a graph takes of it."""
+    """A kernel, and what each graph needs of it."""
 
     form: Form
     threads: int
-    """Of each graph."""
+    """For each graph."""
     memory: int = 0
-    """Shared memory of each graph."""
+    """Shared memory for each graph."""
 
 
 def packing(num_left: int, num_right: int) -> list[Step]:
-    """Return what makes bits of bytes."""
+    """Return the kernel that packs bytes into bits."""
     form = form_of("bits.cu", "pack", size_for(num_left, num_right))
     return [Step(form, num_left * -(-num_right // 8))]
 
@@ -190,7 +190,7 @@ def matching(
 
 @cache
 def launched(step: Step, count: int, device: int) -> Launch:
-    """Return how to run a kernel for so many graphs."""
+    """Return how to run a kernel for this many graphs."""
     given = dict(step.form.given)
     threads = given["THREADS"]
     blocks = -(-count * step.threads // threads)
@@ -274,12 +274,12 @@ def match(
 
 
 def is_on_device(graphs: Any) -> bool:
-    """Tell an array or a tensor that lies on a CUDA device."""
+    """Whether this is an array or a tensor on a CUDA device."""
     return hasattr(graphs, "__cuda_array_interface__") or bool(getattr(graphs, "is_cuda", False))
 
 
 def as_tensor(graphs: Any) -> Tensor:
-    """Return an array on the device, of CuPy, say, as a tensor: the same memory."""
+    """Return an array on the device, such as CuPy's, as a tensor that shares its memory."""
     return graphs.detach() if isinstance(graphs, Tensor) else torch.from_dlpack(graphs)
 
 
@@ -326,7 +326,7 @@ def crossed(
 ) -> Iterator[tuple[Packed, Tensor]]:
     """Bytes on the host → graphs on the device, some at a time; `threads` share the packing.
 
-    With each the bits of its rows, on the host if they were packed there.
+    Each comes with the bits of its rows, on the host if they were packed there.
     """
     cupy()  # says what is missing
     device = torch.device("cuda", torch.cuda.current_device())
@@ -344,14 +344,14 @@ def crossed(
 
 
 def joined(parts: list[Found]) -> Found:
-    """Return what was found of several stacks as of one."""
+    """Join what was found for several stacks into one."""
     return parts[0] if len(parts) == 1 else Found(*map(torch.cat, zip(*parts, strict=True)))
 
 
 def proofs_of(rows: list[Tensor], num_right: int, found: Found) -> PackedCovers:
-    """Return what proves each graph; what is on the device is fetched when asked for.
+    """Return what proves each graph; what is on the device is fetched on demand.
 
-    `rows` are bits, in parts of one length, but for the last.
+    `rows` are bits, in parts of equal length except for the last.
     """
     return PackedCovers(
         rows,

@@ -36,13 +36,13 @@ class Engine(ABC):
     name: str | None
     """None where no network of ours runs."""
     what: str
-    """What truly runs, in a few words."""
+    """What actually runs, in a few words."""
     device: str | None = None
     """Where it runs; None: wherever the network is."""
     algorithms: tuple[str, ...] | None = None
-    """What it has a form of; None: whatever is written over cells."""
+    """What it has a form of; None: any algorithm written over cells."""
     needs_proof: bool = False
-    """Whether it runs without the judge, and so only networks that are proven."""
+    """Whether it runs without the judge, and so takes only proven networks."""
     reads_weights: bool = False
     """Whether it computes with the network's weights; otherwise the table is enough."""
     takes_stacks: bool = False
@@ -73,7 +73,7 @@ class Engine(ABC):
     def prove_stack(self, graphs: Any, executor: Any) -> tuple[IntArray, Proofs] | None:
         """Match a dense array, wherever it lies, and prove it there: the rounds, and the proofs.
 
-        None: it is not such an array, or its proofs are left to the host.
+        None: this is no such array, or its proofs are left to the host.
         """
         return None
 
@@ -89,7 +89,7 @@ class Engine(ABC):
     ) -> tuple[WideArray, IntArray]:
         """Return the residual of a maximum flow of each network, (arc,), and the rounds taken.
 
-        `batch` are the same networks side by side, where that is there already.
+        `batch` holds the same networks side by side, if already made.
         """
         raise InputError(f"the engine {self.name!r} takes no batch of flow networks")
 

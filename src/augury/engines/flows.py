@@ -4,20 +4,20 @@ Which loop runs depends on the network alone, so that an answer depends on nothi
 
 - Up to SMALL arcs, or if no capacity is above 1, *phases* (Dinic 1970): a search from the sink
   gives every node its distance, and paths that lead one step nearer with each arc are filled,
-  lowest arcs first, until there are none. Every path is a shortest augmenting path at its moment,
+  lowest arcs first, until none is left. Every path is a shortest augmenting path at its moment,
   so the network takes it too, given weights that prefer its arcs. `small_flows` takes the same
   paths in plain Python.
 - Beyond that, *waves* (Goldberg and Tarjan 1988): the source fills its arcs; a search from the sink
   gives every node its distance; nodes with an excess pass it on, the farthest first, to nodes one
   step nearer, and move away where there are none. A node that moves away by more than one step
-  twice waits for the next search, as in OR-Tools: what is cut off from the sink would otherwise
-  pass its excess around for long. The more searches there were, the more often a node may move,
-  and the longer the next search is put off.
+  twice waits for the next search, as in OR-Tools: nodes cut off from the sink would otherwise pass
+  their excess around for a long time. The more searches there have been, the more often a node may
+  move, and the longer the next search is put off.
   After EARLY of them the network is copied in the order of a search: the next ones read memory in
-  sequence, and what leaves a node is no longer tried in one direction first, as in a numbered grid.
+  sequence, and a node's arcs are no longer tried in one direction first, as in a numbered grid.
   When no excess can reach the sink, the same loop takes what is left back to the source. Here the
-  network's own run has other steps; equal is what is unique: the value, and the nodes that the
-  source still reaches, which are the same in every maximum flow.
+  network's own run takes other steps; only what is unique is the same: the value, and the nodes
+  that the source still reaches, which are the same in every maximum flow.
 
 Arcs are copied into the order of their senders, each node's ascending: the loops then read memory
 in sequence. All release the interpreter's lock and run on the calling thread.
@@ -33,28 +33,28 @@ from augury.compiled import compiled as on_disk
 from augury.engines.small_flows import SMALL
 
 compiled: Any = on_disk(nogil=True, error_model="numpy")
-# What Python does not call needs no way in, and what is called once is best compiled in its place:
-# together that is 2.7 instead of 4.1 seconds.
+# Functions that Python never calls need no wrapper, and those called once are best inlined:
+# together that takes 2.7 instead of 4.1 seconds.
 part: Any = on_disk(error_model="numpy", no_cpython_wrapper=True)
 inlined: Any = on_disk(error_model="numpy", inline="always")
 
 ALL = -1
 """As many searches as it takes."""
 MOST = np.int64(2**63 - 1)
-"""The most that the source gives out at a time; so no excess is beyond int64."""
+"""The most that the source sends out at a time, so that no excess overflows int64."""
 PATIENCE, PATIENCE_BACK = (2, 2, 4, 6), (32, 32, 32, 32)
 """How often a node moves away by more than one step before it waits for the next search.
 
-After the first search, the second, and so on. At first what is cut off would move for long; later
-few nodes have an excess, and a search for them goes through the whole network. On the way back all
-excess arrives, so it is worth moving.
+After the first search, the second, and so on. At first nodes that are cut off would move for a long
+time; later few nodes have an excess, and a search for them covers the whole network. On the way
+back all excess arrives, so moving pays off.
 """
 SHARE = 8
-"""After search k nodes need not wait before k / SHARE of a search's steps are taken, at most all.
+"""After search k waiting nodes are woken until k / SHARE of a search's steps, or all, are taken.
 
-A step is an arc that is looked at, or a level that is passed: a few nodes that wake far away, again
-and again, would otherwise pass as many levels as there are nodes each time, and nobody would count.
-At first mostly those wait that are cut off; later there would be more searches than moves.
+A step is an arc looked at, or a level passed: otherwise a few nodes that wake far away, again and
+again, would pass as many levels as there are nodes each time, uncounted. At first it is mostly
+nodes cut off that wait; later there would be more searches than moves.
 """
 EARLY = 3
 """Searches before the network is sorted, which takes as long as a few; most need no more."""
@@ -89,7 +89,7 @@ class Network(NamedTuple):
     current: Any
     """(node,): no arc before this place leads nearer."""
     queue: Any
-    """Nodes by level during a search; in a phase then the path, as places of arcs."""
+    """Nodes by level during a search; then, in a phase, the path, as places of arcs."""
     excess: Any
     active: Any
     """(level,): the last node there that has an excess to pass on, −1 for none."""
@@ -167,7 +167,7 @@ def phases(own: Network, num_nodes: int, source: int, sink: int) -> int:
 
 @part
 def _search(own: Network, num_nodes: int, source: int, sink: int) -> bool:
-    """Set the levels of nodes nearer to the sink than the source is; say if that is reached."""
+    """Set the levels of nodes nearer to the sink than the source; say whether that is reached."""
     for node in range(num_nodes):
         own.level[node] = -1
     own.level[sink] = 0
@@ -190,7 +190,7 @@ def _search(own: Network, num_nodes: int, source: int, sink: int) -> bool:
 
 @part
 def _take_paths(own: Network, source: int, sink: int) -> None:
-    """Fill paths of the levels until there are none; see `small_flows`."""
+    """Fill paths along the levels until none is left; see `small_flows`."""
     path, length, node = own.queue, 0, source
     while True:
         place, end = np.int64(own.current[node]), own.start[node + 1]
@@ -291,7 +291,7 @@ def _sort(own: Network, ordered: Network, num_nodes: int) -> None:
 def _pass_on(own: Network, num_nodes: int, goal: int, patience: Any, searches: int) -> Any:
     """Pass on the excess that can reach a node; return how often some arrived, and if all did.
 
-    It ends after so many searches, done or not.
+    Stop after this many searches, done or not.
     """
     rounds, count, waiting, arcs = 0, 0, 0, np.int64(own.start[num_nodes])
     while waiting >= 0 and count != searches:
@@ -320,7 +320,7 @@ def _pass_on(own: Network, num_nodes: int, goal: int, patience: Any, searches: i
 
 @part
 def _wake(own: Network, waiting: Any) -> Any:
-    """Let nodes that wait move on; return the highest level of one, 0 for none."""
+    """Let waiting nodes move on; return the highest of their levels, 0 for none."""
     highest = np.int64(0)
     while waiting >= 0:
         node, waiting = waiting, np.int64(own.before[waiting])

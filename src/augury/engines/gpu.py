@@ -24,7 +24,7 @@ from augury.errors import InputError
 from augury.inputs import Graph, Graphs, as_stack
 
 BYTES = (np.bool_, np.uint8)
-"""Types of which a byte that is not 0 is an edge."""
+"""Types in which a non-zero byte is an edge."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class OnGpu(Engine):
             yield Answer(flows.flow_of(number), taken)
 
     def _matched(self, graphs: Sequence[BipartiteGraph], network: Any) -> Iterator[Answer]:
-        """Match graphs of any shapes: one call for those of each, as a stack."""
+        """Match graphs of any shapes: one call for each shape, as a stack."""
         from augury.engines.cuda_match import size_for
 
         by_shape: dict[tuple[int, int], list[int]] = {}
         for number, graph in enumerate(graphs):
             by_shape.setdefault((graph.num_left, graph.num_right), []).append(number)
-        for shape in by_shape:  # what is too large is refused before any matrix is made
+        for shape in by_shape:  # too large a graph is refused before any matrix is made
             size_for(*shape, self.reads_weights)
         found: dict[int, Answer] = {}
         for numbers in by_shape.values():
@@ -111,7 +111,7 @@ class OnGpu(Engine):
         return Mates(found.mates.cpu().numpy().astype(np.int32), found.rounds.cpu().numpy())
 
     def prove_stack(self, graphs: Any, executor: Any) -> tuple[IntArray, Proofs] | None:
-        """See `Engine`; of what lies on the GPU, only what is asked for leaves it."""
+        """See `Engine`; what lies on the GPU leaves it only on demand."""
         from augury.engines import cuda_match
 
         require_proof(executor)
@@ -131,7 +131,7 @@ class OnGpu(Engine):
         return found.rounds.cpu().numpy(), proofs
 
     def _found(self, adjacency: npt.NDArray[Any], network: Any, threads: int = 1) -> Any:
-        """Return what is found of bytes of the host, and the bits of their rows, in parts."""
+        """Return what is found for bytes on the host, and the bits of their rows, in parts."""
         from augury.engines import cuda_match
 
         parts, rows = [], []

@@ -1,4 +1,4 @@
-"""Eight integers become one value of compiled loops, so that none depends on luck to be vectorised.
+"""Eight integers become one value in compiled loops: vectorising them is not left to luck.
 
 Loaded from arrays of int32 or int64 whose length is a multiple of eight, combined lane by lane, and
 reduced to one number or to a mask of eight bits. Importing this module needs numba.
@@ -53,7 +53,7 @@ _operator(operator.or_, "or_")
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Return the address of the eight numbers from a place of an array on."""
+    """Return the address of the eight numbers at a place of an array."""
     data = context.make_array(kind)(context, builder, array).data
     vector = context.get_value_type(_LanesType(kind.dtype))
     return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
@@ -61,7 +61,7 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def load(typing, array, at):
-    """Return the eight numbers of a contiguous array from this place on."""
+    """Return the eight numbers of a contiguous array that start at this place."""
 
     def generate(context, builder, signature, args):
         place = _place(context, builder, array, *args)
@@ -84,7 +84,7 @@ def store(typing, array, at, value):
 
 @intrinsic
 def spread(typing, value, array):
-    """Return a number eight times, as those of an array."""
+    """Return a number eight times, in the type of an array."""
     kind = _LanesType(array.dtype)
 
     def generate(context, builder, signature, args):
@@ -116,7 +116,7 @@ smaller, larger = _chooser("<"), _chooser(">")
 
 @intrinsic
 def where_less(typing, a, b, chosen, other):
-    """Return, lane by lane, what was chosen where a is less than b, else the other."""
+    """Return, lane by lane, `chosen` where a is less than b, else `other`."""
 
     def generate(context, builder, signature, args):
         return builder.select(builder.icmp_signed("<", *args[:2]), *args[2:])
@@ -137,12 +137,12 @@ def _mask(comparison: str) -> Any:
 
 
 mask_equal, mask_less = _mask("=="), _mask("<")
-"""A byte: bit k says whether it is true in lane k."""
+"""A byte: bit k says whether the comparison holds in lane k."""
 
 
 @intrinsic
 def where(typing, mask, chosen, other):
-    """Return, lane by lane, what was chosen where a bit of a byte is set, else the other."""
+    """Return, lane by lane, `chosen` where the bit of the mask is set, else `other`."""
 
     def generate(context, builder, signature, args):
         bits = builder.bitcast(args[0], ir.VectorType(ir.IntType(1), LANES))
@@ -166,4 +166,4 @@ def _reducer(operation: str) -> Any:
 
 
 least_of, union_of = _reducer("smin"), _reducer("or")
-"""The least of the eight; the bits that one of them has."""
+"""The least of the eight; the bits that any of them has."""

@@ -1,11 +1,11 @@
 """Graphs with costs become answers by hand-written loops: a part of the engine `table`.
 
-Small graphs go the way of the network, to its prices: see `small_costs`. The loops for larger ones
-(`assignments`, `min_cost`) are other methods for the same problem, Jonker and Volgenant's and the
-network simplex. Equal is what is proven: a legal answer, the largest, of least cost, with prices
-that certify it. Of several best matchings it is the first, whoever finds them (see
-`classical.first`); of flows it is any. Which loops run depends on the graph alone, so the answer
-does too.
+Small graphs are solved as the network does, down to its prices: see `small_costs`. The loops for
+larger ones (`assignments`, `min_cost`) are other methods for the same problem, Jonker and
+Volgenant's and the network simplex. What is proven is the same: a legal answer, the largest, of
+least cost, with prices that certify it. Of several best matchings the answer is always the first
+(see `classical.first`); of flows it is any. Which loops run, and so the answer, depends on the
+graph alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from augury.engines.small_costs import is_small, solve_small
 MAX_CELLS = 2**24
 """Cells of dense graphs that are assigned at once."""
 FEW_CELLS = 2**12
-"""Up to so many cells a graph is dense, whatever its edges."""
+"""Up to this many cells a graph counts as dense, whatever its edges."""
 
 
 def solved(graphs: Sequence[Any]) -> list[Answer]:
@@ -134,7 +134,7 @@ def assigned_as_flow(graph: BipartiteGraph) -> Answer:
     network = CostNetwork.from_bipartite(graph)
     edges = slice(graph.num_left, graph.num_left + graph.num_edges)
     capacity = network.capacity.copy()
-    capacity[edges] = 2  # nodes are the limit, and not edges: so matched pairs have exact prices
+    capacity[edges] = 2  # nodes are the limit, not edges, so that matched pairs have exact prices
     answer = _sent(replace(network, capacity=capacity))
     matched = np.flatnonzero(answer.found[edges])
     mates = np.full(graph.num_left, -1)
@@ -157,7 +157,7 @@ def _sent(network: CostNetwork) -> Answer:
 
 
 def _value(network: CostNetwork) -> WideArray:
-    """Return the supplies of source and sink in a maximum flow: what a way back would carry."""
+    """Return the supplies of source and sink in a maximum flow: what an arc back would carry."""
     from augury.engines.min_cost import min_cost_flow
 
     assert network.source is not None and network.sink is not None

@@ -7,7 +7,7 @@ blocks it leaves. At the start an artificial root is joined to every node, at a 
 path can have.
 
 Trees are kept *strongly feasible*: from every node a little more could be sent up to the root. The
-leaving arc is chosen so, and with that the method cannot cycle (Cunningham, 1976).
+leaving arc is chosen to keep them so, and then the method cannot cycle (Cunningham, 1976).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from augury.engines.words import compiled
 
 EMPTY, IN_TREE, FULL = np.int8(1), np.int8(0), np.int8(-1)
-"""How an arc stands; times its reduced cost, less than 0 if it should enter."""
+"""The state of an arc; times its reduced cost, less than 0 if the arc should enter."""
 NONE = np.int32(-1)
 UNLIMITED = np.int64(2**62)
 MIN_BLOCK = 16
@@ -156,7 +156,7 @@ def _solve(arcs: Arcs, tree: Tree, supply: Any, large: int) -> None:
 
 @compiled
 def _plant(arcs: Arcs, tree: Tree, supply: Any, large: int) -> None:
-    """Join all nodes to the root: what is supplied goes up, what is demanded comes down."""
+    """Join all nodes to the root: supplies go up, demands come down."""
     root, first = len(supply), len(arcs.sender) - len(supply)
     tree.parent[root], tree.arc[root], tree.depth[root] = NONE, NONE, 0
     tree.after[root], tree.before[root], tree.child[root] = NONE, NONE, 0

@@ -4,7 +4,7 @@ The phases of Hopcroft and Karp (1973) with the distances of Alt, Blum, Mehlhorn
 which are kept from path to path and rarely computed afresh. Every path that is taken is a shortest
 augmenting path at its moment:
 
-- An edge between two free nodes is one. The start takes such edges only, while there are any.
+- An edge between two free nodes is one. The start takes only these, while there are any.
 - Then `dist[v]` is a lower bound on how many further rows a path needs from column v to a free
   column: 0 for a free one, or else at most 1 + the least bound of a column beside its row. A free
   row whose least bound is `level` is searched only when no free row has a lower one. A search goes
@@ -51,7 +51,7 @@ class Lists(NamedTuple):
     key: Any
     """(column,): the number of its free rows in the upper half, their XOR in the lower one."""
     dist: Any
-    """(column,): see above; FAR if a free column is out of reach."""
+    """(column,): see above; FAR if no free column is in reach."""
     is_seen: Any
     """(row,): whether its bound is known."""
     cursor: Any
@@ -63,7 +63,7 @@ class Lists(NamedTuple):
     after: Any
     """(row,): the next free row of the same bound, or −1."""
     path: Any
-    """(row,): the rows of the path in search."""
+    """(row,): the rows of the path being searched."""
 
     @classmethod
     def of(cls, edges: Any, sizes: tuple[int, int, int], empty: Callable[..., Any]) -> Lists:
@@ -261,9 +261,9 @@ def _measure(graph: Lists) -> int:
 
 
 def _take_paths(graph: Lists, first: int, num_rows: int, lengths: Any) -> Any:
-    """Search from free rows, lowest bound first, until none is left or new bounds would pay.
+    """Search from free rows, lowest bound first, until none is left or new bounds would pay off.
 
-    Return how many are left, and `lengths`: how many there were, and the last.
+    Return how many are left, and `lengths`: how many path lengths there were, and the last.
     """
     num_edges = graph.indptr[len(graph.mates)] - graph.indptr[0]
     level, work = 0, (num_edges + len(graph.mates)) // SHARE
@@ -287,7 +287,7 @@ def _take_paths(graph: Lists, first: int, num_rows: int, lengths: Any) -> Any:
 
 
 def _search(graph: Lists, first: int, root: int, level: int) -> Any:
-    """Search a path of `level` + 1 rows from a free row, and take it.
+    """Search for a path of `level` + 1 rows from a free row, and take it.
 
     Return the row's bound, which is `level` if there was a path, and the number of steps.
     """
@@ -320,7 +320,7 @@ def _search(graph: Lists, first: int, root: int, level: int) -> Any:
                 if graph.dist[v] < bound and v != own:
                     bound, graph.cursor[u] = graph.dist[v], k
             steps += end - begin
-            if bound >= len(graph.mates):  # no path has so many rows
+            if bound >= len(graph.mates):  # no path has that many rows
                 bound = FAR
             if depth == 0:
                 return bound, steps
@@ -333,4 +333,4 @@ PARTS = (
     _match_neighbours, _match_last_chances, _rarest, _count_rows, _guess, transpose, _measure,
     _take_paths, _search,
 )  # fmt: skip
-"""The functions that `match_phases` calls, for whoever compiles it."""
+"""The functions that `match_phases` calls, needed to compile it."""

@@ -3,8 +3,8 @@
 The rounds are those of `words`, at any size, with the weights of `small`: what a proven network
 decides, pair for pair. Arcs lie in shards (`sharded_files`), each of which looks at its own
 (`sharded_part`, `sharded_loops`); frontiers travel between them (`sharded_run`), and the proof is
-found and checked in the same way (`sharded_check`). `sharded_run.solve_file` is for what does not
-fit in memory. A graph that is here already is solved alike, by two shards that take turns.
+found and checked in the same way (`sharded_check`). `sharded_run.solve_file` is for graphs that do
+not fit in memory. One that is in memory is solved alike, by two shards that take turns.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A matching and a cover in shards become a proof, or what is wrong with them.
+"""A matching and a cover in shards become a proof, or counts of what is wrong with them.
 
-What is read are files alone: the arcs, the matching, and the cover. Nothing here is shared with the
-search. Three things are checked of every shard, each by one look at its arcs and nodes: each mate
-is a neighbour, and each right node agrees about its mate; every arc has an end in the cover; the
-cover has as many nodes as the matching has edges. Then no matching is larger (König).
+Only files are read: the arcs, the matching, and the cover. Nothing here is shared with the search.
+Three things are checked of every shard, each by one look at its arcs and nodes: each mate is a
+neighbour, and each right node agrees about its mate; every arc has an end in the cover; the cover
+has as many nodes as the matching has edges. Then no matching is larger (König).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Verdict(NamedTuple):
     cover_left: int = 0
     cover_right: int = 0
     strangers: int = 0
-    """Mates that are no neighbours."""
+    """Mates that are not neighbours."""
     disagreeing: int = 0
-    """Nodes whose mate has another, or none."""
+    """Nodes whose mate has another mate, or none."""
     bare: int = 0
     """Right nodes outside the cover that have an arc from outside it."""
     arcs: int = 0
@@ -102,7 +102,7 @@ class Checker:
 
 @compiled(nogil=True, error_model="numpy")
 def _look(start: Any, ends: Any, names: Any, mates: Any, in_cover: Any, is_touched: Any) -> int:
-    """Return how many mates are no neighbours; mark the right ends of what is not covered."""
+    """Return how many mates are not neighbours; mark the right ends of uncovered rows."""
     strangers = 0
     for row in range(len(mates)):
         is_edge = mates[row] < 0

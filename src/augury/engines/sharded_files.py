@@ -55,11 +55,11 @@ class Layout:
 
     @property
     def kind(self) -> type[np.signedinteger[Any]]:
-        """The integers that hold a node."""
+        """The integer type that holds a node."""
         return np.int32 if max(self.num_left, self.num_right) < 2**31 else np.int64
 
     def share(self, number: int, total: int) -> int:
-        """Return how many of so many nodes a shard holds."""
+        """Return how many of `total` nodes a shard holds."""
         return len(range(number, total, self.count))
 
 
@@ -76,14 +76,14 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 
 
 def read_array(path: Path) -> npt.NDArray[Any]:
-    """Map a file into memory, read-only: what is not looked at takes none."""
-    if path.stat().st_size <= 128:  # of nothing, nothing can be mapped
+    """Map a file into memory, read-only: parts that are not read take none."""
+    if path.stat().st_size <= 128:  # an empty array cannot be mapped
         return loops_own(np.load(path, allow_pickle=False))
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def loops_own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return it read-only, as messages from elsewhere are: loops are compiled for that once."""
+    """Return it read-only, as messages from elsewhere are, so that loops are compiled once."""
     array.setflags(write=False)
     return array
 
@@ -94,7 +94,7 @@ def shard_folder(folder: Path, number: int) -> Path:
 
 
 def deal_pairs(chunks: Iterable[Pairs], folder: Path, count: int) -> tuple[int, int]:
-    """Write edges to the shards of their left nodes; return how many nodes there are a side."""
+    """Write edges to the shards of their left nodes; return how many nodes each side has."""
     left = right = 0
     paths = [shard_folder(folder, number) for number in range(count)]
     for path in paths:
@@ -159,7 +159,7 @@ def read_pairs(path: Path) -> Iterator[Pairs]:
     """Read the edges of a file, a chunk at a time.
 
     Raises:
-        InputError: the file is of no such kind, or does not hold two columns of numbers.
+        InputError: the file is of another kind, or does not hold two columns of numbers.
     """
     ending = path.suffix.lower()
     if ending not in READERS:
@@ -193,7 +193,7 @@ def _parquet(path: Path) -> Iterator[Pairs]:
         import pyarrow as pa
         from pyarrow import parquet
     try:
-        # By default it would read ahead, all of the file.
+        # By default it would read the whole file ahead.
         with parquet.ParquetFile(path, pre_buffer=False) as file:
             _refuse_columns(file.schema_arrow.names)
             for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True):

@@ -1,7 +1,7 @@
 """What a shard does with its arcs, compiled by numba; see `sharded_part` for the arrays.
 
-Node numbers are global unless they are called rows, or places: of node x, which shard `x % count`
-holds, it is `x // count`.
+Node numbers are global unless called rows or places: node x, which shard `x % count` holds, has the
+place `x // count`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def place_arcs(pairs: Any, count: int, known: Any, cursor: Any, ends: Any) -> No
 
 @compiled
 def tidy_rows(start: Any, ends: Any) -> None:
-    """Sort each row and keep each arc once; `start` is changed to where the rows are then."""
+    """Sort each row and keep each arc once; `start` is updated to match."""
     size, first = 0, 0
     for row in range(len(start) - 1):
         last = start[row + 1]
@@ -90,18 +90,18 @@ def tidy_rows(start: Any, ends: Any) -> None:
 
 @compiled
 def preference(u: int, v: int, turn: int, num_left: int) -> int:
-    """Return how much right node v likes left node u in this round, 0 best; see `small`."""
-    offset = turn + (v if v < num_left else v % num_left)  # dividing takes long
+    """Return how right node v ranks left node u in this round, 0 best; see `small`."""
+    offset = turn + (v if v < num_left else v % num_left)  # division is slow
     offset -= num_left if offset >= num_left else 0
     return u - offset if u >= offset else u - offset + num_left
 
 
 @compiled
 def ask(arcs: Any, rows: Any, place: Any, ties: Any, state: Any) -> int:
-    """Look at the arcs of some rows, and note for each right node who asks for it.
+    """Look at the arcs of some rows, and note for each right node which left node asks for it.
 
-    Return how many right nodes have been asked for, none of them before in this search. They are
-    listed in `touched`.
+    Return how many right nodes are asked for, each for the first time in this search; `touched`
+    lists them.
     """
     start, ends, names = arcs
     number, count = place
@@ -145,7 +145,7 @@ def write_asked(touched: Any, count: int, names: Any, known: Any, start: Any, as
 
 @compiled
 def hear(asked: Any, count: int, ties: Any, state: Any, fresh: Any, size: int) -> int:
-    """Let right nodes that are not reached yet choose who reaches them; list these nodes."""
+    """Let right nodes not reached yet choose the left node that reaches them; list them."""
     parent, root, level = state
     turn, num_left, step = ties
     for k in range(len(asked)):

@@ -2,16 +2,17 @@
 
 Shard k of `count` holds the left nodes u and the right nodes v with u % count = v % count = k, and
 the arcs of the former. A method takes the messages that the others have for it, an array from each,
-and returns an array for each; none waits for anybody. A message is a row of node numbers, and goes
-to whoever holds the first of them. A step of a search is
+and returns an array for each; none waits. A message is a row of node numbers, and goes to the shard
+that holds the first of them. A step of a search is
 
 - `ask`: a left node that was just reached asks all its right nodes, each once in a search;
-- `hear`: a right node that is not reached yet is now, by whom it likes best of those who ask;
+- `hear`: a right node not reached yet is now reached, by the asker that it likes best;
 - `go_on`: it tells its mate, which is reached with it.
 
-If some right node is free, the search ends there: `offer` tells it to the free left node in whose
+If some right node is free, the search ends there: `offer` reports it to the free left node in whose
 tree it is, which takes one (`choose`); `go_back` and `exchange` walk back from there, and match
-each right node on the way to whoever reached it. Trees share no node, so neither do these paths.
+each right node on the way to the node that reached it. Trees share no node, so neither do these
+paths.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ class Shard:
         self.root = np.empty_like(self.mates)
         """(left,): the free node from which it is reached, −1 for none."""
         self.parent, self.root_of = (np.empty_like(self.mate_of) for _ in range(2))
-        """(right,): who reached it, and from which free node."""
+        """(right,): the left node that reached it, and the free node at the root."""
         self.level = np.empty(columns, np.int32)
-        """(right,): in which step; −1 for not at all."""
+        """(right,): the step that reached it; −1 for none."""
         known = len(self.arcs[2])
         self.asker = np.empty(known, layout.kind)
-        """(known right node,): who asks for it in this step, or `UNASKED`, `ASKED`."""
+        """(known right node,): the left node asking for it in this step, `UNASKED` or `ASKED`."""
         self.touched = np.empty(known, self.arcs[1].dtype)
         self.fresh = np.empty(0, np.int64)
         """Right nodes reached in this step, by place."""
@@ -70,13 +71,13 @@ class Shard:
         self.tally = {"arcs": 0, "bytes": 0, "cpu": 0.0}
 
     def load(self, saved: int) -> None:
-        """Go on from what `save` wrote; 0: from nothing."""
+        """Resume from what `save` wrote; 0: start from nothing."""
         if saved:
             self.mates[:] = np.load(self.folder / f"mates-{saved}.npy", allow_pickle=False)
             self.mate_of[:] = np.load(self.folder / f"mate_of-{saved}.npy", allow_pickle=False)
 
     def save(self, saved: int) -> None:
-        """Write the matching; what is older than the last is deleted."""
+        """Write the matching; delete all but this and the previous one."""
         write_array(self.folder / f"mates-{saved}.npy", self.mates)
         write_array(self.folder / f"mate_of-{saved}.npy", self.mate_of)
         for path in self.folder.glob("mate*-*.npy"):
@@ -125,7 +126,7 @@ class Shard:
         return self._sent(asked, start, began)
 
     def hear(self, *inbox: Messages) -> tuple[int, int]:
-        """Take (right node, who asks, its root); return how many are reached, and free."""
+        """Take (right node, asker, its root); return how many are reached, and how many free."""
         began = time.process_time()
         most = min(sum(map(len, inbox)), len(self.level))
         fresh, size = np.empty(most, np.int64), 0
@@ -155,14 +156,14 @@ class Shard:
         return self._told(chosen[chosen >= 0])
 
     def go_back(self, *inbox: Messages) -> list[Messages]:
-        """Take right nodes of paths; match each to who reached it, and tell that one."""
+        """Take right nodes on paths; match each to the node that reached it, and tell that node."""
         nodes = _joined(inbox)[:, 0]
         places = nodes // self.count
         self.mate_of[places] = self.parent[places]
         return self._told(self.parent[places], nodes)
 
     def exchange(self, *inbox: Messages) -> list[Messages]:
-        """Take (left node, its new mate); tell the mates that they had, if any."""
+        """Take (left node, its new mate); tell their former mates, if any."""
         told = _joined(inbox)
         rows = told[:, 0] // self.count
         before = self.mates[rows]
@@ -188,7 +189,7 @@ class Shard:
 
 
 class Builder:
-    """Makes a shard's rows of its pairs."""
+    """Turns a shard's pairs into rows."""
 
     def __init__(self, folder: str, number: int) -> None:
         self.folder, self.number = folder, number

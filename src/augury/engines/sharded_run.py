@@ -44,20 +44,20 @@ from augury.files import atomic_file, locked, named
 from augury.processes import MAX_RETRIES
 
 BYTES_A_SHARD = 2**30
-"""A file is cut into a shard for each so many of its bytes, and at least one for each core."""
+"""A file gets one shard per this many bytes, and at least one for each core."""
 GATHERED = 2**18
 """Nodes of a shard that are written at a time."""
 
 
 class State(NamedTuple):
-    """How far a run is: `state.json`."""
+    """How far a run has got: `state.json`."""
 
     rounds: int = 0
-    """Searches that led to a path; the number of what the shards have saved."""
+    """Searches that led to a path; also numbers what the shards have saved."""
     phases: int = 0
-    """Different lengths of paths."""
+    """How many different lengths the paths had."""
     length: int = -1
-    """Of the last paths: their left nodes."""
+    """How many left nodes each of the last paths has."""
     size: int = 0
     steps: int = 0
     is_done: bool = False
@@ -65,7 +65,7 @@ class State(NamedTuple):
     arcs: int = 0
     """Arcs looked at."""
     bytes: int = 0
-    """Bytes that shards sent to others."""
+    """Bytes that shards sent to each other."""
     cpu: float = 0.0
     """Seconds that shards computed."""
 
@@ -100,7 +100,7 @@ def solve_file(
     shards: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Found:
-    """Match the graph in a file of edges, in `folder`, where the same call goes on after a crash.
+    """Match the graph in a file of edges, in `folder`, where the same call resumes after a crash.
 
     `mates.npy` there gets the right node of each left one, −1 for none; `cover_left.npy` and
     `cover_right.npy` say which nodes are in the cover that proves it maximum.
@@ -213,7 +213,7 @@ def _match(
     state: State,
     progress: Callable[[Progress], None] | None,
 ) -> State:
-    """Make rounds until a search finds no path; each is saved before the next begins."""
+    """Run rounds until a search finds no path; each is saved before the next begins."""
     team.tell("load", state.rounds)
     spent = {name: getattr(state, name) for name in ("arcs", "bytes", "cpu")}
     for found in rounds(team, layout, state):

@@ -1,4 +1,4 @@
-"""Whoever holds the shards: this process, or actors of a Ray cluster. See `sharded_run`."""
+"""Hold the shards: in this process, or as actors of a Ray cluster. See `sharded_run`."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from augury.clusters import joined_ray
 from augury.processes import use_one_thread
 
 STORE_BYTES = 2**29
-"""What Ray may keep of messages in memory, on a machine where we start it; the rest is on disk."""
+"""Bytes of messages that Ray may keep in memory where we start it; the rest is on disk."""
 
 Post = list[list[Any]]
-"""For each shard the messages from each, or where Ray keeps them."""
+"""For each shard the messages from every shard, or Ray's references to them."""
 
 
 class Team(Protocol):
-    """Whoever holds the shards."""
+    """Holds the shards."""
 
     def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
-        """Call a method of each shard with what is for it; return what they send."""
+        """Call a method of each shard with its messages; return what they send."""
         ...
 
     def tell(self, method: str, *given: Any, post: Post | None = None) -> list[Any]:
-        """Call a method of each; return what each answers."""
+        """Call a method of each shard; return their results."""
         ...
 
     def close(self) -> None:
-        """Let the shards go."""
+        """Release the shards."""
         ...
 
 
@@ -62,7 +62,7 @@ class InTurn:
 
 
 class OnRay:
-    """Each shard an actor of a Ray cluster; messages go from one to the other by Ray's store."""
+    """Each shard an actor of a Ray cluster; messages travel through Ray's store."""
 
     def __init__(self, kind: type, folder: Path, count: int) -> None:
         import ray
@@ -73,7 +73,7 @@ class OnRay:
         self.members = [actor.remote(kind, str(folder), number) for number in range(count)]
 
     def send(self, method: str, *given: Any, post: Post | None = None) -> Post:
-        """See `Team`; nothing is waited for."""
+        """See `Team`; does not wait."""
         count = len(self.members)
         sent = self._call(method, given, post, count)
         return _transposed([[one] for one in sent] if count == 1 else sent)
@@ -124,7 +124,7 @@ def _transposed(sent: Sequence[Sequence[Any]]) -> Post:
 
 @contextmanager
 def hiring(address: str | None) -> Iterator[tuple[Hire, int]]:
-    """Yield who makes teams, and the cores: this process, or the Ray cluster at an address."""
+    """Yield a maker of teams and the number of cores: here, or on the Ray cluster at an address."""
     if address is None:
         yield InTurn, os.cpu_count() or 1
         return

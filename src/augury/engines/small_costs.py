@@ -1,10 +1,10 @@
 """Small graphs with costs become best answers: the network's phases, in plain Python.
 
 As in `classical.least_cost`, maximum flows over tight arcs alternate with steps of the prices. All
-steps between two of these flows are made at once: they come to the distances from the source, by
+steps between two of these flows are made at once: they add up to the distances from the source, by
 reduced costs. Each path is one that the network takes, given weights (see `small_flows`), and since
 the distances are the same after every maximum flow, the prices are its own, whatever its weights.
-Where there is more to do than loading numba takes, `cost_phases` does the same, compiled.
+If the work outweighs loading numba, `cost_phases` does the same, compiled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from augury.classical.least_cost import Priced, first_stage
 from augury.engines.small_flows import SMALL, leaving_of, push_phases
 
 LARGEST = 2**53
-"""Capacities and supplies up to which those at one node of a small network fit 62 bits together."""
+"""Up to this, capacities and supplies at a node of a small network sum to at most 62 bits."""
 MANY_ARCS, TINY = 2**16, 2**6
 """Arcs up to which plain Python is quicker: before the compiled loops are loaded, and after."""
 LOOPS = "augury.engines.cost_phases"
@@ -42,7 +42,7 @@ class Start(NamedTuple):
 
 
 class End(NamedTuple):
-    """A network that is filled."""
+    """A filled network."""
 
     residual: WideArray
     price: WideArray

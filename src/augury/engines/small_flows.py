@@ -1,8 +1,8 @@
 """A small flow network becomes a maximum flow: the phases of `flows`, in plain Python.
 
 It takes the same paths as the compiled loop, so which of the two runs is a matter of speed alone:
-this one needs neither numba nor its start, and is done with ten nodes before a compiled function
-would have been called.
+this one needs neither numba nor its start-up, and finishes a network of ten nodes before a compiled
+function would have been called.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SMALL = 2**9
 """Arcs, reverse ones included, up to which a flow is found in phases; 0.15 ms in Python."""
 
 Log = Callable[[list[int], int], object]
-"""Is told each path, as its arcs, and what it carries."""
+"""Called with each path, as its arcs, and what it carries."""
 
 
 def push_flow(network: FlowNetwork | Arcs, log: Log | None = None) -> tuple[WideArray, int]:

@@ -18,7 +18,7 @@ from augury.engines.phases import Lists
 from augury.engines.words import compiled
 
 FAR = np.int64(2**60)
-"""At least this: no way there. Whatever is computed from costs alone is less than half of it."""
+"""At least this: out of reach. Anything computed from costs alone is less than half of it."""
 
 
 def largest_sparse_cost(num_left: int, num_right: int) -> int:
@@ -49,7 +49,7 @@ class Sparse(NamedTuple):
     parent: Any
     """(column,): the edge by which it is reached."""
     place: Any
-    """(column,): where it stands in `heap`, if there."""
+    """(column,): its place in `heap`, if it is there."""
     heap: Any
     """(column,): columns that were reached, each nearer than those at 4 k + 1, …, 4 k + 4."""
     passed: Any
@@ -123,8 +123,8 @@ SPARE_COLUMNS, PERFECT, SPARE_ROWS = 0, 1, 2
 def _parts(num_left: int, num_right: int, left: Any, right: Any) -> Any:
     """Return the part of each row and of each column.
 
-    Rows to spare are with all that alternating paths reach from free rows, and columns to spare
-    with all that they reach from free columns, in any largest matching.
+    In any largest matching, the part with rows to spare is all that alternating paths reach from
+    free rows, and the part with columns to spare all that they reach from free columns.
     """
     indptr = _starts(left, num_left)
     columns_of = right.astype(np.int32)
@@ -165,7 +165,7 @@ def _reach(indptr: Any, indices: Any, mates: Any, parts: Any, part: int, queue: 
             other = indices[k]
             if part_there[other] != part:
                 part_there[other] = part
-                mate = mates_there[other]  # it has one, or the matching were not the largest
+                mate = mates_there[other]  # it has one, or the matching would not be the largest
                 part_here[mate] = part
                 queue[tail] = mate
                 tail += 1
@@ -175,8 +175,8 @@ def _assign_part(rows: Any, columns: Any, edges: Any) -> Any:
     """Assign all of these rows; return their columns, counted in this part, and the prices.
 
     Shortest augmenting paths do it. With few columns to spare they get long, unless prices are
-    good. Auctions find such, but they also price columns that are then free. So a row that takes
-    any column for nothing is added for each: all of them pay the same, and then they pay 0.
+    good. Auctions find good ones, but they also price columns that end up free. So for each spare
+    column a row is added that takes any column for nothing: these all pay the same, made 0 later.
     """
     left, right = np.searchsorted(rows, edges[0]), np.searchsorted(columns, edges[1])
     cost, num_rows, num_columns = edges[2], len(rows), len(columns)
@@ -202,7 +202,7 @@ def _auction(graph: Sparse, step: int) -> None:
     """Find prices by auctions with ever smaller steps.
 
     In each, rows bid at least a step more than they need to, so that prices soon tell them apart;
-    prices are kept from one to the next. Any prices will do, so each may be broken off.
+    prices are kept from one to the next. Any prices will do, so each may be cut short.
     """
     lowest = np.int64(0)
     while lowest > LOWEST:
@@ -249,7 +249,7 @@ def _bid_rows(graph: Sparse) -> None:
 
 @compiled
 def _bid_once(graph: Sparse, row: Any, step: int) -> np.int64:
-    """Let a row take its best column, if that is free or gets cheaper; return who lost it or −1."""
+    """Let a row take its best column, if that is free or gets cheaper; return the loser or −1."""
     least, second = FAR, FAR
     best = NOT_YET
     for edge in range(graph.indptr[row], graph.indptr[row + 1]):

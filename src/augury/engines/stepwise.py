@@ -3,7 +3,7 @@
 `plain` evaluates the network, `lookup` reads its table: both in compiled loops, wherever a node's
 case has changed, or else at every node in every step (see `CellExecutor`). `fast` is a form of the
 paper's networks alone, a search as one compiled loop. Without a name, this runs whatever supplies
-the subroutines: classical code, or somebody's own.
+the subroutines: classical code, or a user's own.
 """
 
 from __future__ import annotations

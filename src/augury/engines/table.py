@@ -3,8 +3,8 @@
 The loops (`words`, `lists`, `flows`) do what the table of a proven network says, and have no judge.
 Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `small`;
 beyond that, and for small flows, each path is one that it takes, given weights: see `phases` and
-`small_flows`. Large flows are found in another way, and what is equal is the value and the cut: see
-`flows`. With costs it is the cost, and up to SMALL arcs every path and the prices: see
+`small_flows`. Large flows are found in another way, and only the value and the cut are the same:
+see `flows`. With costs so is the cost, and up to SMALL arcs every path and the prices: see
 `least_cost`.
 """
 
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
     from augury.cells.network import CellNetwork
 
 CELLS_A_THREAD = 2**20
-"""Bytes of dense graphs from which on another thread pays: 0.3 to 4 milliseconds' work."""
+"""Bytes of dense graphs for which another thread pays off: 0.3 to 4 milliseconds' work."""
 
 
 SPARSE = 32
-"""Fewer than one cell in so many being an edge, lists are quicker than rows of words."""
+"""If fewer than one cell in this many is an edge, lists are quicker than rows of words."""
 PLAIN_EDGES, PLAIN_ARCS = 1000, SMALL
-"""Edges and arcs up to which plain Python takes milliseconds: numba alone takes half a second."""
+"""Edges and arcs up to which plain Python takes milliseconds: loading numba takes half a second."""
 TINY = 64
-"""Of both, up to which it is as quick as a call of compiled loops."""
+"""Of both, up to which it is as quick as calling compiled loops."""
 NOTHING = np.zeros(0, np.int64)
 WRITTEN = "ford-fulkerson", "assignment", "min-cost-flow"
-"""The algorithms that there are loops of."""
+"""The algorithms that there are loops for."""
 
 
 def _is_plain(size: int, most: int, loops: str) -> bool:
-    """Whether plain Python is quicker than these loops, which may be loaded; both decide alike."""
+    """Whether plain Python is quicker than these loops, loaded or not; both decide alike."""
     return size <= (TINY if f"augury.engines.{loops}" in sys.modules else most)
 
 
@@ -177,7 +177,7 @@ class Table(Engine):
             found = [push_flow(own) for own in networks]
             residual = np.concatenate([NOTHING, *(residual for residual, _ in found)])
             return residual, np.array([rounds for _, rounds in found], np.int32)
-        if batch is None and len(networks) == 1:  # of one, nothing has to be sorted
+        if batch is None and len(networks) == 1:  # a single one needs no sorting
             [own] = networks
             refuse_beyond_range(own.capacity, bits)
             ends = [0, own.num_nodes], [0, own.num_arcs], [own.source], [own.sink]
@@ -221,7 +221,7 @@ def match_lists(
         indices: (edge,), the columns, counted from the first graph on; those of a row ascend and
             do not repeat.
         left: (graph + 1,), where the rows of each graph start; `left[-1]` is their number.
-        right: the same of the columns.
+        right: the same for the columns.
 
     `mates`, (row,), counts columns from the graph's own first, and `rounds`, (graph,), the searches
     or phases that found a path. The answers are as if each graph were alone: graphs of at most 64
@@ -272,7 +272,7 @@ def match_packed(
 def push_flows(batch: Batch, bits: int = 63) -> tuple[WideArray, IntArray]:
     """Return the residual of a maximum flow of each flow network, and the rounds taken.
 
-    `bits` is the width of the integers that the network, which is proven, is made for.
+    `bits` is the width of the integers that the proven network is made for.
     """
     refuse_beyond_range(batch.capacity, bits)
     arcs = batch.sender, batch.receiver, batch.capacity
@@ -287,7 +287,7 @@ def _push(*columns: npt.ArrayLike) -> tuple[WideArray, IntArray]:
     union = flows.Union(*map(read_only, columns, kinds))
     arcs, graphs = len(union.sender), len(union.source)
     residual, rounds = np.empty(arcs, np.int64), np.empty(graphs, np.int32)
-    # Room for all networks as for one: what none of them touches takes no memory.
+    # Room as if all networks were one: what none of them touches takes no memory.
     nodes = int(union.node_start[-1])
     own, ordered = flows.Network.of(nodes, arcs), flows.Network.of(nodes, arcs)
     flows.push_flows(union, own, ordered, residual, rounds)
@@ -326,11 +326,11 @@ def _split(values: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[
 
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
-    """Match as rows of words where there are many edges, and by way of lists otherwise."""
+    """Match as rows of words where there are many edges, as lists otherwise."""
     from augury.engines.word_rows import Rows, count_cells, match_rows
 
     count, num_left, num_right = adjacency.shape
-    if num_right % 8:  # both are made eight bytes at a time
+    if num_right % 8:  # both are built eight bytes at a time
         adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
     octets = adjacency.view(np.uint64)
     rows = octets.reshape(count * num_left, octets.shape[2])
@@ -342,7 +342,7 @@ def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
 
 
 def _match_listed(adjacency: npt.NDArray[np.uint8], num_right: int) -> Mates:
-    """Match by way of lists; `adjacency` may have further columns, without edges."""
+    """Match as lists; `adjacency` may have extra columns, without edges."""
     from augury.engines.lists import count_edges, list_edges
 
     count, num_left, _ = adjacency.shape

@@ -1,15 +1,15 @@
 """An assignment of least cost becomes the first of all that cost as little.
 
-Prices that prove one assignment know all of them: they are the full assignments over tight pairs
-that leave no column free whose price is not 0. The first is the one in which row 0 has the least
-column that it can have, then row 1, and so on; it does not depend on how the assignment was found,
-nor on the prices. If rows and columns were exchanged to have fewer rows, column 0 has the least row
-that it can have, having none at all counting as the last, and so on.
+Prices that prove one assignment determine them all: these are the full assignments over tight pairs
+that leave only columns of price 0 free. The first is the one in which row 0 has the least column
+that it can have, then row 1, and so on; it does not depend on how the assignment was found, nor on
+the prices. If rows and columns were exchanged to have fewer rows, column 0 has the least row that
+it can have (having none at all counts as last), and so on.
 
-From an assigned pair to another leads a way if the row of the first is tight with the column of the
-second; free columns are those of one more row, which is tight with every column of price 0. Another
-assignment is a circle of such ways. There is none in most tables of random costs, and one search
-shows that. Sets of columns are words of 64 bits.
+A way leads from one assigned pair to another if the row of the first is tight with the column of
+the second; free columns belong to one more row, which is tight with every column of price 0.
+Another assignment is a circle of such ways. Most tables of random costs have none, as one search
+shows. Sets of columns are words of 64 bits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Tight(NamedTuple):
     column_of: Any
     """(row,): the table's."""
     words: Any
-    """((row + 1) * word,): the columns with which a row is tight, but at first its own.
+    """((row + 1) * word,): the columns with which a row is tight, at first without its own.
 
     The last row is that of free columns.
     """
@@ -61,11 +61,11 @@ class Tight(NamedTuple):
     free: Any
     """(word,): columns that are not assigned."""
     seen: Any
-    """(word,): columns that a search has come to."""
+    """(word,): columns that a search has reached."""
     left: Any
-    """(word,): columns from which a search has still to go on, or that nobody has taken yet."""
+    """(word,): columns from which a search has yet to go on, or that no row has taken yet."""
     waiting: Any
-    """(word,): rows, which are no more than columns, from which a search has still to go on."""
+    """(word,): rows (no more than columns) from which a search has yet to go on."""
     stack: Any
     """(column + 1,): columns of a search, in order."""
     parent: Any
@@ -89,7 +89,7 @@ class Tight(NamedTuple):
 def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     """Fill the sets; return whether no pair costs less than its prices.
 
-    Pairs are taken as tight whose reduced cost is not above `slack`.
+    Pairs count as tight if their reduced cost is at most `slack`.
     """
     num_rows, num_columns, width = dense.size[0], dense.size[1], dense.size[2]
     table, price, num_words = dense.table, dense.price, words_of(num_columns)
@@ -143,7 +143,7 @@ def bit(column: int) -> Any:
 
 @inlined
 def _row_of(tight: Tight, column: int, num_rows: int) -> Any:
-    """Return the row of a column, that of free ones being the last."""
+    """Return the row of a column; free ones have the last."""
     row = np.int64(tight.row_of[column])
     return num_rows if row < 0 else row
 
@@ -152,7 +152,7 @@ def _row_of(tight: Tight, column: int, num_rows: int) -> Any:
 def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
     """Keep alive the columns between two circles; return whether there are any.
 
-    A column is dead if no way leads from it to one that is alive, or none from such a one to it.
+    A column is dead if no way leads from it to a live one, or none from a live one to it.
     """
     num_rows, num_columns, width = tight.size[0], tight.size[1], tight.size[2]
     num_words = words_of(num_columns)
@@ -200,10 +200,10 @@ def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
 
 @inlined
 def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops over words
-    """Give each row in turn the least column that is left, and few of them another.
+    """Give each row in turn the least column that is left; the few left without take one over.
 
-    Where ties are many that is nearly the first assignment. If it leaves many rows without a
-    column, everything stays as it is.
+    With many ties this is nearly the first assignment. If it leaves many rows without a column,
+    everything stays as it is.
     """
     num_rows, num_without = tight.size[0], 0
     for word in range(num_words):
@@ -235,7 +235,7 @@ def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops ov
 def _take_over(tight: Tight, num_words: int, free_row: Any) -> None:  # noqa: C901  # over words
     """Give a row a column along a path to one that is left; there is always one.
 
-    The search goes on from the last row that it has come to: rows before it can stay as they are.
+    The search goes on from the last row that it has reached: rows before it can stay as they are.
     """
     for word in range(num_words):
         tight.seen[word] = tight.waiting[word] = ZERO
@@ -305,7 +305,7 @@ def _settle_row(tight: Tight, num_words: int, row: int, own: int) -> None:
 
 @inlined
 def _search(tight: Tight, num_words: int, column: Any, target: int, first: int) -> int:
-    """Go wherever ways lead from a column, until one leads to the target.
+    """Follow all ways from a column, until one leads to the target.
 
     Return how many columns `stack` then has, negated if the last is the one before the target.
     """
@@ -335,7 +335,7 @@ def _search(tight: Tight, num_words: int, column: Any, target: int, first: int) 
 
 @inlined
 def _part(tight: Tight, num_words: int) -> None:
-    """Forget the ways into what a search has come to: since it ended, none is part of a circle."""
+    """Forget the ways into what a search has reached: since it ended, none is part of a circle."""
     num_rows, is_free = tight.size[0], ZERO
     for word in range(num_words):
         is_free |= tight.seen[word] & tight.free[word]
@@ -368,7 +368,7 @@ def _rotate(tight: Tight, num_words: int, row: int, own: int, first: int, end: i
 
 @inlined
 def _give(tight: Tight, num_words: int, row: int, column: int) -> None:
-    """Give a row, or nobody (−1), a column; what it had before stays tight."""
+    """Give a row, or none (−1), a column; what it had before stays tight."""
     num_rows = tight.size[0]
     if tight.row_of[column] < 0:
         tight.free[column >> 6] &= ~bit(column)
@@ -450,7 +450,7 @@ def _explore(tight: Tight, column: int) -> int:
 
 @inlined
 def _rotate_back(tight: Tight, row: Any, column: Any, entry: int) -> None:
-    """Give a row a column, what it had to the row before it on the way, and so on."""
+    """Give a row a column, its former one to the row before it on the way, and so on."""
     num_rows, end = tight.size[0], _row_of(tight, column, tight.size[0])
     while True:
         before = entry if row == num_rows else np.int64(tight.column_of[row])

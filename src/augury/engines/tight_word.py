@@ -1,6 +1,6 @@
 """`tight` where a word holds all columns and none is free: the same, with sets in registers.
 
-Such tables also begin here: where ties are many, matching on tight pairs assigns all rows or most.
+Such tables also begin here: with many ties, matching on tight pairs assigns all rows or most.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from augury.engines.small import WORD
 from augury.engines.words import ONE, ZERO, count, highest, lowest
 
 SMALL = 16
-"""Up to so many rows it does not pay to begin anew."""
+"""Up to this many rows, starting afresh does not pay off."""
 MANY = 2
-"""From so many tight pairs a row on, ties are many."""
+"""With this many tight pairs a row or more, ties are many."""
 FEW = 8
-"""Of so many rows one may be without a column."""
+"""One in this many rows may be without a column."""
 
 
 @inlined
 def match_ties(dense: Dense) -> int:
     """Give rows columns that cost them the least, and return how many have one.
 
-    Larger tables are left alone unless many pairs do: bids are better there. Rows take the least
-    column that is left, in turn, which is nearly the first assignment. If all have one, `words` has
+    Larger tables are left alone unless ties are many: bids are better there. Rows take the least
+    column that is left, in turn, which is nearly the first assignment. If all get one, `words` has
     the tight pairs.
     """
     size = dense.size[0]
@@ -78,7 +78,7 @@ def _mark_least(dense: Dense) -> bool:
 def are_tight(tight: Any) -> bool:
     """Do as `tight.mark` does, from the words of `match_ties`: without each row's own column.
 
-    In each word is what costs its row the least, so a column in it is all that there is to prove.
+    Each word holds what costs its row the least: that the row's column is in it is all to prove.
     """
     size, are_in = tight.size[0], ONE
     for row in range(size):
@@ -93,7 +93,7 @@ def are_tight(tight: Any) -> bool:
 def settle_word(tight: Any, is_tied: bool) -> None:
     """Do as `tight._settle_rows` does where a word holds all columns, and none is free.
 
-    After `match_ties` nothing need begin anew.
+    After `match_ties` nothing needs a fresh start.
     """
     alive = tight.alive[0] if is_tied else _take_least_of_word(tight)
     for row in range(tight.size[0]):
@@ -117,7 +117,7 @@ def settle_word(tight: Any, is_tied: bool) -> None:
 
 @inlined
 def _search_word(tight: Any, column: Any, target: Any, state: Any) -> Any:
-    """Go wherever ways lead from a column; return what was seen, how much, and if the target was.
+    """Follow all ways from a column; return what was seen, how much, and if the target was.
 
     `stack` has the columns in order.
     """
@@ -194,7 +194,7 @@ def _take_least_of_word(tight: Any) -> Any:
 
 @inlined
 def _take_over_word(state: Any, row: int, alive: Any, left: Any) -> Any:
-    """Give a row a column by a path to one that is left, through late rows, if there is one.
+    """Give a row a column along a path to one that is left, through late rows, if there is one.
 
     Return what is left.
     """

@@ -17,7 +17,7 @@ from augury.engines.small import WORD
 from augury.engines.words import ONE, ZERO, compiled, lowest
 
 OCTETS = np.uint64(0x0102040810204080)
-"""Eight bytes of 0 and 1 times this have their bits in the highest byte, in order."""
+"""Times this, eight bytes of 0 and 1 have their bits in the highest byte, in order."""
 
 
 class Rows(NamedTuple):
@@ -28,11 +28,11 @@ class Rows(NamedTuple):
     free: Any
     """(word,): the free columns."""
     unseen: Any
-    """(word,): the columns that the current search has not come to."""
+    """(word,): the columns that the current search has not reached."""
     mate_of: Any
     """(column,): its row or −1."""
     parent: Any
-    """(column,): the row by which it was come to."""
+    """(column,): the row from which it was reached."""
     queue: Any
     """(row,): rows to be visited, level by level."""
 
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 
 @compiled
 def count_cells(octets: Any) -> Any:
-    """Return how many of some bytes of 0 and 1 are 1, given eight to a word."""
+    """Count the ones among bytes of 0 and 1, eight to a word."""
     total = np.int64(0)
     for row in range(octets.shape[0]):
         for k in range(octets.shape[1]):

@@ -5,16 +5,16 @@ points to the valid link of least weight, the lowest arc among equals. On the ne
 that is: column v is reached from the reached rows R if `columns[v] & R` is not 0, and a matched row
 is reached by its column alone. So a step is one AND per column, and a search is a list of row sets,
 one per level. A column's predecessor is read off its level where it is needed. Decisions are pure
-functions, so those that no path of this round can need are left out without changing any other.
+functions, so those that no path of this round can need are skipped without changing any other.
 
 Weights are those of `small`: a column prefers the lowest row from its `offset` on, or else the
 lowest. A round takes every shortest path that the tree offers, as `ford_fulkerson` does with
 `many_paths`: for each free row (child of the source) the lowest free column of its subtree at the
 sink's level. Shortest paths never get shorter, so the first rounds take paths of three arcs only.
 
-`small` does the same in plain Python, pair for pair; larger graphs are for `lists`. All loops that
-are compiled by numba release the interpreter's lock and run on the calling thread. Arguments are
-arrays, and results are written into them.
+`small` does the same in plain Python, pair for pair; larger graphs are for `lists`. Loops compiled
+by numba all release the interpreter's lock and run on the calling thread. Arguments are arrays, and
+results are written into them.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def match_edges(edges: Any, sides: Any, words: Words, mates: Any, rounds: Any) -
         if num_left > WORD or num_right > WORD:
             graph = end
             continue
-        # Graphs of one shape that follow each other are matched in one call.
+        # Consecutive graphs of one shape are matched in one call.
         most = graph + ROOM // max(num_left * num_right, 1)
         while (
             end < min(most, len(left) - 1)
