@@ -3,10 +3,10 @@
     python benchmarks/adversarial.py --count 1000000 --workers 2 --out adversarial.json
     python benchmarks/adversarial.py --count 500000 --first 500000 --out second-half.json
 
-An answer must be legal whoever executed. `is_maximum` must be true only with a cover or cut as
-large as the answer, and exactly when SciPy finds nothing larger; with `exact` it must be true. The
-checks are in `answer_checks.py`. A chunk of graphs is made from (seed, chunk) alone, so a campaign
-can be split (`--first`), and a fault be found again.
+An answer must be legal, whatever the executor. `is_maximum` must be true only with a cover or cut
+as large as the answer, and exactly when SciPy finds nothing larger; with `exact` it must be true.
+The checks are in `answer_checks.py`. A chunk of graphs is made from (seed, chunk) alone, so a
+campaign can be split (`--first`), and a fault reproduced.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _scaled(by: float) -> Callable[[Any, np.random.Generator], Any]:
 
 
 def _mutated(weight: Any, rng: np.random.Generator) -> Any:
-    """Replace some entries, from one to all of them, by normal ones of any size."""
+    """Replace some entries, from one to all of them, by normally distributed ones of any scale."""
     import torch
 
     flat = weight.reshape(-1).clone()
@@ -133,7 +133,7 @@ EXECUTORS: list[tuple[str, str]] = [
     *((name, "random") for name in ("discrete", *PROCESSORS)),
     *((name, "as shipped") for name in (*SHIPPED, "classical", "bellman-ford")),
 ]
-"""Each solves every so many chunks; those whose weights are new each time come again below."""
+"""Each solves some of the chunks in turn; those with new weights each time come again below."""
 ROTA = EXECUTORS + 4 * [(name, "mutated") for name in SHIPPED] + [
     (name, change)
     for name, change in EXECUTORS
@@ -170,7 +170,7 @@ class Solved(NamedTuple):
 
     executor: str
     weights: str
-    """The same for the same weights alone."""
+    """Equal only for equal weights."""
     graphs: int = 0
     alone: int = 0
     """Graphs that were solved a second time, by themselves."""
@@ -253,7 +253,7 @@ def trap(depth: int) -> BipartiteGraph:
     """Return a graph on which SciPy's matching takes time 2^depth.
 
     Two left nodes of each layer see both right nodes of the next. Greedy choices match each layer
-    with itself; the free left node before the first layer then leads to 2^depth shortest ways, all
+    with itself; the free left node before the first layer then leads to 2^depth shortest paths, all
     into a dead end, which are searched one by one while a far augmenting path waits elsewhere.
     """
     layers = [(2 * i + j, 2 * i + j) for i in range(depth) for j in range(2)]
@@ -311,7 +311,7 @@ SHAPES: dict[str, tuple[str, Callable[[np.random.Generator], Graph]]] = {
     "power law, 10^5 + 10^5": ("classical", lambda rng: generate.power_law(rng, 100_000)),
     "20,000 parts": ("classical", lambda rng: disconnected(rng, 20_000)),
 }
-"""Who solves, and what; the network is slow on a million edges, and the checks are the same."""
+"""Which model solves what; the network is slow on a million edges, and the checks are the same."""
 
 
 def solve_shape(work: tuple[str, int]) -> dict[str, Any]:
@@ -378,7 +378,7 @@ def large_batch(count: int, seed: int) -> dict[str, Any]:
 
 
 def accepted_weights() -> list[str]:
-    """Return the kinds of weights that a checkpoint can be written with and read again; none."""
+    """Return which non-finite weights a checkpoint can be written with and read again; none."""
     import torch
 
     from augury.models.checkpoint import find, load, save

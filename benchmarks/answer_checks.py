@@ -1,4 +1,4 @@
-"""Graphs and solutions become nothing, or `Wrong`: is every answer what it says?
+"""Check that every answer is what it says, or raise `Wrong`.
 
 The checks share nothing with the package: they see edges, capacities and answers alone, all graphs
 of a batch at once, side by side in one numbering. An answer must be legal. `is_maximum` must be
@@ -92,8 +92,8 @@ def _none(is_wrong: Any, owner: Any, what: str) -> None:
 def check_matchings(answers: Sequence[tuple[BipartiteGraph, Solution]], maxima: Any = None) -> None:
     """Raise Wrong unless every answer is a matching and says rightly whether it is maximum.
 
-    The maxima are SciPy's unless they are given; with a cover of that size nothing needs to be
-    believed, for no matching has more edges than a cover has nodes.
+    The maxima are SciPy's unless they are given; with a cover of that size nothing is taken on
+    trust, for no matching has more edges than a cover has nodes.
     """
     union = Union([graph for graph, _ in answers])
     graphs = np.arange(union.count)
@@ -133,7 +133,7 @@ def check_matchings(answers: Sequence[tuple[BipartiteGraph, Solution]], maxima: 
 # ------------------------------------------------------------------ flows
 
 MOST = 2**30
-"""SciPy's residuals are of 32 bits: so much may leave the sources of one call together."""
+"""SciPy's residuals have 32 bits: this is the most that may leave the sources of one call."""
 
 
 def check_flows(answers: Sequence[tuple[FlowNetwork, Solution]]) -> None:

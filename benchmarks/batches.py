@@ -120,7 +120,7 @@ def batch(make: Callable[[Any, Any], Any], ends: Sequence[Any]) -> Any:
 
 
 def two_types(ends: Any, shape: Any) -> HeteroData:
-    """Make one of its data, with a node type for each side."""
+    """Make a graph of PyTorch Geometric, with a node type for each side."""
     data = HeteroData()
     data["left"].x, data["right"].x = torch.zeros(shape[0], 1), torch.zeros(shape[1], 1)
     data["left", "to", "right"].edge_index = torch.tensor(ends)

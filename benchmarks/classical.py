@@ -28,7 +28,7 @@ from augury.classical.network import FlowNetwork
 from augury.classical.trace import record
 
 AUTHORS_RECORDING = 65.0
-"""Seconds in which the authors' code makes the paper's training set, as reported; not run here."""
+"""Seconds the authors' code takes to make the paper's training set, as reported; not run here."""
 
 ENDINGS = ("csv", "tsv", "mtx", "max", "npz", "json", "csv.gz")
 

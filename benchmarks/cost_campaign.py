@@ -56,7 +56,7 @@ def _arcs(rng: np.random.Generator) -> tuple[int, list[Any]]:
 
 
 def flow(rng: np.random.Generator) -> CostNetwork:
-    """Draw a network with a source and a sink; loops, parallel arcs and negative circles too."""
+    """Draw a network with a source and a sink; loops, parallel arcs and negative cycles too."""
     nodes, columns = _arcs(rng)
     return CostNetwork.from_arcs(nodes, *columns, source=0, sink=nodes - 1)
 
@@ -84,7 +84,7 @@ PEERS: dict[str, Callable[[Priced], Best]] = {
 
 
 def campaign(name: str, count: int, seed: int) -> Counter[str]:
-    """Draw and solve one problem so many times; return what was counted."""
+    """Draw and solve one problem `count` times; return what was counted."""
     seen: Counter[str] = Counter()
     rng = np.random.default_rng([seed, list(PROBLEMS).index(name)])
     row = "assignment" if name in ("assignment", "perfect matching") else "min-cost-flow"

@@ -1,4 +1,4 @@
-"""How quick are certified assignments on a GPU, beside torch-linear-assignment (without proof)?
+"""How fast are certified assignments on a GPU, beside torch-linear-assignment (without proof)?
 
 Tensors are on the card before and after. Every answer is proven there, and compared: the sums of
 costs with the peer's for all problems, the indices with SciPy's for some. Times are medians by
@@ -85,7 +85,7 @@ def milliseconds(call: Any, least: float = 0.2) -> float:
 
 
 def microseconds(cost: Tensor) -> float:
-    """Return what a call takes of the host, which does not wait for the card."""
+    """Return the host's time for a call; it does not wait for the card."""
     torch.cuda.synchronize()
     start = perf_counter()
     for _ in range(20):

@@ -3,8 +3,8 @@
     python benchmarks/cuda_flows.py [--count 65536] [--lanes 8,16,32] [--out FILE]
 
 Each lot is solved by the kernels for networks that are on the card (by events, proof included), by
-`solve_batch` from networks on the host (on the wall, proven), and by SciPy's `maximum_flow` for the
-first 1,000 (on the wall). All values must agree, and all must be proven.
+`solve_batch` from networks on the host (wall clock, proven), and by SciPy's `maximum_flow` for the
+first 1,000 (wall clock). All values must agree, and all must be proven.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/exactness.py [--graphs 1000] [--model discrete] [--seed 0]
 
-Prints a row for each family: graphs, how many answers equal SciPy's, and how many decisions of any
-subroutine were wrong of how many. One thread; nothing is classical but the judge.
+Prints a row for each family: graphs, how many answers equal SciPy's, and how many of all decisions
+of the subroutines were wrong. One thread; only the judge is classical.
 """
 
 from __future__ import annotations

@@ -6,14 +6,13 @@ Subjects are training into a run folder, solving a folder of graphs, evaluating 
 records, and reproducing with two processes or on Ray. Each is killed (SIGKILL) at random moments,
 sometimes twice, and started again; or a worker of it is killed, and the rest must go on; or it is
 interrupted (SIGINT), alone or with all its processes as a terminal does it, and must say so in one
-sentence; or a training is killed or interrupted three times in a row, so that it is mostly one that
-goes on. The results, logs among them, must be byte for byte those of a run that was left alone, no
-file that has its final name may ever be incomplete, no process may outlive the one that started it,
-and nothing may be left in the system's temporary directory. Trials go on until each kind has so
-many kills; some end before theirs. Then single faults: a full disk, a
-read-only folder, a clock that jumps, two processes in one folder. A small tmpfs serves where it can
-be mounted; elsewhere a limit on the size of files stands in for the full disk, and read-only
-folders are left to the tests.
+sentence; or a training is killed or interrupted three times in a row, so mostly after it resumed.
+The results, logs among them, must be byte for byte those of a run that was left alone, no file that
+has its final name may ever be incomplete, no process may outlive the one that started it, and
+nothing may be left in the system's temporary directory. Trials go on until each kind has `--count`
+kills; some end before theirs. Then single faults: a full disk, a read-only folder, a clock that
+jumps, two processes in one folder. A small tmpfs serves where it can be mounted; elsewhere a limit
+on the size of files stands in for the full disk, and read-only folders are left to the tests.
 """
 
 from __future__ import annotations
@@ -60,10 +59,10 @@ PATIENCE = 300
 """Seconds after which a process counts as hanging."""
 
 SOURCE = str(Path(augury.__file__).parents[1])
-"""Processes work in other folders, where a relative path would lead nowhere."""
+"""Processes run in other folders, where a relative path would lead nowhere."""
 
 LEFTOVERS = (".augury-*.tmp", "scratch", "lock")
-"""What a process that was killed may leave in a run folder, and the next one takes away."""
+"""What a killed process may leave in a run folder, and the next one removes."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
@@ -112,14 +111,14 @@ def trained(place: Path) -> Bytes:
     with (place / "run" / METRICS).open(newline="") as file:
         logged = [[row[name] for name in row if _is_exact(name)] for row in csv.DictReader(file)]
     found[str(METRICS)] = json.dumps(logged).encode()
-    # Were there two files of events, some events would be there twice.
+    # If there were two files of events, some events would occur twice.
     events = [_events(path) for path in sorted((place / "run" / EVENTS).iterdir())]
     found[str(EVENTS)] = json.dumps(events).encode()
     return found
 
 
 def _events(path: Path) -> list[tuple[str, int, float]]:
-    """Return the figures in a TensorBoard file; the settings, which it holds too, are none."""
+    """Return the figures in a TensorBoard file, without the settings that it also holds."""
     return [
         (value.tag, event.step, value.tensor.float_val[0])
         for event in EventFileLoader(str(path)).Load()
@@ -139,7 +138,7 @@ def solve_arguments(place: Path) -> list[str]:
 
 
 def solved(place: Path) -> Bytes:
-    """Return every answer; a temporary file has no ending that anybody reads."""
+    """Return every answer; temporary files have another ending."""
     return {path.name: path.read_bytes() for path in (place / "answers").glob("*.json")}
 
 
@@ -210,7 +209,7 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=confine if limit else heed_interrupts,
-        start_new_session=True,  # what reaches one group of processes reaches no other
+        start_new_session=True,  # a signal to one process group reaches no other
     )
 
 
@@ -253,7 +252,7 @@ def begun(subject: Subject, place: Path, folder: Path) -> subprocess.Popen[str]:
 
 
 def _traces(place: Path) -> dict[str, int]:
-    """Return when each folder last got or lost a file: whoever writes begins with a new one."""
+    """Return when each folder last got or lost a file: every writer begins with a new one."""
     folders = [place, *(path for path in place.iterdir() if path.is_dir())]
     return {str(path): path.stat().st_mtime_ns for path in folders}
 
@@ -285,7 +284,7 @@ def offspring(pid: int) -> list[int]:
 def is_worker(pid: int) -> bool:
     """Tell whether a process does tasks: one of ours, or one of Ray's that is at work.
 
-    Other processes of Ray take the whole of it with them, as the end of a machine does.
+    The end of any other process of Ray brings all of it down, as the end of a machine does.
     """
     with suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -296,7 +295,7 @@ def is_worker(pid: int) -> bool:
 def strike(
     process: subprocess.Popen[str], rng: np.random.Generator, span: float, stop: signal.Signals
 ) -> float | None:
-    """Stop a process, or it and all of its own; return when, None if it has ended before."""
+    """Stop a process, or it and its descendants; return when, None if it had ended before."""
     since = time.monotonic()
     with suppress(subprocess.TimeoutExpired):
         process.wait(float(rng.uniform(0, span)))
@@ -306,7 +305,7 @@ def strike(
         with suppress(ProcessLookupError):
             os.kill(one, stop)
     _, told = process.communicate(timeout=PATIENCE)
-    # Whoever was started by a process that is dead must end too, before the next one comes.
+    # Descendants of a dead process must end too, before the next one starts.
     deadline = time.monotonic() + PATIENCE
     while any(Path(f"/proc/{other}").exists() for other in others):
         if time.monotonic() > deadline:
@@ -316,7 +315,7 @@ def strike(
     ended = INTERRUPTED if stop == signal.SIGINT and is_said else -signal.SIGKILL
     if process.returncode == ended:
         return round(moment, 3)
-    # An interrupt may still find Python tidying up, which has no handler any more.
+    # An interrupt may hit Python as it shuts down, when no handler is left.
     if process.returncode == 0 or (process.returncode == -signal.SIGINT and not told):
         return None
     raise Failure(f"exit code {process.returncode} before or after {stop.name}: {told[-500:]}")
@@ -338,7 +337,7 @@ def kill(
 
 
 def stop_resumed(name: str, number: int, seed: int, folder: Path, expected: Undisturbed) -> Moments:
-    """Kill or interrupt a subject three times, the later times while it goes on; then compare."""
+    """Kill or interrupt a subject three times, all but the first after it resumed; then compare."""
     rng = np.random.default_rng([seed, len(SUBJECTS) + 1, number])
     stops = [signal.SIGKILL if rng.random() < 0.5 else signal.SIGINT for _ in range(3)]
     soon = expected._replace(span=expected.span / len(stops))  # later, it would have ended
@@ -369,7 +368,7 @@ def _stopped(
 
 
 def interrupt(name: str, number: int, seed: int, folder: Path, expected: Undisturbed) -> Moments:
-    """Do as `kill` does, with Ctrl-C."""
+    """Do as `kill` does, but with Ctrl-C."""
     return kill(name, number, seed, folder, expected, signal.SIGINT)
 
 
@@ -457,7 +456,7 @@ def full_disk(name: str, folder: Path, expected: Bytes) -> str:
 
 
 def read_only(name: str, folder: Path, expected: Bytes) -> str:
-    """Try to write into a folder that cannot be written."""
+    """Try to write into a read-only folder."""
     with small_disk(folder, "1m") as disk:
         if disk is None:
             return "not tried: nothing can be mounted here"
@@ -486,7 +485,7 @@ def two_at_once(name: str, folder: Path, expected: Bytes) -> str:
     while first.poll() is None and not lock.exists():
         time.sleep(0.002)
     time.sleep(0.02)  # the file is there a moment before the lock is
-    os.kill(first.pid, signal.SIGSTOP)  # so that it surely still works when the second comes
+    os.kill(first.pid, signal.SIGSTOP)  # so that it is surely still at work when the second starts
     second = finish(start(subject.arguments(place), folder))
     os.kill(first.pid, signal.SIGCONT)
     told = refusal(*second, "another process")
@@ -519,13 +518,13 @@ def tried(work: Callable[..., Any], *given: Any) -> dict[str, Any]:
 
 
 MOST_TRIALS = 3
-"""So many trials for each kill that is wanted, at most."""
+"""The most trials for each kill that is wanted."""
 
 
 def killed(
     what: str, count: int, seed: int, workers: int, folder: Path, expected: Undisturbed
 ) -> dict[str, Any]:
-    """Try until so many kills came in time; return when they came, and how promises were broken."""
+    """Try until `count` kills came in time; return when, and how promises were broken."""
     name, work = KILLS[what]
     trials: list[dict[str, Any]] = []
     numbers = iter(range(MOST_TRIALS * count))

@@ -5,7 +5,7 @@
 The loops of `augury.engines.flows` run with counters in them: lines are added to a copy of the file
 (`COUNTED`), and nothing else differs, so they take the same steps. Counted are searches, arcs that
 searches look at, arcs that nodes with an excess look at, to push or to move away, and pushes.
-Beside them is what the loops touch in memory. Nothing of this depends on the machine; how long the
+Beside them is what the loops touch in memory. None of this depends on the machine; how long the
 loops take is measured by `augury bench flows`, on the same graphs.
 """
 
@@ -47,7 +47,7 @@ COUNTED = {
 }
 """Counters, and the lines of flows.py that they are added before, with their indent."""
 NODE_BYTES, ARC_BYTES = 33, 16
-"""Of a `flows.Network`: what belongs to a node, and to an arc."""
+"""Bytes of a `flows.Network` that belong to a node, and to an arc."""
 
 
 def counting(folder: Path) -> ModuleType:

@@ -5,10 +5,10 @@
     python benchmarks/fuzz.py --only json --replay 4711
 
 An input is made from (seed, target, number) alone, mostly by damaging a valid file, so every fault
-can be replayed. Whatever comes in, the result must be an answer, or exactly one `InputError` of one
+can be replayed. For any input, the result must be an answer, or exactly one `InputError` of one
 line that starts with the file; within `SECONDS` and `FREE_BYTES` of memory; with no half-written
-file left behind. Each worker is a process of its own: one that dies or hangs is a fault of the
-input it was working on, and another takes over behind it.
+file left behind. Each worker is a process of its own: if it dies or hangs, that is a fault of the
+input it was working on, and another continues with the next.
 
 `fuzz_damage.py` damages files, `fuzz_files.py` and `fuzz_calls.py` hold what is tried.
 """
@@ -93,7 +93,7 @@ class Target(NamedTuple):
     special: Callable[[str], Case] | None = None
     """… and what makes one of them."""
     prepare: Callable[[Path], None] = lambda folder: None
-    """What is done once before the clock of the first input runs; it gets an empty folder."""
+    """Called once, before the clock of the first input runs, with an empty folder."""
 
 
 class Hang(BaseException):
@@ -156,7 +156,7 @@ class Seen(NamedTuple):
     outcome: str
     seconds: float
     growth: int
-    """Bytes of memory at the peak beyond those before."""
+    """Bytes of memory at the peak, beyond those in use before."""
 
 
 def _memory(field: str) -> int:
@@ -231,7 +231,7 @@ class Share(NamedTuple):
 
 
 def _work(share: Share, at: Any, results: Any) -> None:
-    """Try all inputs of a share, then tell the CPU seconds; `at` holds the one in progress."""
+    """Try all inputs of a share, then report the CPU seconds; `at` holds the one in progress."""
     target = TARGETS[share.name]
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE, used + ADDRESS_SPACE))
@@ -267,7 +267,7 @@ def prepare(names: Sequence[str]) -> None:
     """Import and compile here what the targets need: the workers, being forks, then have it.
 
     What is done once must not count as the time and memory of an input, and a compilation that a
-    clock interrupts leaves numba in a state that is nobody's fault.
+    clock interrupts leaves numba in a state that is not the input's fault.
     """
     for target in (TARGETS[name] for name in names):
         for module in target.imports:
@@ -291,7 +291,7 @@ def campaign(shares: Sequence[Share], workers: int) -> dict[str, Any]:
         time.sleep(0.02)
         for entry in list(running):
             share, process, at, queue, last = entry
-            is_alive = process.is_alive()  # asked before the queue is emptied, which then is final
+            is_alive = process.is_alive()  # asked before the queue is emptied, which is then final
             is_finished = False
             while not queue.empty():
                 number, seen = queue.get()
@@ -332,7 +332,7 @@ class Tally:
         self.faults: list[dict[str, Any]] = []
 
     def add(self, number: int, special: str, seen: Seen) -> None:
-        """Take in one input."""
+        """Count one input."""
         kind = seen.outcome.partition(":")[0]
         self.outcomes[kind] += 1
         if special:

@@ -226,9 +226,9 @@ ODD_OBJECTS = [_odd_array, _odd_array, _odd_tensor, _odd_sparse, _odd_networkx, 
 
 
 def attempt_objects(case: Case, folder: Path) -> str:
-    """Solve whatever it is and certify the answer; `TypeError` is documented for what is no graph.
+    """Solve whatever it is and certify the answer; a `TypeError` is documented for non-graphs.
 
-    The same object must come out the same alone, in a list and, where it is one, as a stack.
+    The result must be the same for the object alone, in a list and, where it is one, as a stack.
     """
     from augury import certify, certify_flow, solve, solve_batch
     from augury.errors import InputError
@@ -386,7 +386,7 @@ def attempt_command(case: Case, folder: Path) -> str:
 
     from augury.apps import cli
 
-    if isinstance(cli.app, typer.Typer):  # which makes its commands anew in every call: 20 ms
+    if isinstance(cli.app, typer.Typer):  # which makes its commands again in every call: 20 ms
         cli.app = typer.main.get_command(cli.app)
     before, streams = Path.cwd(), (sys.stdin, sys.stdout, sys.stderr, sys.argv)
     sys.stdin = io.TextIOWrapper(io.BytesIO(b"a,b\nc,b\n"))

@@ -43,7 +43,7 @@ class Case(NamedTuple):
     files: dict[str, bytes]
     details: Any = None
     length: int = 0
-    """Where this is more, the files are made so long by zeros that take no room on the disk."""
+    """If not 0, files are extended to this length by zeros that take no room on the disk."""
 
 
 class Fault(Exception):
@@ -71,7 +71,7 @@ ARRAYS: list[dict[str, Any]] = [
 
 
 def _odd_array(rng: Rng, values: Any) -> Any:
-    """Return the values as another type, of another shape, or with an extreme in them."""
+    """Return the values as another type, in another shape, or with an extreme value."""
     array = np.array(values)
     choice = int(rng.integers(7))
     if choice == 0:
@@ -212,7 +212,7 @@ def _packed_often(piece: bytes, times: int) -> bytes:
 
 
 def _dense_bomb() -> bytes:
-    """Return an archive of two megabytes in which a matrix of 1.6 GB is empty."""
+    """Return an archive of two megabytes that holds an empty matrix of 1.6 GB."""
     file, header = io.BytesIO(), io.BytesIO()
     claimed = {"descr": "|b1", "fortran_order": False, "shape": (40_000, 40_000)}
     np.lib.format.write_array_header_1_0(header, claimed)

@@ -4,9 +4,9 @@
 
 A first run is left alone. Then the same command runs again and again on the same graphs: at random
 moments a process that works on a piece is killed (SIGKILL), and now and then the command itself;
-after that, and after anything but success, the same command goes on, until it has finished. When
-an output is finished and kills are left, it is deleted and all starts anew. Each finished output,
-its rows sorted, must be byte for byte that of the first run, and so must the files.
+after that, and after anything but success, the same command is run again until it finishes. When an
+output is finished and kills are left, it is deleted and everything starts again. Each finished
+output, its rows sorted, must be byte for byte that of the first run, and so must the files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def files(output: Path) -> dict[str, str]:
 
 
 def at_work(pid: int) -> list[int]:
-    """Return the processes of a run that are working on a piece: Ray names them so."""
+    """Return the processes of a run that are working on a piece, as Ray's names for them show."""
     found = []
     for one in descendants(pid):
         try:
@@ -89,7 +89,7 @@ class Campaign:
                 elif self.workers < self.given.workers:
                     os.kill(self.rng.choice(working), signal.SIGKILL)
                     self.workers += 1
-            # Some pieces may have ended too many processes: then the same command goes on.
+            # Some pieces may have ended too many processes: then the same command is run again.
             if child.wait() in (0, 3) and len(files(self.output)) == self.given.files:
                 self.finished += 1
                 return

@@ -8,8 +8,8 @@ trained on them by Adam as that preset is. Then, for each cell,
 
 - one row at a time is held out, and random halves of the rows: how many of the decisions on them
   are right, beside those of a plain MLP on the same bits, trained alike, and of a table that says
-  what most of its rows say. Of `nearest`, a row is a kind of message, which no list then holds; its
-  decisions are the comparisons with that kind, of which a table knows no more than a coin;
+  what most of its rows say. For `nearest`, a row is a kind of message, which no list then holds;
+  its decisions are the comparisons with that kind, about which a table knows no more than a coin;
 - the training set is made smaller, in graphs and in nodes, until the network no longer verifies;
 - `subtract` is trained without hints: the digits of whole differences are the only target, and what
   to carry from digit to digit is left to it.
@@ -44,7 +44,7 @@ from augury.training.samples import seen_in
 
 CONFIG = preset("discrete")
 UPDATES = 900
-"""Twelve epochs of 75 batches, as the preset has."""
+"""Twelve epochs of 75 batches, as in the preset."""
 LISTS = 128
 """Lists of messages in an update of `nearest`."""
 HALVES = 5
@@ -61,7 +61,7 @@ class Seen(NamedTuple):
     """What cells see in a training set."""
 
     counts: dict[str, Tensor]
-    """(case,) of each cell: how often each occurs; of a choice, of each kind."""
+    """(case,) for each cell: how often each occurs; for a choice, each kind."""
     lists: Tensor
     """(list, place) of `nearest`: the messages to choose from; −1 is padding."""
 
@@ -180,7 +180,7 @@ def trained(cell: Cell, learner: str, seeds: Sequence[int], known: Tensor, seen:
 
 
 def _list_loss(scores: Tensor, cell: Cell, rows: Tensor, known: Tensor) -> Tensor:
-    """As `cells.learning` has it, without the kinds that a network may not see."""
+    """As in `cells.learning`, without the kinds that a network may not see."""
     kind = rows.clamp(min=0)
     missing = (rows < 0) | ~known[:, kind]  # (network, row, place)
     rank = torch.from_numpy(cell.truth).long()[kind].expand_as(missing).masked_fill(missing, -1)
@@ -212,8 +212,8 @@ def asked_of(cell: Cell, known: Tensor) -> Tensor:
 def by_table(cell: Cell, known: Tensor) -> Tensor:
     """(network, case, output): the chance that a table is right where it has no entry.
 
-    It answers what most of its rows say, the first value if they are even; between two kinds of
-    which one is unknown it tosses a coin.
+    It answers what most of its rows say, the first value in a tie; between two kinds of which one
+    is unknown it tosses a coin.
     """
     if cell.joins == "choice":
         return torch.full((len(known), len(cell.cases), 1), 0.5)
@@ -313,7 +313,7 @@ def verified(graphs: int, side: int, num_seeds: int) -> dict[str, Any]:
 
 
 def without_hints(num_seeds: int, bits: int = 8, updates: int = 3000) -> dict[str, Any]:
-    """Train `subtract` on whole differences: nobody tells it what a borrow is.
+    """Train `subtract` on whole differences: it is never told what a borrow is.
 
     The bit that it carries is rounded on the way forward, and passes gradients as if it were not.
     """
@@ -374,7 +374,7 @@ def main() -> None:
     told |= provenance("cpu")
     for name, part in parts.items():
         if name in told:
-            continue  # of an earlier call
+            continue  # done by an earlier call
         started = time.process_time()
         told[name] = part() | {"seconds": round(time.process_time() - started)}
         options.out.write_text(json.dumps(told, indent=1) + "\n")

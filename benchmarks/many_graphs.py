@@ -5,19 +5,19 @@
 
 Makes FOLDER/graphs.parquet (random 8 + 8 graphs, kept for later runs), solves it to FOLDER/answers
 and writes a record. Ours is everything from the file to the written answers, certificates included;
-`solve_batch` has its graphs in memory as one array, which is its quickest form, and writes nothing.
-Both are counted in seconds of CPU time, which other users of the machine do not change much:
+`solve_batch` has its graphs in memory as one array, which is its fastest form, and writes nothing.
+Both are counted in seconds of CPU time, which other users of the machine hardly affect:
 
 - `piece` / `solve_batch`: a piece of the file and an array of as many graphs in turns, in one
   process, the least of several;
 - `workers`: the CPU time that workers spent on pieces in the run itself;
-- `everything`: that of all processes of the run, Ray's own and starting included.
+- `everything`: that of all processes of the run, Ray's own and its start included.
 
 `wall_graphs_a_second` counts from the end of the first piece to that of the last, so without Ray's
-start. A worker's first piece includes loading what is compiled.
+start. A worker's first piece includes loading compiled code.
 
 Memory is that of all processes of the run, shared pages counted once (PSS), every half second.
-With --bad N one row in N is broken in one of five ways; all of them must be told, and no other.
+With --bad N one row in N is broken in one of five ways; these must be reported, and no others.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Watch(threading.Thread):
 
     @property
     def cpu_seconds(self) -> float:
-        """Of all processes seen so far, ended ones included."""
+        """CPU time of all processes seen so far, including those that ended."""
         return sum(self.ticks.values()) / os.sysconf("SC_CLK_TCK")
 
 
@@ -194,7 +194,7 @@ def run(path: Path, output: Path, workers: int) -> dict[str, Any]:
 
 
 def check(output: Path, count: int, bad: int) -> dict[str, Any]:
-    """Compare the answers with the rows that were broken, and with nothing lost or twice."""
+    """Check that broken rows have errors, and no others, and that no row is lost or there twice."""
     rows, at, wrong, kinds = 0, 0, 0, dict[str, int]()
     for path in sorted(output.glob("*.parquet")):
         table = pq.read_table(path, columns=["row", "size", "verdict", "error"])

@@ -147,12 +147,12 @@ def to_bfloat16(x: Array) -> Array:
 
 READS = {"float32": lambda x: x, "tf32": truncated, "bfloat16": to_bfloat16}
 WAYS = [*SUMS, "fused", "BLAS", "flushed"]
-"""The last one flushes numbers below the smallest normal one to 0, whoever reads or writes them."""
+"""The last one flushes numbers below the smallest normal one to 0, both read and written."""
 
 
 @contextmanager
 def flushing() -> Iterator[None]:
-    """Let this thread take subnormal numbers for 0."""
+    """Let this thread treat subnormal numbers as 0."""
     torch.set_flush_denormal(True)
     try:
         yield
@@ -185,7 +185,7 @@ def wrong_ways(
 
 
 def chosen(rng: np.random.Generator, weights: Weights, ends: str = "") -> str:
-    """Choose a tensor, one in two times the last layer's."""
+    """Choose a tensor, half of the time one of the last layer."""
     names = [name for name in weights if name.endswith(ends)]
     last = [name for name in names if name.startswith(("head", "score"))]
     return str(rng.choice(last if rng.random() < 0.5 else names))
@@ -267,7 +267,7 @@ UNITS = {
     "set": [("kind", "message", "own"), ("message", "join", "own"), ("join", "head", "own")],
     "choice": [("kind", "hidden", ""), ("hidden", "score", "")],
 }
-"""Who makes units, who reads them, and what stands before them there."""
+"""Which layer makes the units, which reads them, and what precedes them there."""
 
 
 def _joins(weights: Weights) -> str:

@@ -69,7 +69,7 @@ def small(rng: Rng) -> dict[str, tuple[Any, dict[str, Any]]]:
 
 
 def grid(edges: int) -> BipartiteGraph:
-    """Return a square grid, its nodes coloured as a chessboard."""
+    """Return a square grid, its nodes coloured like a chessboard."""
     side = int((edges / 2) ** 0.5) // 2 * 2
     number = np.arange(side * side).reshape(side, side)
     u = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
@@ -181,7 +181,7 @@ COMMANDS = {
 def command_rows(runs: int) -> Iterator[Row]:
     """Yield the CPU seconds of whole commands, each in a process of its own.
 
-    Python keeps what it compiles, as an installation does, whatever it is told here.
+    Python caches its bytecode, as in an installation, even if told not to here.
     """
     env = {key: own for key, own in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     for name, words in COMMANDS.items():

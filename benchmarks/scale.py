@@ -7,11 +7,11 @@ in `ASSUMED` come from there. docs/scale.md explains the model. Nothing here was
 one machine: these are estimates.
 
 Many graphs: a core solves pieces one after the other; a piece takes its mean time a core, times a
-slowness (log-normal, and now and then a machine that is `SLOW` times as slow all along). Machines
-are lost at random and come back later; the piece that a core was at is solved again elsewhere. The
-driver hands out pieces one by one; the more data there are, the larger is a piece. One graph: steps
-in which all cores wait for the slowest, for the frontiers to travel, and for the driver; a lost
-machine takes all back to the last round.
+slowness (log-normal; now and then a machine is `slow_factor` times as slow all along). Machines
+are lost at random and come back later; the piece that a core was working on is solved again
+elsewhere. The driver hands out pieces one by one; the more data, the larger the pieces. One graph:
+steps in which all cores wait for the slowest, for the frontiers to travel, and for the driver; a
+lost machine takes everything back to the last round.
 """
 
 from __future__ import annotations

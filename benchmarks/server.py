@@ -3,11 +3,11 @@
     python benchmarks/server.py --out server.json
 
 It starts a server on a free port of this machine, with at most 1,024 open files, and lets clients
-misbehave, one kind after the other: heads and bodies that never arrive whole, runs that nobody
-waits for, requests that are wrong in a million places, answers that nobody fetches, and garbage.
-While they still do (where they are gone at once: right after), an honest client asks for a small
-graph a few times. Each time it must be answered within two seconds, the log must hardly grow, and a
-minute after the last bad client has left, server and workers must have their memory back, to 10 %.
+misbehave, one kind after the other: heads and bodies that never arrive whole, abandoned runs,
+requests that are wrong in a million places, answers that are never fetched, and garbage. While they
+still do (or right after, if they leave at once), an honest client asks for a small graph a few
+times. Each time it must be answered within two seconds, the log must hardly grow, and a minute
+after the last bad client has left, the memory of server and workers may have grown by 10 % at most.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ OPEN_FILES = 1024
 HONEST = {"graph": {"text": "ann,cook\nbob,cook\nbob,sing"}}
 HONEST_REQUESTS = 5
 MOST_SECONDS = 2.0
-"""That an honest client may have to wait."""
+"""The longest that an honest client may have to wait."""
 MOST_GROWTH = 0.1
-"""Of memory, a minute later."""
+"""The most that memory may have grown a minute later, as a share."""
 MOST_LOG = 100_000
 """Bytes that one kind of abuse may add to the log."""
 PATIENCE = 300.0
@@ -50,7 +50,7 @@ JSON = "Content-Type: application/json\r\n"
 
 
 class Served(NamedTuple):
-    """A server that runs."""
+    """A running server."""
 
     process: subprocess.Popen[str]
     url: str

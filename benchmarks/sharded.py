@@ -39,14 +39,14 @@ CAP = 4 * 10**9
 """Bytes: of each process, and of all together."""
 CHUNK = 2**20
 PAUSE = 0.5
-"""Seconds between two looks at the memory."""
+"""Seconds between checks of the memory."""
 MOST_RUNS = 8
-"""Of the command; on a crowded machine Ray may not start in time."""
+"""The most runs of the command; on a busy machine Ray may not start in time."""
 SCHEMA = pa.schema([("left", pa.int32()), ("right", pa.int32())])
 
 
 def generate(path: Path, nodes: int, edges: int, seed: int) -> None:
-    """Write so many random pairs, a few of them twice."""
+    """Write `edges` random pairs, a few of them twice."""
     rng = np.random.default_rng(seed)
     with parquet.ParquetWriter(path, SCHEMA, compression="none", use_dictionary=False) as file:
         for first in range(0, edges, CHUNK):
@@ -64,7 +64,7 @@ def family(process: psutil.Process) -> list[psutil.Process]:
 
 
 def memory(members: list[psutil.Process]) -> tuple[int, int]:
-    """Return the sum of what all take, shared pages once, and the largest resident set of one."""
+    """Return what all take together, shared pages once, and the largest resident set of one."""
     total = largest = 0
     for member in members:
         try:
@@ -87,7 +87,7 @@ def _rounds(folder: Path) -> int:
 def watched(
     source: Path, folder: Path, ray: str | None, kill_at: int, victim: str
 ) -> dict[str, Any]:
-    """Run the command under the cap; kill the driver or a shard once so many rounds are saved."""
+    """Run the command under the cap; kill the driver or a shard once `kill_at` rounds are saved."""
     command = [sys.executable, "-m", "augury.apps.cli", "solve", str(source), "--engine", "sharded"]
     command += ["--output", str(folder), "--json"] + (["--ray", ray] if ray else [])
     before, began = _rounds(folder), time.time()
@@ -183,7 +183,7 @@ def certified(work: Path, folder: Path, nodes: int) -> dict[str, Any]:
 
 
 def _known(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what a file says or, where there is none yet, what is computed, and written there."""
+    """Return what a file says; if there is none yet, compute it and write it there."""
     if not path.exists():
         path.write_text(json.dumps(compute()))
     return json.loads(path.read_text())

@@ -4,8 +4,8 @@
 
 A step is what the engine does most: every left node asks its right nodes, and each of these keeps
 the lowest that asks. As a query: the least left node of each right one. All read the same Parquet
-file of random arcs, of which each right node has ten, and use two cores. Seconds are of CPU, summed
-over all processes, and of the wall, the least of `--times` steps, after one that is not counted.
+file of random arcs, of which each right node has ten, and use two cores. Seconds are CPU time,
+summed over all processes, and wall time, the least of `--times` steps after one not counted.
 "actors" are the shards' own loops on Ray's actors, whose arcs were put in rows before; the others
 are asked to keep the arcs in memory where they can, and get a query that they are good at.
 Neither Spark nor Dask is needed for anything else here: install what is to be timed.
@@ -70,7 +70,7 @@ def actors(folder: Path) -> Generator[Step]:
 
 @contextmanager
 def ray_data(folder: Path) -> Generator[Step]:
-    """Ray Data: least of each block, then of all, as its `groupby` alone takes far longer."""
+    """Ray Data: minimum of each block, then of all, as its `groupby` alone takes far longer."""
     import ray
 
     ray.init(num_cpus=CORES, include_dashboard=False, log_to_driver=False)
@@ -91,7 +91,7 @@ def ray_data(folder: Path) -> Generator[Step]:
 
 @contextmanager
 def spark(folder: Path) -> Generator[Step]:
-    """Spark: a grouped least, which it computes by blocks first of itself."""
+    """Spark: a grouped minimum, which it computes by blocks first of its own accord."""
     sql: Any = import_module("pyspark.sql")
     f: Any = import_module("pyspark.sql.functions")
     session = (
@@ -113,7 +113,7 @@ def spark(folder: Path) -> Generator[Step]:
 
 @contextmanager
 def dask(folder: Path) -> Generator[Step]:
-    """Dask: a grouped least on two processes."""
+    """Dask: a grouped minimum on two processes."""
     dd: Any = import_module("dask.dataframe")
     import_module("dask").config.set(scheduler="processes", num_workers=CORES)
     data = dd.read_parquet(str(folder))

@@ -1,4 +1,4 @@
-"""Train what is suspected of the paper's collapse, and what may do better at t = 1; ten seeds each.
+"""Train what may cause the paper's collapse, and what may do better at t = 1; ten seeds each.
 
     python benchmarks/suspects.py --out DIR --jobs 16 --minutes 9
 

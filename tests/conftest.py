@@ -33,7 +33,7 @@ SHARED = {
 
 
 def group_of(nodeid: str) -> str:
-    """Return whose process a test runs in: that of its file, or of several files."""
+    """Return the group whose process runs a test: its file, or several files."""
     file = nodeid.partition("::")[0]
     return next((name for name, files in SHARED.items() if file.startswith(files)), file)
 
@@ -83,7 +83,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def joined(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let whoever asks for two cores of this machine have the one cluster, and leave it running."""
+    """Give the shared cluster to code that asks for two cores of this machine; keep it running."""
 
     def join(address: str, num_cpus: int | None) -> Any:
         assert address == "local" and num_cpus in (None, 2)

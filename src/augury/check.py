@@ -40,12 +40,12 @@ def certify(
         matching: pairs of labels.
         costs: whether numbers without a name, such as the entries of a matrix, are costs.
         maximise: whether the greatest sum is claimed.
-        prices: what somebody proves it by: "left" and "right", a number for each node, or "u" and
-            "v" as the Hungarian method has them. Without any, they are looked for.
+        prices: a proof that the costs are best: "left" and "right", a number for each node, or "u"
+            and "v" as in the Hungarian method. If not given, they are searched for.
 
     Raises:
         InputError: the graph or the prices cannot be read, or it is a flow network.
-        TypeError: `graph` is in no form that `solve` takes.
+        TypeError: `graph` is not in a form that `solve` takes.
 
     >>> certify([("ann", "cook"), ("bob", "cook"), ("bob", "sing")], [("bob", "cook")])
     Certificate(legal, 1 short of the maximum 2)
@@ -80,7 +80,7 @@ def certify_flow(  # noqa: PLR0913  # a network, a flow, and what is claimed of 
 
     Raises:
         InputError: the network cannot be read, or is a bipartite graph.
-        TypeError: `network` is in no form that `solve` takes.
+        TypeError: `network` is not in a form that `solve` takes.
 
     >>> arcs = [("s", "a", 3), ("a", "t", 2)]
     >>> certify_flow(arcs, [("s", "a", 2), ("a", "t", 2)], source="s", sink="t")

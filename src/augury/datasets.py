@@ -108,7 +108,7 @@ class Traces(InMemoryDataset):
         scale: Size of the graphs as a multiple of 8 + 8 nodes.
         p: Probability of an edge.
         num_graphs: 300, 50 and 50 by default, as in the paper.
-        seed: Of graphs and weights; the same seed gives the same bytes.
+        seed: For graphs and weights; the same seed gives the same bytes.
         bits: Width of a distance.
         partly_matched: Start from states in which up to 40 % of the pairs are matched greedily,
             the paper's extra data for breadth-first search.

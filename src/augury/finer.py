@@ -2,8 +2,8 @@
 
 Where whole units of 64 bits hold all costs exactly (`Costs`), one run is enough. Otherwise costs
 are rounded to a coarse unit first. The reduced costs of that answer are then a problem of their
-own: an arc whose reduced cost is more than all that could still be gained keeps its flow for ever,
-and those of the others are so small that a finer unit holds them. So it goes on until nothing is
+own: an arc whose reduced cost exceeds all that could still be gained keeps its flow for good, and
+the reduced costs of the others are small enough for a finer unit. This repeats until nothing is
 rounded, or nothing can be gained.
 """
 
@@ -30,12 +30,12 @@ Whole = npt.NDArray[Any]
 
 
 def whole_costs(costs: Sequence[Any], num_nodes: int) -> Whole:
-    """Return numbers of any kind that is exact as whole numbers of a common unit.
+    """Convert numbers of any exact kind to whole numbers of a common unit.
 
     Floats are read as `Costs` reads them where one unit holds them all: 0.1 is a tenth.
 
     Raises:
-        InputError: one is no finite number.
+        InputError: one of them is not a finite number.
     """
     known = _exact(costs, num_nodes, False)
     if known is not None:
@@ -68,7 +68,7 @@ def least_cost_matching(
 ) -> WideArray:
     """Return the (left, right) pairs of a maximum matching of least cost, sorted.
 
-    The edges are sorted and different, their costs integers of any size or finite floats.
+    The edges are sorted and distinct, their costs integers of any size or finite floats.
     """
     num_nodes = sum(shape) + 2
     known = _exact(costs, num_nodes, maximise)
@@ -110,7 +110,7 @@ def least_cost_flow(
     supply: WideArray,
     engine: str = COMPILED,
 ) -> WideArray:
-    """Return what each arc carries in a flow of least cost, or as much of one as there can be."""
+    """Return what each arc carries in a flow of least cost; if not all can be sent, what can be."""
     num_nodes = len(supply)
     rounded = _rounded(costs, num_nodes + 2)
     coarse = Costs(frozen(rounded.amount))
@@ -124,11 +124,11 @@ def least_cost_flow(
 
 
 class Rounded(NamedTuple):
-    """Costs in a coarse unit, and exactly."""
+    """Costs rounded to a coarse unit, and the exact ones."""
 
     amount: WideArray
     shift: int
-    """An amount is that many bits of the whole number less, rounded."""
+    """An amount is the whole number shifted right by this many bits, rounded."""
     whole: Callable[[WideArray], Whole]
     """Returns the exact costs of some arcs, in a unit that divides all of them."""
     most: int
@@ -142,24 +142,24 @@ class Room(NamedTuple):
     tail: Numbers
     head: Numbers
     more: WideArray
-    """(arc,): what it can carry more."""
+    """(arc,): how much more it can carry."""
     less: WideArray
-    """(arc,): what it can carry less."""
+    """(arc,): how much less it can carry."""
 
     def after(self, change: WideArray) -> Room:
-        """Return what is left of it when arcs carry that much more."""
+        """Return the room that is left once arcs carry this much more."""
         return self._replace(more=self.more - change, less=self.less + change)
 
     def select(self, arcs: WideArray) -> Room:
-        """Return that of some arcs."""
+        """Return the room of some arcs."""
         ends = self.tail[arcs], self.head[arcs]
         return Room(self.num_nodes, *ends, self.more[arcs], self.less[arcs])
 
 
 def _exact(costs: Any, num_nodes: int, maximise: bool) -> Costs | None:
-    """Return costs in one unit, unless there is none that holds them exactly."""
+    """Return costs in a unit that holds them exactly; None if there is none."""
     if not isinstance(costs, np.ndarray) and any(_is_wide(one) for one in costs):
-        return None  # NumPy would round integers that stand among floats
+        return None  # NumPy would round integers mixed with floats
     try:
         known = Costs.of(costs, num_nodes, maximise)
     except InputError:  # too large, or fractions that NumPy does not know
@@ -199,7 +199,7 @@ def _bits_of(most: int) -> int:
 
 
 def _halved(exact: Whole, times: int) -> WideArray:
-    """Halve whole numbers as often, and round."""
+    """Halve whole numbers this many times, and round."""
     half = (1 << times) >> 1
     return np.array([(one + half) >> times for one in exact.tolist()], np.int64)
 
@@ -207,13 +207,13 @@ def _halved(exact: Whole, times: int) -> WideArray:
 def _improved(room: Room, rounded: Rounded, price: WideArray, engine: str) -> WideArray:
     """Return how much more each arc carries in a flow of least cost, given one for rounded costs.
 
-    `price` has one for each node, in rounded units.
+    `price` holds the price of each node, in rounded units.
     """
     tail, head = room.tail, room.head
     if not rounded.shift:
         return np.zeros(len(tail), np.int64)
     reduced = rounded.amount + price[tail] - price[head]
-    # Rounding hides at most half a unit: so only tight arcs can gain, each at most that.
+    # Rounding hides at most half a unit: so only tight arcs can gain, each at most half a unit.
     tight = reduced == 0
     gain = sum(room.more[tight].tolist()) + sum(room.less[tight].tolist())
     free = np.flatnonzero(np.abs(reduced) <= min(gain // 2 + 1, 2**62))
@@ -238,7 +238,7 @@ def _improved(room: Room, rounded: Rounded, price: WideArray, engine: str) -> Wi
 
 
 def _circulation(room: Room, amount: WideArray, engine: str) -> tuple[WideArray, WideArray]:
-    """Return the best change of a flow that leaves every node its own, and prices that prove it."""
+    """Return the best change to a flow that keeps each node's balance, and prices that prove it."""
     up, down = np.flatnonzero(room.more), np.flatnonzero(room.less)
     tail = np.concatenate([room.tail[up], room.head[down]])
     head = np.concatenate([room.head[up], room.tail[down]])

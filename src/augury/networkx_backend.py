@@ -5,8 +5,8 @@ named, so nothing else is imported before a function runs. The backend is used o
 named, in `backend=` or in `nx.config.backend_priority`. Arguments, results and errors are
 NetworkX's, with three additions: every function that runs the network takes an `engine`,
 `top_nodes` that are not one side of the graph are refused, and what the neural network cannot do,
-such as fractions of flow or matchings of graphs that are not bipartite, is a `NotSupportedError`, a
-`NotImplementedError`, after which NetworkX tries the next backend.
+such as fractions of flow or matchings of graphs that are not bipartite, raises `NotSupportedError`,
+a `NotImplementedError`, after which NetworkX tries the next backend.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NAME = "augury"
 
 COMPILED = "table"
-"""That of `augury.solver`, which is not imported yet."""
+"""As in `augury.solver`, which is not imported yet."""
 
 FLOW = "Integer capacities; the flow is found by a neural network that executes Ford-Fulkerson."
 COSTS = (
@@ -52,7 +52,7 @@ TIES = {
     ("test_networksimplex.py", "test_digraph1"): "one of several cheapest flows",
     ("test_traveling_salesman.py", "test_asadpour_tsp"): "three of many tours, by such a flow",
 }
-"""NetworkX's tests that demand one of several right answers, and which."""
+"""NetworkX's tests that insist on one of several right answers, and what those are."""
 
 
 def get_info() -> dict[str, Any]:
@@ -87,7 +87,7 @@ def convert_to_nx(result: Any, **options: Any) -> Any:
 
 
 def on_start_tests(items: Iterable[Any]) -> None:
-    """Mark those of NetworkX's tests that a right answer may fail; NetworkX calls this."""
+    """Mark NetworkX's tests that a right answer may fail; NetworkX calls this."""
     import pytest
 
     for item in items:
@@ -167,7 +167,7 @@ def max_weight_matching(
     """Find a matching of greatest weight; see NetworkX's function of this name.
 
     Args:
-        G: a bipartite graph; another is a `NotSupportedError`.
+        G: a bipartite graph; any other raises `NotSupportedError`.
         maxcardinality: look only among the matchings with most edges.
         weight: the edge attribute that holds the weight; 1 where an edge has none.
         engine: how the network is computed, as in `augury.solve`; compiled by default.
@@ -273,8 +273,9 @@ def network_simplex(
         nx.NetworkXError: the graph has no nodes, or a demand or weight is infinite.
         nx.NetworkXNotImplemented: the graph is not directed.
         nx.NetworkXUnfeasible: no flow meets all demands.
-        nx.NetworkXUnbounded: a circle of unlimited edges has a negative cost.
-        NotSupportedError: a capacity or demand is a fraction or too large, or a weight no number.
+        nx.NetworkXUnbounded: a cycle of unlimited edges has a negative cost.
+        NotSupportedError: a capacity or demand is a fraction or too large, or a weight is not a
+            number.
     """
     from augury.networkx_costs import network_simplex
 
@@ -331,7 +332,7 @@ def cost_of_flow(G: Graph, flowDict: dict[Label, Any], weight: str = "weight") -
 
 
 def _forget_conversion(graph: Graph) -> None:
-    """Drop NetworkX's cached conversion of this graph, of which it would warn."""
+    """Drop NetworkX's cached conversion of this graph, which it would warn about."""
     cache: dict[str, Any] | None = getattr(graph, "__networkx_cache__", None)
     if cache is not None:
         cache.get("backends", {}).pop(NAME, None)

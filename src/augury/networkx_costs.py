@@ -1,9 +1,9 @@
 """A NetworkX graph with weights becomes a matching or a flow of least cost.
 
 Arguments, results and errors are those of NetworkX's functions of the same names, which the backend
-runs (`networkx_backend`). Capacities and demands are whole numbers; weights are any exact ones:
-integers, floats, fractions, decimals, none of them rounded. What the neural network cannot do is a
-`NotSupportedError`, after which NetworkX tries the next backend.
+runs (`networkx_backend`). Capacities and demands are whole numbers; weights may be of any exact
+type: integers, floats, fractions, decimals; none is rounded. What the neural network cannot do
+raises `NotSupportedError`, after which NetworkX tries the next backend.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def max_weight_matching(
 ) -> set[tuple[Label, Label]]:
     """Find a matching of greatest weight in a bipartite graph, or of those with most edges.
 
-    To stay unmatched is worth 0: each left node has one more edge, to a node of its own.
+    Staying unmatched is worth 0: each left node has one extra edge, to a node of its own.
     """
     given: Any = G.edges(data=True)
     edges = [(u, v, data.get(weight, 1)) for u, v, data in given if u != v]
@@ -90,7 +90,7 @@ def max_weight_matching(
 
 
 def _two_sides(G: Graph, edges: Iterable[tuple[Label, Label, Any]]) -> tuple[list[Label], ...]:
-    """Colour the nodes, loops aside; any two colours will do, for each part of the graph."""
+    """Colour the nodes, ignoring loops; each component may be coloured either way."""
     plain: Graph = nx.Graph()
     plain.add_nodes_from(G)
     plain.add_edges_from((u, v) for u, v, _ in edges)
@@ -139,7 +139,7 @@ def network_simplex(
     if len(G) == 0:
         raise nx.NetworkXError("graph has no nodes")
     if engine != AUTO:
-        ENGINES[engine]  # that there is none is no reason to try the next backend
+        ENGINES[engine]  # an unknown engine is no reason to try the next backend
     demands = {node: data.get(demand, 0) for node, data in G.nodes(data=True)}
     options: Any = {"keys": True} if G.is_multigraph() else {}
     arcs = [
@@ -176,7 +176,7 @@ class Arc(NamedTuple):
 
 
 def _by_node(nodes: Iterable[Label], carried: Iterable[tuple[Arc, Any]]) -> Flow:
-    """Return dicts of dicts; with keys, of dicts of dicts."""
+    """Return dicts of dicts; with keys, dicts of dicts of dicts."""
     flow: dict[Any, Any] = {node: {} for node in nodes}
     for arc, amount in carried:
         inner = flow
@@ -204,7 +204,7 @@ def _refuse(demands: dict[Label, Any], plain: list[Arc], loops: list[Arc]) -> No
 def _cheapest(demands: dict[Label, Any], arcs: list[Arc], engine: str) -> list[Any]:
     """Return what each arc carries, in the type of the capacities and demands.
 
-    A cheapest flow is made of ways from supplies to demands, and of circles that save something,
+    A cheapest flow is made of paths from supplies to demands, and of cycles that save something,
     each with an arc of finite capacity. So no arc carries more than all supplies and capacities.
     """
     supply = [-_whole(amount, f"the demand of {node!r}") for node, amount in demands.items()]
@@ -262,7 +262,7 @@ def _whole(value: Any, what: str) -> int:
 
 
 def _has_saving_circle(arcs: Iterable[tuple[int, int, int]]) -> bool:
-    """Tell whether some of these arcs form a circle whose weights add up to less than 0."""
+    """Tell whether some of these arcs form a cycle whose weights add up to less than 0."""
     cheapest: dict[tuple[int, int], int] = {}
     for tail, head, weight in arcs:
         known = cheapest.get((tail, head))

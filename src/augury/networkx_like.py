@@ -45,7 +45,7 @@ class NotSupportedError(nx.NetworkXError, NotImplementedError):
     """
 
 
-def neural_ford_fulkerson(  # noqa: PLR0913  # that of every flow_func of NetworkX
+def neural_ford_fulkerson(  # noqa: PLR0913  # as every flow_func of NetworkX
     G: Graph,
     s: Label,
     t: Label,

@@ -1,7 +1,7 @@
 """A proof object becomes a verdict: every case is computed again, in whole numbers.
 
-This shares no code with what wrote the object, needs neither PyTorch nor NumPy, and states rules
-and formulas once more (docs/verification.md has both). All numbers are integers in units of 2⁻⁷⁰⁰,
+This shares no code with what wrote the object, needs neither PyTorch nor NumPy, and restates the
+rules and formulas (docs/verification.md has both). All numbers are integers in units of 2⁻⁷⁰⁰,
 of which every value is a multiple: weights are multiples of 2⁻¹⁴⁹, the slope of 2⁻³⁰, and at most
 four layers and three leaky ReLUs follow each other. So shifts lose nothing; bounds are rounded up.
 """
@@ -26,7 +26,7 @@ TINY, LIMIT = 1 << UNIT - 126, 1 << UNIT + 127
 MAX_BYTES, MAX_HIDDEN, MAX_POWER = 2**26, 512, 2000
 UNREADABLE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 ARITHMETICS = {"float32": (24, UNIT), "tf32": (22, 10), "bfloat16": (22, 8)}
-"""An operation is off by 2^−first in proportion, an input of a product by 2^−second."""
+"""Bounds on relative errors: 2^−first for an operation, 2^−second for an input of a product."""
 
 OUTPUTS = {
     "flood": ("reached", "changed"),
@@ -38,7 +38,7 @@ CELLS = {name: tuple(OUTPUTS) for name in ("ford-fulkerson", "assignment", "min-
 CELLS["reachability"] = "flood", "nearest"
 
 Case = tuple[int, tuple[int, ...]]
-"""Own bits and kinds of message; of `nearest` the better one and the worse one."""
+"""Own bits and kinds of message; for `nearest`, the better one and the worse one."""
 Rule = dict[Case, tuple[bool, ...]]
 Weights = dict[str, list[list[int]]]
 """In units of 2⁻¹⁴⁹."""
@@ -56,9 +56,9 @@ RULES: dict[str, Rule] = {
     "least": {
         (own, heard): (own >= 2 and not (own == 3 and 2 in heard),)
         for own, heard in product(range(4), SETS)
-        if own in heard  # a number is beside itself
+        if own in heard  # a number also hears itself
     },
-    "subtract": {  # digit − amount − borrow, of each own bits
+    "subtract": {  # digit − amount − borrow, for each value of the own bits
         (own, ()): (left % 2 == 1, left < 0)
         for own, left in enumerate((0, -1, -1, -2, 1, 0, 0, -1))
     },
@@ -82,7 +82,7 @@ class Replayed(NamedTuple):
 
 
 def replay(path: str | Path) -> Replayed:
-    """Check a proof object; refuse a file that is none."""
+    """Check a proof object; refuse any other file."""
     with named(path), open_input(path) as file:
         data = file.read(MAX_BYTES + 1)
         try:
@@ -134,7 +134,7 @@ def _number(told: Any) -> int:
 
 
 def _weight(own: dict[str, Any]) -> list[list[int]]:
-    """Refuse what is no matrix of float32."""
+    """Return a matrix in units of 2⁻¹⁴⁹; refuse one that is not float32."""
     rows, power = own["whole"], _integer(own["power"])
     if not -WEIGHT <= power <= 127 or len({len(row) for row in rows}) != 1:
         raise ValueError
@@ -188,7 +188,7 @@ BIASED = "own", "kind", "head", "score"
 
 
 class Row(NamedTuple):
-    """Numbers, what each may be off by, and what no partial sum so far passes."""
+    """Numbers, a bound on the error of each, and one on every partial sum so far."""
 
     values: list[int]
     errors: list[int]

@@ -1,12 +1,12 @@
 """SciPy's matrices become matchings, assignments and flows, with the interfaces of SciPy.
 
 Signatures, types of arguments and results, and errors are those of `scipy.sparse.csgraph`, and of
-`scipy.optimize.linear_sum_assignment`, but for one more argument, `engine`; the answer comes from
-the shipped neural network. Among several that are equally good it may differ from SciPy's. Where
+`scipy.optimize.linear_sum_assignment`, with one extra argument, `engine`; the answer comes from
+the shipped neural network. Where several are equally good, it may differ from SciPy's. Where
 SciPy gives a wrong answer instead of an error, this raises an `InputError`, which is a
 `ValueError`: for negative capacities, for those beyond int32, to which SciPy truncates them, for
-NaN among the weights of a sparse matrix, and for masked costs. Costs are never rounded: integers of
-64 bits and all floats count as what they are.
+NaN among the weights of a sparse matrix, and for masked costs. Costs are never rounded: 64-bit
+integers and all floats are taken exactly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST = int(np.iinfo(np.int32).max)
 """The largest capacity: the flow on an edge is an int32, as in SciPy."""
 
 METHODS = ("edmonds_karp", "dinic")
-"""What `scipy.sparse.csgraph.maximum_flow` knows; here all mean the same neural network."""
+"""The methods of `scipy.sparse.csgraph.maximum_flow`; here all mean the same neural network."""
 
 
 def maximum_bipartite_matching(
@@ -80,7 +80,7 @@ def min_weight_full_bipartite_matching(
     """Match every row or every column of a sparse matrix, whichever are fewer, at the least weight.
 
     See `scipy.sparse.csgraph.min_weight_full_bipartite_matching`. Every stored entry is an edge,
-    but zeros, of which SciPy warns, and infinity (with `maximize`, minus infinity).
+    except zeros, which SciPy warns about, and infinity (with `maximize`, minus infinity).
 
     Args:
         biadjacency: a sparse matrix or array in CSR, CSC or COO format.
@@ -136,7 +136,7 @@ def linear_sum_assignment(
 
     Raises:
         TypeError: the matrix does not hold numbers.
-        ValueError: it has not two dimensions, holds NaN or an infinitely good cost, or has no
+        ValueError: it is not two-dimensional, holds NaN or an infinitely good cost, or has no
             assignment without a forbidden pair; or, unlike in SciPy, masked entries.
 
     >>> linear_sum_assignment([[4, 1, 3], [2, 0, 5], [3, 2, 2]])
@@ -197,7 +197,7 @@ def maximum_flow(
     size, columns = len(pattern.indptr) - 1, (edges.row, edges.col, edges.data)
     network = FlowNetwork.from_arcs(size, *columns, source=source, sink=sink)
     flow = np.append(network.found(maximum_residual(network, engine)), 0)
-    # A self loop is no arc: its −1 finds the 0 at the end.
+    # A self loop is not an arc: its index, −1, picks the 0 at the end.
     arcs = network.arc_index(entries.row.astype(np.int64), entries.col.astype(np.int64))
     pattern.data = flow[arcs].astype(np.int32)
     value = pattern.data[pattern.indptr[source] : pattern.indptr[source + 1]].sum(dtype=np.int64)
@@ -239,7 +239,7 @@ def _checked_shape(biadjacency: Any) -> tuple[int, int]:
 
 
 def _sorted_entries(matrix: Any) -> tuple[Numbers, Numbers, npt.NDArray[Any]]:
-    """Return the row, column and weight of each entry, sorted; double entries are added up."""
+    """Return the row, column and weight of each entry, sorted; duplicate entries are added up."""
     entries = matrix.tocoo(copy=False)
     weights = entries.data if matrix.dtype.kind in "biu" else entries.data.astype(np.float64)
     order = np.lexsort((entries.col, entries.row))
@@ -280,7 +280,7 @@ def _with_reverse(capacities: Any) -> Any:
     """Return the entries of the matrix and of its transpose, sorted, explicit zeros included."""
     ones = capacities.copy()
     ones.data = np.ones_like(ones.data)
-    both = (ones + ones.T).tocsr()  # 1 + 1 at most: no sum is zero and dropped
+    both = (ones + ones.T).tocsr()  # no sum is zero, so none is dropped
     both.sort_indices()
     both.indices, both.indptr = both.indices.astype(np.int32), both.indptr.astype(np.int32)
     return both

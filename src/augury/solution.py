@@ -1,6 +1,6 @@
 """An answer becomes a `Solution`: the user's labels, and the certificate that proves it.
 
-The certificate is made at once, labels only when they are asked for.
+The certificate is made at once, labels only on demand.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class Solution:
     """
 
     executor: str
-    """Who ran the subroutines: the network's name, or that of a classical executor."""
+    """What ran the subroutines: the name of the network, or of a classical executor."""
     neural_rounds: int
     """Searches by this executor that led to at least one augmenting path."""
     classical_rounds: int
-    """The same of the classical search that finished the run; 0 unless it had ended early."""
+    """The same for the classical search that finished the run; 0 unless it had ended early."""
     ending: str
     """How the executor's own part ended: "done", or why it stopped early."""
     certificate: Certificate
     engine: str | None = None
-    """In which form the network ran, a name in `augury.engines.ENGINES`: "plain" and "cuda"
+    """The form in which the network ran, a name in `augury.engines.ENGINES`: "plain" and "cuda"
     evaluate it, "lookup" reads its table; "table" and "cuda-table" are hand-written loops that were
-    checked equal to that table; with costs, beyond 512 arcs, "table" is other loops that find the
+    checked equal to that table; with costs, beyond 512 arcs, "table" uses other loops that find the
     same cost. None where no network of ours ran.
     """
     matching: list[tuple[Label, Label]] | None = None
@@ -64,11 +64,11 @@ class Solution:
     reached: list[tuple[Label, int, Label]] | None = None
     """(node, steps, predecessor) for each node that is reached; the source has no predecessor."""
     retell: Callable[[], dict[str, Any]] | None = field(default=None, compare=False)
-    """Run again, with every step told; None where the executor shows none."""
+    """Runs again and tells every step; None where the executor shows none."""
 
     @property
     def size(self) -> int:
-        """Edges of the matching, value of the flow, or nodes that are reached."""
+        """Edges in the matching, value of the flow, or nodes that are reached."""
         return self.certificate.size
 
     @property
@@ -83,12 +83,12 @@ class Solution:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it proves that nothing does what was asked: no flow meets the supplies, say."""
+        """Whether it proves that the request cannot be met: no flow meets the supplies, say."""
         return self.certificate.is_infeasible
 
     @property
     def cost(self) -> Amount | None:
-        """What it costs, in the numbers that were given; None where nothing has a cost."""
+        """What it costs, in the units of the input; None where nothing has a cost."""
         return self.certificate.cost
 
     @property
@@ -103,7 +103,7 @@ class Solution:
 
     @property
     def rounds(self) -> int:
-        """Searches that led to at least one augmenting path, whoever made them."""
+        """Searches that led to at least one augmenting path, neural or classical."""
         return self.neural_rounds + self.classical_rounds
 
     @property
@@ -139,7 +139,7 @@ class Solution:
         return self.retell()
 
     def _repr_html_(self) -> str | None:
-        """Show the run in a notebook, or nothing but the text where it cannot be told."""
+        """Show the run in a notebook, or just the text where it cannot be told."""
         from augury.page import frame_of
 
         try:
@@ -178,9 +178,9 @@ def solutions_of(
     answers: Sequence[Answer],
     tell: Callable[[Graph], dict[str, Any]] | None = None,
 ) -> list[Solution]:
-    """Give answers their labels and certificates.
+    """Add labels and certificates to answers.
 
-    `who` are the names of executor and engine; `tell` tells the run on a graph.
+    `who` holds the names of executor and engine; `tell` tells the run on a graph.
     """
     name, engine = who
     if len(graphs) > 1 and algorithm.certify_all is not None:
@@ -202,7 +202,7 @@ def solutions_of(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solutions(Sequence[Solution]):
-    """The solutions of many graphs, all found and proven; each is made when asked for.
+    """The solutions of many graphs, all found and proven; each is made on demand.
 
     `sizes` has the sizes as an array, and `mates` the matchings of a stack of dense graphs. It is
     equal to any sequence of the same solutions.
@@ -278,7 +278,7 @@ class Solutions(Sequence[Solution]):
 
 
 class _Retold(NamedTuple):
-    """Tells the run on one of many graphs, which is only then made; pickled, it is that graph's."""
+    """Tells the run on one of many graphs, made only then; pickling it stores that graph alone."""
 
     tell: Callable[[Graph], dict[str, Any]]
     proofs: Proofs

@@ -57,7 +57,7 @@ COMPILED = "table"
 """The engine behind the interfaces of SciPy and NetworkX, unless another is named."""
 
 MAX_CELLS = 2**26
-"""Cells of dense graphs that an engine is given at once."""
+"""The most cells of dense graphs that an engine is given at once."""
 
 
 def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
@@ -77,33 +77,33 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
 ) -> Solution:
     """Find a maximum matching of a bipartite graph, or a maximum flow of a network, and certify it.
 
-    Where the graph has costs, it is one of least cost. Or what another algorithm finds:
+    Where the graph has costs, it is one of least cost. Other algorithms find other things:
     "reachability" finds the nodes that a source reaches.
 
     Args:
         graph: a `BipartiteGraph`, `FlowNetwork`, path, array, SciPy sparse matrix, NetworkX graph,
             PyTorch Geometric data, DataFrame, list of pairs, dict of lists: see `augury.inputs`.
-            What may be a cost or not, such as entries of a matrix that differ, is refused, unless
-            the algorithm says which it is.
+            What may or may not be a cost, such as differing entries of a matrix, is refused unless
+            the algorithm decides it.
         algorithm: a name in `augury.algorithms.ALGORITHMS`; by default what suits the graph. With
-            "assignment" the entries of a matrix are costs, all of them edges but the infinite ones.
-        maximise: look for the greatest sum of costs, among the largest answers, and not the least.
-        perfect: an answer that leaves a node of the smaller side unmatched is none: then the
-            solution is infeasible, and its certificate proves that.
-        model: who executes: the shipped, verified network by default; another shipped name such as
+            "assignment" the entries of a matrix are costs, and all but infinite ones are edges.
+        maximise: look for the greatest sum of costs, not the least, among the largest answers.
+        perfect: all of the smaller side must be matched; if that is impossible, the solution is
+            infeasible, and its certificate proves it.
+        model: what executes: the shipped, verified network by default; another shipped name such as
             "paper-mpnn", a checkpoint's path, "classical", "bellman-ford", or an executor.
         engine: how the network is computed, a name in `augury.engines.ENGINES`. "table" runs
             hand-written loops that do what a proven network does or, with costs, other loops that
-            find the same cost. It is the default for a network that is proven, as the shipped one
-            is, on a CPU. "lookup" reads the network's table at each step, the default for other
+            find the same cost. It is the default on a CPU for a network that is proven, as the
+            shipped one is. "lookup" reads the network's table at each step, the default for other
             discrete networks; "plain" evaluates any network at each step, the default for all
             others, as "fast" where they have that form. "cuda" and "cuda-table" match graphs on a
-            GPU, of at most 64 and 1,024 nodes a side; "cuda-table" also takes flow networks of some
-            thousands of arcs.
-        exact: finish by the classical search what the executor ended early; "table" and the two
+            GPU, of at most 64 and 1,024 nodes a side; "cuda-table" also takes flow networks of a
+            few thousand arcs.
+        exact: finish with the classical search what the executor ended early; "table" and the two
             on a GPU never end early.
         device: where the network runs, as PyTorch names it; the CPU by default.
-        seed: of the random weights that break ties; another seed may give another answer of the
+        seed: for the random weights that break ties; another seed may give another answer of the
             same size. "table" and the two on a GPU break ties by a rule, whatever the seed.
         source: together with `sink` makes matrices, NetworkX graphs and rows flow networks;
             reachability needs no sink.
@@ -113,7 +113,7 @@ def solve(  # noqa: PLR0913  # a graph, its ends, and how it is solved
     Raises:
         InputError: the graph, the model or a capacity is not what it should be, or the engine
             cannot run it.
-        TypeError: `graph` holds no graph that we know.
+        TypeError: `graph` is not a graph in any form that we know.
 
     >>> graph = BipartiteGraph.from_edges([("ann", "cook"), ("bob", "cook"), ("bob", "sing")])
     >>> solve(graph).matching
@@ -143,14 +143,14 @@ def solve_batch(  # noqa: PLR0913  # graphs, and how they are solved
     """Solve many graphs, of unequal sizes if need be, side by side.
 
     `graphs` is a list or iterator of whatever `solve` takes, a PyTorch Geometric `Batch`, or a
-    dense (graph, left, right) array or tensor, which the engines of a GPU also take there; for the
+    dense (graph, left, right) array or tensor, which GPU engines also take on the GPU; for the
     rest see `solve`.
 
     Every graph is solved as if alone: the k-th solution is that of `solve(graphs[k], seed=seed)`,
     unless the network's scores are so close that rounding decides; see docs/reliability.md. Only
-    the prices of a stack of cost matrices may be others. Memory is bounded: graphs are run in
-    chunks of at most `MAX_ARCS` arcs. It is a list, or, from the engine "table" and those of a GPU,
-    `Solutions`, which makes each when asked for.
+    the prices of a stack of cost matrices may differ. Memory is bounded: graphs are run in chunks
+    of at most `MAX_ARCS` arcs. The result is a list or, from "table" and the GPU engines,
+    `Solutions`, which makes each on demand.
 
     >>> [solution.size for solution in solve_batch(np.array([[[1, 1], [0, 1]], [[1, 1], [0, 0]]]))]
     [2, 1]
@@ -191,12 +191,12 @@ def runner_for(
     engine: str = AUTO,
     algorithm: str | None = None,
 ) -> Runner:
-    """Return who runs such graphs: by default by the algorithm that suits the first."""
+    """Return the runner for such graphs: by default of the algorithm that suits the first."""
     return runner_of(model, device, engine, algorithm or SUITED[graphs[0].kind][0])
 
 
 def costs_of(row: Algorithm | None) -> bool | None:
-    """Whether numbers that may be costs are: None where nobody has said."""
+    """Whether numbers that may be costs are costs; None if unspecified."""
     return None if row is None else row.minds_costs
 
 
@@ -211,16 +211,16 @@ def in_full(graph: Graph, solution: Solution) -> Solution:
 
 
 class Runner(NamedTuple):
-    """Who solves graphs: an algorithm, an executor, and the engine that runs it."""
+    """What solves graphs: an algorithm, an executor, and the engine that runs it."""
 
     algorithm: Algorithm
     name: str
-    """Of the executor."""
+    """The executor's name."""
     executor: Any
-    """An `Executor`, `Subroutines`, or somebody's own object with a method `subroutines`."""
+    """An `Executor`, `Subroutines`, or a user's own object with a method `subroutines`."""
     engine: Engine
     told_by: Callable[[How, Graph], dict[str, Any]] | None = None
-    """Runs again, every step told; None for somebody's own executor, which shows none."""
+    """Runs again and tells every step; None for a user's own executor, which shows none."""
 
     def solutions(self, graphs: Iterable[Graph], how: How) -> list[Solution]:
         """Solve graphs side by side, and prove each."""
@@ -246,7 +246,7 @@ WITHOUT_NETWORK = Stepwise(None, "classical code, or somebody's own")
 def runner_of(
     model: Model = None, device: Any = None, engine: str = AUTO, algorithm: str = DEFAULT_ALGORITHM
 ) -> Runner:
-    """Return who runs a model by an engine, all as `solve` takes them.
+    """Return the runner of a model by an engine, all as `solve` takes them.
 
     Raises:
         InputError: there is no such model, device, engine or algorithm, or the engine cannot run
@@ -259,7 +259,7 @@ def runner_of(
 
 @lru_cache(maxsize=32)
 def _shipped_runner(device: str | None, engine: str, algorithm: str) -> Runner:
-    """Find who runs the shipped network, once: its files never change."""
+    """Make the runner of the shipped network, once: its files never change."""
     return _runner(None, device, engine, algorithm)
 
 
@@ -306,7 +306,7 @@ def _told(choices: dict[str, Any], how: How, graph: Graph) -> dict[str, Any]:
 
 
 OWN = "own"
-"""What somebody's own subroutines are called."""
+"""The name of a user's own subroutines."""
 
 
 def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None) -> tuple[str, Any]:
@@ -328,7 +328,7 @@ def _executor_of(row: Algorithm, model: Any, device: Any, engine: Engine | None)
 
 
 def _other_executor(model: Any, name: str, here: str, engine: Engine | None) -> tuple[str, Any]:
-    """Return the same of a checkpoint, somebody's own file, or an executor."""
+    """Return the same for a checkpoint, a user's own file, or an executor."""
     if isinstance(model, str) and (own := own_model(model)) is not None:
         return model, own
     executor: Any = model

@@ -41,7 +41,7 @@ class Status(IntEnum):
     INVALID = 2
     """A cost is NaN or infinitely good, or a size is out of range; nothing is assigned.
 
-    On a CPU also integers so large that potentials do not fit into int64.
+    On a CPU, also if integers are so large that potentials do not fit into int64.
     """
     ROUNDED = 3
     """As OPTIMAL or PARTIAL, for costs rounded to 57 bits below the largest; only on a GPU."""
@@ -50,7 +50,7 @@ class Status(IntEnum):
 
 
 OPTIMAL, PARTIAL, INVALID, ROUNDED, UNPROVEN = map(int, Status)
-"""Numbers that a compiler takes."""
+"""As plain integers, which a compiler takes."""
 
 
 class Assignment(NamedTuple):
@@ -75,7 +75,7 @@ class Assignment(NamedTuple):
     """(problem, row): with `column_potentials` no more than any cost, and equal where assigned.
 
     float64 (rounded where 53 bits are too few) or int64. Those of the larger side are at most 0,
-    and 0 where nothing is assigned. Of what is maximised they are those of the negated costs.
+    and 0 where nothing is assigned. When maximising, they are those of the negated costs.
     """
     column_potentials: Tensor
     is_certified: Tensor
@@ -112,14 +112,14 @@ def linear_assignment(
 
     Every answer is proven by potentials, on the device; `Status` says what was proven. Of several
     that cost the same it is the first: row 0 has the lowest column that it can have, then row 1,
-    and so on, where none counts as the last. Where there is only one, it is SciPy's.
+    and so on; no column counts as the last. Where only one is best, it is SciPy's.
 
     Args:
         cost: (problem, row, column) or (row, column): float32, float64, int32 or int64; narrower
             types are widened. An infinitely bad cost forbids a pair.
         mask: of the same shape, False where a pair is forbidden.
         sizes: (problem, 2) integers: how many rows and columns of each problem count.
-        maximize: the greatest sum instead.
+        maximize: find the greatest sum instead.
         details: return an `Assignment` in place of the indices alone.
 
     Raises:
@@ -200,7 +200,7 @@ def _sizes(cost: Tensor, sizes: Tensor) -> Tensor:
 
 
 def _beside(cost: Tensor, given: Tensor, name: str, shape: Sequence[int]) -> Tensor:
-    """Return what comes with the costs in this shape, of which the axis of problems may lack."""
+    """Return what comes with the costs in this shape; its axis of problems may be missing."""
     if given.device != cost.device:
         raise InputError(f"the {name} is on {given.device}, and the costs are on {cost.device}")
     wanted = tuple(shape) if cost.ndim == 3 else tuple(shape[1:])
@@ -275,7 +275,7 @@ class Matching(NamedTuple):
     sizes: Tensor
     """(graph,): how many rows have a column."""
     row_cover: Tensor
-    """(graph, row): with `column_cover` as many nodes as the matching has edges; they meet all."""
+    """(graph, row): with `column_cover` as many nodes as matched edges; they touch every edge."""
     column_cover: Tensor
     is_certified: Tensor
     """(graph,): whether the status is OPTIMAL."""
@@ -294,8 +294,8 @@ def matching(
 ) -> Tensor | Matching:
     """Match as many rows of each graph to columns as possible: −1 where a row has none.
 
-    Every answer is proven by a cover, on the device. Of several it is that of `match_dense`; beyond
-    64 nodes a side a GPU finds another, as large.
+    Every answer is proven by a cover, on the device. Of several it is the one `match_dense` finds;
+    beyond 64 nodes a side, a GPU finds another of the same size.
 
     Args:
         adjacency: (graph, row, column) or (row, column) of any real numbers; all but 0 are edges.
@@ -329,7 +329,7 @@ def matching(
         rows, columns = own.long().unbind(dim=1)
         fits = (rows >= 0) & (rows <= num_rows) & (columns >= 0) & (columns <= num_columns)
         is_valid = is_valid & fits
-        # Of a graph that does not fit, no row counts.
+        # In a graph that does not fit, no row counts.
         rows = torch.where(is_valid, rows, 0)
         row_counts = torch.arange(num_rows, device=own.device) < rows[:, None]
         column_counts = torch.arange(num_columns, device=own.device) < columns[:, None]

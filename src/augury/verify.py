@@ -1,9 +1,9 @@
 """A discrete network becomes a proof or a counterexample: every case of its cells is enumerated.
 
 `cells.proof` tells whether each case is right whatever the rounding; `docs/verification.md` shows
-that a network which is right in all of them executes its algorithm on every graph. Where a case is
-wrong, a small graph is looked for on which a run shows it. Nothing here is computed in floating
-point but bounds, so nothing that PyTorch is set to changes a verdict.
+that a network which is right in all of them executes its algorithm on every graph. If a case is
+wrong, a small graph is sought on which a run shows it. Only bounds are computed in floating point,
+so no PyTorch setting changes a verdict.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Proof:
     counterexample: str
     """A small network on which a run goes wrong; empty if proven or none was found."""
     table: str
-    """What was found of the network's table, which the engine `lookup` reads."""
+    """The findings on the network's table, which the engine `lookup` reads."""
 
     @cached_property
     def parts(self) -> tuple[Checked, ...]:
@@ -55,7 +55,7 @@ class Proof:
 
     @property
     def is_proven(self) -> bool:
-        """Whether all parts are."""
+        """Whether all parts are proven."""
         return all(part.is_proven for part in self.parts)
 
     @property
@@ -68,7 +68,7 @@ class Proof:
 
     @property
     def num_cases(self) -> int:
-        """Each counts once, however many outputs are decided in it."""
+        """Number of cases; each counts once, however many outputs are decided in it."""
         return sum(len(cell.cases) for cell in self.algorithm.cells)
 
     @property
@@ -115,7 +115,7 @@ THIN = "right in every case, but by a margin that rounding could use up"
 def verify(
     network: CellNetwork, find_counterexample: bool = True, algorithm: Algorithm = FORD_FULKERSON
 ) -> Proof:
-    """Enumerate all cases, exactly; where one is wrong look for a small graph to show it.
+    """Enumerate all cases, exactly; if one is wrong, look for a small graph that shows it.
 
     A network that lacks a cell of the algorithm is refused.
 
@@ -136,7 +136,7 @@ def verify(
 
 
 def _table_words(table: Table) -> str:
-    """Hold a table against the rules of its cells."""
+    """Compare a table with the rules of its cells."""
     wrong = ", ".join(table.differences())
     equal = f"different from the rules in {wrong}" if wrong else "equal to the rules"
     return f"{table.num_cases} decisions, {equal}"
@@ -199,7 +199,7 @@ def proof_object(network: CellNetwork, proof: Proof, model: str, digest: str) ->
 def _exact_weight(weight: npt.NDArray[np.float32]) -> dict[str, Any]:
     exact = Weight.of(weight).exact
     told: dict[str, Any] = {"power": exact.power, "whole": exact.whole.tolist()}
-    # No rational has them, but the digest does.
+    # Rationals have no minus zero, but the digest does.
     minus_zeros = np.flatnonzero((weight == 0) & np.signbit(weight)).tolist()
     return told | ({"minus_zeros": minus_zeros} if minus_zeros else {})
 

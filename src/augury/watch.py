@@ -50,9 +50,9 @@ def watch(  # noqa: PLR0913  # one argument for each choice that a person can ma
     For `algorithm`, `model` (a name or a path), `exact`, `seed` and `device` see `solve`; the
     others choose
 
-    - `engine`: whose run is told: its name stands in the story, and its rule breaks the ties. The
+    - `engine`: whose run is told: its name appears in the story, and its rule breaks the ties. The
       steps are always those of the plain form, which decides as all others do; but `table` has no
-      such rule for flows, and may send the same amount along other arcs than the story does.
+      such rule for flows, and may send the same amount along different arcs from the story.
     - `many_paths`: take all shortest disjoint paths of a search, as `solve` does, not only the
       sink's own, as the paper does. With it the story is that of `solve`: the same rounds and the
       same answer for the same graph, seed, model and engine.

@@ -1,1 +1,1 @@
-"""What people start: the command line, and the page to watch an execution on."""
+"""What users start: the command line, and the page on which to watch an execution."""

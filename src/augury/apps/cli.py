@@ -2,7 +2,7 @@
 
 Exit codes: 0 done, 1 proven that there is no answer, 2 bad input or usage, 3 some of several files
 failed, 130 interrupted. Everything heavy is imported inside the commands, and only the command
-that is called is put together, so that `augury --help` answers at once.
+that is called is built, so that `augury --help` answers at once.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from augury.apps.commands import (
 from augury.apps.commands.terminal import Interrupted, compiling_told, interrupts_heeded
 
 STDOUT = 1
-"""The file descriptor that every process has for its output."""
+"""The file descriptor of standard output."""
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+"""Exit code after Ctrl-C, as in shells: 128 + SIGINT."""
 
 
 COMMANDS: dict[str, ModuleType] = {
@@ -49,15 +49,15 @@ COMMANDS: dict[str, ModuleType] = {
         solve, certify, generate, train, evaluate, reproduce, verify, bench, exam, explore,
     )
 }  # fmt: skip
-"""Each command is a function of its module, and both have its name."""
+"""Each command is a function in a module of the same name."""
 
 
 WITH_NETWORKS = frozenset({"solve", "train", "evaluate", "reproduce", "verify", "explore"})
-"""The commands that may meet a network of one's own."""
+"""The commands that may load a user's own network."""
 
 
 def _without_pydantic(params: Any) -> Any:
-    """Let parameters take text, and what is not given, as it is.
+    """Let parameters take text, and missing values, as they are.
 
     Typer would have Pydantic check that too, and importing Pydantic takes 0.1 seconds.
     """
@@ -93,7 +93,7 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The commands; what they say of wrong usage holds nothing that a terminal would obey."""
+    """The commands; their usage errors hold nothing that a terminal would obey."""
 
     def get_params(self, ctx: Any) -> Any:
         """Return all parameters, --help too."""
@@ -101,13 +101,13 @@ class Commands(TyperGroup):
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
-        # To be listed they need no options, and making those takes longer than all the rest.
+        # A listing needs no options, and making those takes longer than all the rest.
         for name, module in COMMANDS.items():
             summary = getattr(module, name).__doc__.partition("\n\n")[0]
             self.add_command(TyperCommand(name, short_help=summary))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is called, and put it together."""
+        """Find the command that is called, and build it."""
         if args[0] not in COMMANDS and os.path.exists(args[0]):
             ctx.fail(f"{args[0]!r} is a file, not a command; try: augury solve {args[0]}")
         name, found, rest = super().resolve_command(ctx, args)
@@ -131,7 +131,7 @@ def _usage_visible() -> Generator[None]:
     try:
         yield
     except Exception as error:
-        # Only errors of usage have a message: Click's, of which Typer may have a copy of its own.
+        # Only usage errors have a message: Click's, of which Typer may have its own copy.
         message: Any = getattr(error, "message", None)
         if isinstance(message, str):
             error.message = visible(message)  # type: ignore[attr-defined]
@@ -211,7 +211,7 @@ def _importing(run: Callable[..., None]) -> Callable[..., None]:
 
 @cache
 def command(name: str) -> Any:
-    """Put together a command, with all its options."""
+    """Build a command, with all its options."""
     module = COMMANDS[name]
     epilog = getattr(module, "EXAMPLES", None) or module.epilog()
     alone = typer.Typer(**SETTINGS)
@@ -238,7 +238,7 @@ def main() -> None:
     except (InputError, ConfigError) as error:
         print(f"augury: {visible(str(error))}", file=sys.stderr)
         sys.exit(2)
-    except (Interrupted, KeyboardInterrupt) as stop:  # or where Typer does not look after it
+    except (Interrupted, KeyboardInterrupt) as stop:  # or where Typer does not handle it
         print(f"augury: {visible(str(stop)) or 'interrupted'}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
@@ -259,7 +259,7 @@ def main() -> None:
 
 
 def _refusal(error: Exception) -> str | None:
-    """Say what is missing: memory, a package, a folder, room on a disk; None for anything else."""
+    """Say what is missing: memory, a package, a folder, disk space; None for anything else."""
     from augury.errors import NO_MEMORY, is_out_of_memory
     from augury.extras import missing
     from augury.files import os_fault
@@ -275,7 +275,7 @@ def _refusal(error: Exception) -> str | None:
 
 
 def _close_quietly() -> None:
-    """Exit: the reader went away, and what it did not want must not become an error at the end."""
+    """Exit: the reader went away, and unread output must not become an error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     sys.exit(0)
 

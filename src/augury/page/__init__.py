@@ -1,9 +1,9 @@
 """Stories become one HTML text that works without a server and loads nothing.
 
-The served page and this one share `page.html`, the style sheet and the viewer. Here they stand
-inside, with the stories as data. A policy in the page lets exactly these scripts run, by digest,
+The served page and this one share `page.html`, the style sheet and the viewer. Here they are
+inlined, with the stories as data. A policy in the page lets exactly these scripts run, by digest,
 and forbids every connection. Labels are the user's: they are written so that they cannot end the
-element that they stand in, and the viewer puts them into the document as text only.
+element that they are in, and the viewer puts them into the document as text only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from augury.page.difference import first_difference
 Story = dict[str, Any]
 
 VIEWER = ("story.js", "draw.js", "play.js")
-"""Scripts that show stories, in the order in which they need each other."""
+"""Scripts that show stories, in the order of their dependencies."""
 SERVED = (*VIEWER, "editor.js", "edit.js")
 """And those that make new ones, with a server's help."""
 DEMO = (*VIEWER, "editor.js", "network.js", "demo.js", "edit.js")
@@ -31,7 +31,7 @@ SHEETS = ("lesson.html", "answers.html", "lesson.css")
 """What goes with the page on paper."""
 
 DRAWABLE = 64
-"""Nodes on a side that a drawing can show; for more a summary is enough."""
+"""Nodes on a side that a drawing can show; beyond it, a summary is enough."""
 
 
 def asset(name: str) -> str:
@@ -40,7 +40,7 @@ def asset(name: str) -> str:
 
 
 def shown(stories: Sequence[Story]) -> dict[str, Any]:
-    """Return what the viewer reads: stories, large ones summed up, and where two first differ."""
+    """Return what the viewer reads: stories, large ones summarised, and where two first differ."""
     difference = first_difference(stories[0], stories[1]) if len(stories) > 1 else None
     return {
         "stories": [summarised(story) if is_large(story) else story for story in stories],
@@ -91,7 +91,7 @@ def _prices_in_short(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _step_in_short(step: dict[str, Any]) -> dict[str, Any]:
-    # Not reached is 0 or an infinite distance; the source's own distance is 0 too.
+    # 0 or an infinite distance means not reached; the source's own distance is 0 too.
     state = step["state"]
     is_distance = None in state or any(value > 1 for value in state)
     reached = sum(value is not None if is_distance else value == 1 for value in state)
@@ -103,7 +103,7 @@ def page_of(stories: Story | Sequence[Story]) -> str:
     """Return a whole HTML page that plays one story of `watch`, or two of a graph side by side.
 
     Raises:
-        InputError: two stories are not of the same graph and weights.
+        InputError: the two stories are not about the same graph and weights.
 
     >>> from augury import BipartiteGraph
     >>> from augury.watch import watch
@@ -120,7 +120,7 @@ def _alone(data: dict[str, Any]) -> str:
 
 
 def demo_page(data: dict[str, Any]) -> str:
-    """Return a whole HTML page that runs what is drawn on it by itself; `Demo` in demo.js."""
+    """Return a whole HTML page that runs drawn graphs without a server; see `Demo` in demo.js."""
     return _whole(asset("page.html"), DEMO, "demo", data)
 
 
@@ -143,7 +143,7 @@ def _whole(text: str, names: Sequence[str], key: str, data: Any) -> str:
 def frame_of(stories: Story | Sequence[Story], height: int = 900) -> str:
     """Return the same page as an element of another one, opened at the end: what a notebook shows.
 
-    The frame is a world of its own: no script or style of it meets those of the notebook.
+    The frame is isolated: its scripts and styles do not mix with the notebook's.
 
     >>> from augury import BipartiteGraph
     >>> from augury.watch import watch
@@ -170,7 +170,7 @@ def served_page() -> str:
 
 
 def filled(text: str, parts: dict[str, str]) -> str:
-    """Put each part in the place of its comment; parts may hold anything, also such comments."""
+    """Replace each comment by its part; parts may hold anything, even such comments."""
     return re.sub(r"<!--([A-Z]+)-->", lambda found: parts.get(found.group(1), ""), text).replace(
         "<!--/SERVED-->", ""
     )

@@ -50,7 +50,7 @@ class _Search(NamedTuple):
     states: list[list[Any]]
     parents: list[list[int]]
     reached: list[list[bool]]
-    """Who is reached after each step; nothing where nobody says so."""
+    """Which nodes are reached after each step; empty where the story does not say."""
 
     @classmethod
     def of(cls, story: Story, round_: dict[str, Any]) -> _Search:

@@ -1,12 +1,12 @@
 """Many graphs are solved on a Ray cluster, by Ray Data: tables in, tables out.
 
-`solve` adds the answers to a dataset of the caller's. `solve_sources` reads files and writes a
-folder. It cuts its sources into *pieces*: some row groups of a Parquet file, some bytes of a file
-of JSON lines, or some files with one graph each. A piece's answers are one file, whose name and
-bytes depend on nothing but the piece and the settings, and which gets its name only when it is
-whole. So whatever is killed, a worker or this process, no answer is lost or counted twice: Ray runs
-a task again whose process died, and the same command leaves out the pieces that are there.
-A task reads, solves and writes a piece a few rows at a time, so memory does not grow with the data.
+`solve` adds the answers to the caller's dataset. `solve_sources` reads files and writes a folder.
+It cuts its sources into *pieces*: some row groups of a Parquet file, some bytes of a file of JSON
+lines, or some files with one graph each. A piece's answers are one file, whose name and bytes
+depend on nothing but the piece and the settings, and which gets its name only when it is whole. So
+if a worker or this process is killed, no answer is lost or counted twice: Ray reruns a task whose
+process died, and the same command skips the pieces that are there. A task reads, solves and writes
+a piece a few rows at a time, so memory does not grow with the data.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 MADE = ".augury.json"
-"""In a folder of answers: what they are the answers to."""
+"""The file in a folder of answers that says what they answer."""
 
 
 def solve(dataset: Dataset, **settings: Any) -> Dataset:
@@ -45,7 +45,7 @@ def solve(dataset: Dataset, **settings: Any) -> Dataset:
 
     Args:
         dataset: rows with a graph each.
-        settings: as of `augury.solve`: algorithm, maximise, perfect, model, engine, exact, device,
+        settings: as in `augury.solve`: algorithm, maximise, perfect, model, engine, exact, device,
             seed.
 
     Raises:
@@ -61,18 +61,18 @@ def solve(dataset: Dataset, **settings: Any) -> Dataset:
     schema = dataset.schema()
     if schema is not None:  # an empty dataset has none
         fields = zip(schema.names, schema.types, strict=True)
-        answers(pa.schema(list(fields)).empty_table(), chosen)  # raises what is wrong with all
+        answers(pa.schema(list(fields)).empty_table(), chosen)  # raises what is wrong with all rows
     return _mapped(ray, dataset, partial(answers, settings=_placed(ray, chosen)), ROWS)
 
 
 CHOICES = {*Settings._fields} - {"on_gpu", "ignore_costs"}
 
 PROCESSES_A_GPU = 16
-"""Processes that share a GPU, at most: each takes up to half a GB of it."""
+"""The most processes that share a GPU: each takes up to half a GB of its memory."""
 
 
 def _placed(ray: Any, settings: Settings) -> Settings:
-    """Let GPUs match what they can, where nobody says otherwise and every core gets a share."""
+    """Let GPUs match what they can, if nothing else is chosen and every core gets a share."""
     cores, gpus = (ray.cluster_resources().get(name, 0) for name in ("CPU", "GPU"))
     is_shared = 0 < cores <= PROCESSES_A_GPU * gpus
     return settings._replace(on_gpu=settings.is_free and is_shared)
@@ -81,7 +81,7 @@ def _placed(ray: Any, settings: Settings) -> Settings:
 def _mapped(
     ray: Any, dataset: Dataset, perform: Any, batch_size: int, tasks: int | None = None
 ) -> Dataset:
-    """Have a function of `Settings` performed on batches, each on one core; on a GPU by a share."""
+    """Apply a function of `Settings` to batches, each on a core and, if asked, a share of a GPU."""
     how: dict[str, Any] = {"batch_format": "pyarrow", "zero_copy_batch": True}
     how |= {"batch_size": batch_size, "num_cpus": 1}
     settings = perform.keywords["settings"]
@@ -97,7 +97,7 @@ def _mapped(
 
 
 class _Held:
-    """A function in a process that stays, as one on a GPU has to."""
+    """A function in a process that stays alive, as one on a GPU must."""
 
     def __init__(self, perform: Callable[[Any], Any]) -> None:
         self.perform = perform
@@ -116,9 +116,9 @@ def solve_sources(  # noqa: PLR0913  # sources, where the answers go, and how
     ending: str = ".parquet",
     slots: int | None = None,
 ) -> Generator[Done | Plan]:
-    """Solve all graphs of these sources: yields the plan, and then each piece that is done.
+    """Solve all graphs of these sources; yield the plan, and then each piece that is done.
 
-    Those that are there already come first.
+    Pieces that are there already come first.
 
     Raises:
         InputError: a source cannot be read; the folder holds other answers, or is in use; there is
@@ -146,7 +146,7 @@ def solve_sources(  # noqa: PLR0913  # sources, where the answers go, and how
 
 
 def _claim(output: Path, plan: Plan, settings: Settings) -> None:
-    """Say in the folder what its answers answer, or refuse one that says something else."""
+    """Record in the folder what its answers answer, or refuse it if it says otherwise."""
     files = sorted({file for piece in plan.pieces for file in piece.files})
     told = [(file, os.stat(file).st_size, os.stat(file).st_mtime_ns) for file in files]
     text = json.dumps({"version": augury.__version__, "settings": settings._asdict(),
@@ -163,7 +163,7 @@ def _claim(output: Path, plan: Plan, settings: Settings) -> None:
 
 
 def _tidy(output: Path) -> None:
-    """Delete what processes that were killed have left."""
+    """Delete what killed processes have left behind."""
     for path in output.glob(f"{UNFINISHED}*"):
         path.unlink(missing_ok=True)
 
@@ -171,7 +171,7 @@ def _tidy(output: Path) -> None:
 def _on_cluster(
     plan: Plan, pieces: list[Piece], settings: Settings, address: str, slots: int | None
 ) -> Iterator[Done]:
-    """Solve pieces on a Ray cluster, as they come; what always ends its process is told last."""
+    """Solve pieces on a Ray cluster, as they come; any that always end their process come last."""
     left = {piece.name for piece in pieces}
     with joined_ray(address, num_cpus=slots) as ray, _quiet():
         rows = [piece._asdict() for piece in pieces]
@@ -190,7 +190,7 @@ def _on_cluster(
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Let Ray Data print nothing in this block, and give up no other piece for one that fails."""
+    """Keep Ray Data silent in this block, and let a piece that fails stop no other."""
     import ray.data
 
     context, logger = ray.data.DataContext.get_current(), logging.getLogger("ray.data")

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 PIECE_ROWS = 2**20
 PIECE_BYTES = 2**26
 PIECE_FILES = 2**8
-"""A piece has at most so many rows and bytes, or files; but at least one row group."""
+"""A piece has at most this many rows and bytes, or files; but at least one row group."""
 LARGE = 2**40
-"""Bytes of sources from which on pieces grow with them: one process hands out all of them."""
+"""From this many bytes of sources on, pieces grow with them: one process hands out all pieces."""
 
 
 ROWS_AT_ONCE, BYTES_AT_ONCE = 2**16, 2**24
@@ -40,10 +40,10 @@ ROWS_AT_ONCE, BYTES_AT_ONCE = 2**16, 2**24
 
 
 class Piece(NamedTuple):
-    """What a task solves: some files, or of one file some row groups or bytes."""
+    """What a task solves: some files, or some row groups or bytes of one."""
 
     name: str
-    """Of the file with the answers, without its ending."""
+    """The name of the file with the answers, without its ending."""
     read: str
     """A name in `READERS`."""
     files: Sequence[str]
@@ -95,7 +95,7 @@ def _files_in(source: str) -> list[str]:
 
 @contextmanager
 def _arrow_told() -> Generator[None]:
-    """Tell what Arrow finds wrong as an InputError."""
+    """Raise what Arrow finds wrong as an InputError."""
     with needs("a table of graphs"):
         import pyarrow as pa
     try:
@@ -105,7 +105,7 @@ def _arrow_told() -> Generator[None]:
 
 
 def _row_groups(file: str, settings: Settings, growth: int) -> Iterator[Piece]:
-    """Cut a Parquet file into groups of rows that follow each other."""
+    """Cut a Parquet file into pieces of consecutive row groups."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file) as table:
@@ -163,7 +163,7 @@ def _read_parquet(piece: Piece, settings: Settings, _: ReadOptions) -> Iterator[
 
 
 def _placed_in(file: str, unit: str, numbers: Any, found: pa.Table) -> pa.Table:
-    """Add to answers where the graphs stand: the file, and the row or byte."""
+    """Add to answers where the graphs are: the file, and the row or byte."""
     import pyarrow as pa
 
     name = repeated(file, len(numbers))
@@ -224,7 +224,7 @@ def _object(line: bytes) -> dict[str, Any] | str:
 
 
 def _parsed(lines: list[bytes], schema: pa.Schema) -> tuple[pa.Table, dict[int, str]]:
-    """Read lines as a table; what is wrong with some of them, by number."""
+    """Read lines as a table; return also what is wrong with some of them, by number."""
     import pyarrow as pa
     import pyarrow.json
 
@@ -265,6 +265,6 @@ READERS: dict[str, Read] = {
 
 
 def solved_parts(piece: Piece, settings: Settings, options: ReadOptions) -> Iterator[pa.Table]:
-    """Read and solve a piece; what goes wrong is told of its file."""
+    """Read and solve a piece; errors name its first file."""
     with named(piece.files[0]), _arrow_told():
         yield from READERS[piece.read](piece, settings, options)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 UNFINISHED = ".augury-unfinished-"
-"""How a file is called that is not whole."""
+"""What the name of an unfinished file starts with."""
 
 
 class Plan(NamedTuple):
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     pieces: list[Piece]
     output: str
     ending: str
-    """Of the files with the answers: a key of `WRITING`."""
+    """How the files with the answers end: a key of `WRITING`."""
     options: ReadOptions
 
     def path(self, piece: Piece) -> str:
@@ -50,7 +50,7 @@ class Done(NamedTuple):
     fault: str = ""
     """Why the piece could not be read or written."""
     seconds: float = 0.0
-    """Of processor time."""
+    """CPU time."""
     is_new: bool = True
 
 
@@ -59,7 +59,7 @@ def _parquet(path: str, schema: pa.Schema) -> Generator[Callable[[pa.Table], Non
     import pyarrow.parquet as pq
     import pyarrow.types as types
 
-    # Numbers as differences: quicker than Arrow's own choice, and smaller.
+    # Numbers as differences: faster and smaller than Arrow's own choice.
     fields = {field.name: field.type for field in schema}
     kinds = {f"{name}.list.element" if types.is_list(kind) else name:
              kind.value_type if types.is_list(kind) else kind
@@ -104,7 +104,7 @@ def solve_piece(piece: Piece, plan: Plan, settings: Settings) -> Done:
     rows = failed = 0
     path = plan.path(piece)
     begun = os.path.join(plan.output, f"{UNFINISHED}{piece.name}-")
-    # Ray tries again for ever: what ended its process has left a file for each attempt.
+    # Ray retries for ever: a piece that ended its process has left a file for each attempt.
     lost = len(glob(f"{escape(begun)}*"))
     if lost > MAX_RETRIES:
         told = f"its piece {piece.name} ended its process {lost} times"

@@ -7,10 +7,10 @@
 
 Nodes are numbers from 0. An answer has the columns of `answer_schema`: its size, its cost where
 there are costs, the matched pairs or the arcs that carry flow, what the certificate says, the
-engine, and the error of a row that holds no graph. Further columns are kept as they are.
+engine, and the error of a row that holds no graph. Other columns are kept as they are.
 
 Matchings, flows and assignments go from Arrow's lists through arrays to compiled loops, with no
-Python object for a row. Whatever is unclear there is read by itself, as are flows with costs. A
+Python object per row. Rows that are unclear there are read one by one, as are flows with costs. A
 row's answer does not depend on the rows beside it.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS = 2**14
-"""Rows that are solved side by side, at most: so many small graphs stay in the cache."""
+"""The most rows that are solved side by side: this many small graphs stay in the cache."""
 
 
 def answers(table: pa.Table, settings: Settings) -> pa.Table:
@@ -88,7 +88,7 @@ def _way(form: Form, has_costs: bool, settings: Settings) -> Way:
 
 
 def _packs(form: Form, runner: Runner, settings: Settings) -> list[tuple[Pack, Engine]]:
-    """Return who solves a table and by what, in turn: each leaves some rows to the next."""
+    """Return what solves a table and by what engine, in turn: each leaves some rows to the next."""
     engine, algorithm = runner.engine, runner.algorithm
     if (form, algorithm) == (MATCHING, FORD_FULKERSON) and engine.device == CUDA_TABLE.device:
         return [(matchings, engine)]
@@ -105,7 +105,7 @@ def _packs(form: Form, runner: Runner, settings: Settings) -> list[tuple[Pack, E
 
 
 def _packed(pack: Pack, runner: Runner, form: Form, others: Way, table: pa.Table) -> pa.Table:
-    """Solve what can be solved so, and leave other rows to others."""
+    """Solve what can be solved this way, and leave other rows to `others`."""
     try:
         columns, is_unclear = pack(table, runner)
     except InputError:  # one of them is not for this network or engine
@@ -115,7 +115,7 @@ def _packed(pack: Pack, runner: Runner, form: Form, others: Way, table: pa.Table
 
 
 def _patched(table: pa.Table, where: BoolArray, solve: Callable[[Any], pa.Table]) -> pa.Table:
-    """Put in place of some rows what `solve` returns for their numbers."""
+    """Replace some rows by what `solve` returns for their numbers."""
     if not where.any():
         return table
     import pyarrow as pa
@@ -138,7 +138,7 @@ def _chunks(table: pa.Table, form: Form) -> Iterator[pa.Table]:
     """Cut a table into parts of at most `ROWS` rows and `MAX_ARCS` edges, or of one row."""
     from pyarrow import compute
 
-    pc: Any = compute  # made at run time: no type checker knows what is in there
+    pc: Any = compute  # made at run time: type checkers do not know what is in it
     lengths = pc.fill_null(pc.list_value_length(table[form.lists[0]]), 0)
     total = starts(np.asarray(lengths.to_numpy(), np.int64))
     first = 0

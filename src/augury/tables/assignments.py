@@ -1,8 +1,8 @@
 """Bipartite graphs with costs in lists become assignments: those of one shape as one stack.
 
-An answer is that of `engines.least_cost`, and is proven here: by its prices that it is of least
-cost among its size, and by its size, or by a cover, that none is larger. What is too large or too
-sparse for a matrix, or names an edge twice, is left for others.
+An answer is that of `engines.least_cost`, and is proven here: its prices prove that none of its
+size costs less, and its size, or a cover, that none is larger. What is too large or too sparse for
+a matrix, or names an edge twice, is left for others.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ def priced_matchings(maximise: bool, table: pa.Table, runner: Runner) -> Packed:
 
 
 class _Whole(NamedTuple):
-    """Costs as whole numbers, as `Costs.of` makes them of each graph; (graph,) but for `amount`."""
+    """Costs as whole numbers, as `Costs.of` makes them for each graph; (graph,) except `amount`."""
 
     amount: WideArray
     """(edge,)"""
     units: npt.NDArray[np.float64]
-    """How many of them are 1."""
+    """How many of them make 1."""
     is_known: BoolArray
     """Whether there are such numbers."""
     is_decimal: BoolArray
-    """Whether the units are a power of ten; otherwise they are one of two."""
+    """Whether the units are a power of ten; otherwise, of two."""
     is_exact: BoolArray
     """Whether no cost had to be rounded."""
 
@@ -150,7 +150,7 @@ def _assigned(edges: Edges, amount: WideArray, some: WideArray) -> _Found:
         told, price, is_found = assigned(cost)
         stack = Stack(cost, Fraction(1), Fraction(0), False, bool(is_edge.all()))
         proof = priced(stack, told, price, _is_largest(starts(counts[own]), ends, shape, told))
-        is_clear = is_found & (is_edge.sum(axis=(1, 2)) == counts[own])  # no edge is there twice
+        is_clear = is_found & (is_edge.sum(axis=(1, 2)) == counts[own])  # no edge occurs twice
         mates[first[own][:, None] + np.arange(shape[0])] = told
         found.sizes[own], found.totals[own] = proof.sizes, proof.totals
         is_proven[own] = proof.is_proven & is_clear

@@ -26,7 +26,7 @@ class Form(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All that may hold something of a graph."""
+        """All that may describe a graph."""
         return (*self.lists, "cost", *self.ends, *self.counts)
 
 
@@ -41,7 +41,7 @@ def form_of(schema: pa.Schema) -> Form:
     """Return how graphs lie in the columns of a table.
 
     Raises:
-        InputError: there are none, or a column holds something else than numbers.
+        InputError: there are none, or a column holds something other than numbers.
     """
     for form in FORMS:
         if {*form.lists, *form.ends} <= set(schema.names):

@@ -74,7 +74,7 @@ def pairs(
 
 
 def _on_gpu(batch: BipartiteBatch, runner: Runner) -> tuple[npt.NDArray[Any], BoolArray]:
-    """Match and prove the graphs of each shape as stacks; none that is too large."""
+    """Match and prove the graphs of each shape as stacks, except any that are too large."""
     from augury.engines.cuda_match import MOST_SIDE
 
     mates, is_proven = np.full(int(batch.left[-1]), -1, np.int32), np.zeros(len(batch), np.bool_)
@@ -94,7 +94,7 @@ def _on_gpu(batch: BipartiteBatch, runner: Runner) -> tuple[npt.NDArray[Any], Bo
 def by_shape(
     num_left: WideArray, num_right: WideArray, most: int
 ) -> Iterator[tuple[WideArray, tuple[int, int]]]:
-    """Yield the numbers of graphs of one shape, of at most so many cells or one graph, with it."""
+    """Yield the numbers of graphs of one shape, and it: at most `most` cells, or one graph."""
     order = np.lexsort((num_right, num_left))
     is_new = (np.diff(num_left[order]) != 0) | (np.diff(num_right[order]) != 0)
     for own in np.split(order, np.flatnonzero(is_new) + 1):
@@ -114,7 +114,7 @@ def _stack(batch: BipartiteBatch, rows: WideArray, shape: tuple[int, int]) -> np
 
 
 def entries(first: WideArray, counts: WideArray) -> WideArray:
-    """Return the places of so many entries from each first one on."""
+    """Return the places of `counts` entries from each `first` on."""
     return np.repeat(first - starts(counts)[:-1], counts) + np.arange(int(counts.sum()))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SPREAD = 2**24
-"""Nodes that a row may have beside 16 for each edge: more are a slip, or an attack."""
+"""Nodes that a row may have besides 16 for each edge: more are a slip, or an attack."""
 
 
 def by_themselves(table: pa.Table, form: Form, settings: Settings) -> pa.Table:
@@ -103,7 +103,7 @@ Value = TypeVar("Value")
 
 
 def _tried(make: Callable[[], Value]) -> Value | str:
-    """Return what is made, or in one sentence why that cannot be done."""
+    """Return what is made, or one sentence on why that is impossible."""
     try:
         return make()
     except (InputError, MemoryError) as error:
@@ -111,7 +111,7 @@ def _tried(make: Callable[[], Value]) -> Value | str:
 
 
 def _row(found: Solution | str, names: Sequence[str]) -> dict[str, Any]:
-    """Return a solution as the columns of a row; or an error, where it is a text."""
+    """Return a solution as the columns of a row; or an error, if it is text."""
     if isinstance(found, str):
         return {"error": found}
     told = zip(*getattr(found, found.noun), strict=True)

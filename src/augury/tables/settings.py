@@ -22,11 +22,11 @@ class Settings(NamedTuple):
     seed: int = 0
     ignore_costs: bool = False
     on_gpu: bool = False
-    """Whether matchings beyond 64 nodes a side may run on a GPU, where nobody says otherwise."""
+    """Whether matchings beyond 64 nodes a side may run on a GPU, if nothing else is chosen."""
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody has said who solves."""
+        """Whether engine, model and device are all left open."""
         return self.engine == AUTO and self.model is None and self.device is None
 
     @property
@@ -36,7 +36,7 @@ class Settings(NamedTuple):
         return is_named or str(self.device).startswith("cuda")
 
     def runner(self, algorithm: str) -> Runner:
-        """Return who runs an algorithm: compiled loops, unless somebody is named."""
+        """Return the runner of an algorithm: compiled loops, unless something else is chosen."""
         return runner_of(
             self.model, self.device, COMPILED if self.is_free else self.engine, algorithm
         )

@@ -76,7 +76,7 @@ def certify(  # noqa: PLR0913  # one parameter for each option
 
 
 def _checked(graph: Graph, answer: str, prices: str | None) -> Certificate:
-    """Check the answer in a file, and the prices in another one, by code that knows no solver."""
+    """Check the answer in a file, and the prices in another, with code that knows no solver."""
     from augury.classical.certificate import certify_amounts, certify_pairs
     from augury.classical.formats import read_answer, read_prices
     from augury.classical.graph import BipartiteGraph

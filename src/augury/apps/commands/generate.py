@@ -94,7 +94,7 @@ def generate(  # noqa: PLR0913  # one parameter for each option
 
 @contextmanager
 def _folder_of(name: str) -> Generator[None]:
-    """Make the folders that a file is to lie in; take them away if it cannot be written."""
+    """Make the folders for a file; remove them if it cannot be written."""
     from augury.files import named
 
     folder = Path(name).parent
@@ -104,7 +104,7 @@ def _folder_of(name: str) -> Generator[None]:
     try:
         yield
     except BaseException:
-        with suppress(OSError):  # somebody else's file is in it by now
+        with suppress(OSError):  # another file is in it by now
             for path in made:
                 path.rmdir()
         raise

@@ -1,10 +1,10 @@
 """Several files become answers: a bad one stops no other, and what is done is not done again.
 
 A file is read, solved and, where there is a folder for the answers, written before much more is
-read: graphs that are small are solved a few at a time. Each answer is written whole or not at all,
-and then a line of the file `DONE` says what it is the answer to: digests of the graph's file and
-of the answer, and every option that decides it. As long as they are the same, it stands. So a run
-that was stopped, or in which files failed, is finished by the same command.
+read: small graphs are solved a few at a time. Each answer is written whole or not at all, and then
+a line in the file `DONE` says what it answers: digests of the graph's file and of the answer, and
+every option that affects it. While these stay the same, it stands. So a run that was stopped, or
+in which files failed, is finished by the same command.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ FAILED = 3
 """Exit code if some of several files failed."""
 
 DONE = ".augury.jsonl"
-"""In a folder of answers: what each of them is the answer to."""
+"""The file in a folder of answers that says what each of them answers."""
 
 MANY_ARCS = 2**16
 MANY_FILES = 256
-"""Graphs are solved side by side until they have so many arcs, or come from so many files."""
+"""Once the graphs read have this many arcs, or files, they are solved side by side."""
 
 
 COLUMNS = ("answer", "size", "cost", "rounds", "proof", "is_optimal", "has_answer")
@@ -53,9 +53,9 @@ class Outcome(NamedTuple):
     fault: str = ""
     """Why there is no answer."""
     row: Mapping[str, Any] = {}
-    """Of an answer: see `COLUMNS`."""
+    """The `COLUMNS` of an answer."""
     answer: Mapping[str, Any] | None = None
-    """All of it; None if it was there already."""
+    """The whole answer; None if it was there already."""
 
 
 class Work(NamedTuple):
@@ -64,16 +64,16 @@ class Work(NamedTuple):
     read: Callable[[str], Graph]
     solve: Callable[[list[Graph]], list[Solution]]
     answer: Callable[[str, Solution], dict[str, Any]]
-    """The file and its solution to all that is written."""
+    """Turns a file and its solution into all that is written."""
     text: Callable[[Path, dict[str, Any]], str]
-    """An answer as it is written to a path."""
+    """Formats an answer for the path that it goes to."""
 
 
 class Answers:
     """A folder of answers, and what is known of each."""
 
     def __init__(self, folder: Path, paths: Mapping[str, Path], settings: str) -> None:
-        """Make the folder if need be; `paths` has the answer of each file."""
+        """Make the folder if need be; `paths` maps each file to its answer."""
         from augury.files import named
 
         self.folder, self.paths, self.settings = folder, paths, settings
@@ -84,7 +84,7 @@ class Answers:
         self._keys: dict[str, str] = {}
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        """Return the last line of each answer; one that was cut short counts for nothing."""
+        """Return the last line for each answer, ignoring lines that were cut short."""
         if not os.path.isfile(self.done):
             return {}
         found: dict[str, dict[str, Any]] = {}
@@ -99,7 +99,7 @@ class Answers:
 
     def find(self, file: str) -> Outcome | None:
         """Return what was found before, if file, options and answer are unchanged."""
-        if not os.path.isfile(file):  # a pipe can be read but once
+        if not os.path.isfile(file):  # a pipe can be read only once
             return None
         path, key = self.paths[file], self._key(file)
         line = self._lines.get(path.name)
@@ -114,7 +114,7 @@ class Answers:
         return self._keys[file]
 
     def write(self, outcome: Outcome, text: str) -> None:
-        """Write an answer, then what it is the answer to."""
+        """Write an answer, then the line that says what it answers."""
         from augury.files import named, write_text
 
         path = self.paths[outcome.file]
@@ -179,7 +179,7 @@ def _outcomes(names: Sequence[str], work: Work, before: Answers | None) -> Itera
 
 
 def _solved(some: list[tuple[str, Graph | Outcome]], work: Work) -> Iterator[Outcome]:
-    """Solve those that were read, side by side; where that fails, one by one."""
+    """Solve the graphs that were read, side by side; if that fails, one by one."""
     from augury.errors import NO_MEMORY, InputError
 
     read = [(name, graph) for name, graph in some if not isinstance(graph, Outcome)]
@@ -246,7 +246,7 @@ def print_outcomes(outcomes: Sequence[Outcome], output: Path | None) -> None:
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """Return 3 if a file failed, 1 if it is proven that one has no answer, else 0."""
+    """Return 3 if a file failed, 1 if one is proven to have no answer, else 0."""
     if any(outcome.fault for outcome in outcomes):
         return FAILED
     return int(not all(outcome.row["has_answer"] for outcome in outcomes))
@@ -291,7 +291,7 @@ def solve_on_ray(
 
 
 def _watched(done: Iterator[Done | Plan], options: ReadOptions) -> list[Done]:
-    """Return what became of each piece; show on the way how many are done."""
+    """Return what became of each piece, showing progress on the way."""
     from augury.errors import visible
     from augury.ray import Plan
 

@@ -24,8 +24,8 @@ def solve_in_shards(
 ) -> None:
     """Match one graph in a folder, where the same command resumes after a crash.
 
-    `has_others` says that options were given that it does not have; `runner` are arguments of
-    `solver.runner_of`.
+    `has_others` says whether options were given that it does not take; `runner` holds arguments
+    of `solver.runner_of`.
     """
     from augury.engines.sharded_run import solve_file
     from augury.errors import InputError

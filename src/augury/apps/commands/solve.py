@@ -49,7 +49,7 @@ MAX_ROWS_SHOWN = 20
 """A terminal shows this many pairs; --format and --output give all of them."""
 
 LARGE = 100_000
-"""Arcs from which on a run shows its progress."""
+"""From this many arcs on, a run shows its progress."""
 
 EXAMPLES = (
     "Examples:  augury solve people.csv  ·  augury solve hours.csv --perfect  ·  "
@@ -71,7 +71,7 @@ class AnswerFormat(StrEnum):
 
 
 ANSWER_ENDINGS = {AnswerFormat.CSV: ".csv", AnswerFormat.TABLE: ".txt", AnswerFormat.JSON: ".json"}
-"""What follows the name of the graph in the name of its answer, in a folder of answers."""
+"""What is added to a graph's name to name its answer, in a folder of answers."""
 
 
 def solve(  # noqa: PLR0913  # one parameter for each option
@@ -240,7 +240,7 @@ def solve(  # noqa: PLR0913  # one parameter for each option
 
 
 def _takes_files(engine: str) -> bool:
-    """Whether an engine reads graphs beyond memory from their files."""
+    """Whether an engine reads graphs larger than memory from their files."""
     from augury.engines import AUTO, ENGINES
 
     return engine != AUTO and ENGINES[engine].takes_files
@@ -291,7 +291,7 @@ def _solve_on_ray(
     told: dict[str, Any],
     choices: dict[str, Any],
 ) -> None:
-    """Solve files and tables on a Ray cluster; `told` are options that are not for it."""
+    """Solve files and tables on a Ray cluster; `told` holds options that are not for it."""
     from augury.errors import InputError
     from augury.tables import Settings
 
@@ -300,7 +300,7 @@ def _solve_on_ray(
     model, algorithm = choices["model"], choices["algorithm"]
     _refuse_nobody(algorithm, model, choices["device"], choices["engine"])
     if model is not None and os.path.isfile(model):
-        choices["model"] = os.path.abspath(model)  # as other processes find it
+        choices["model"] = os.path.abspath(model)  # so that other processes find it
     choices["device"] = choices["device"] and terminal.chosen_device(choices["device"])
     solve_on_ray(files, place, options, Settings(**choices))
 
@@ -308,7 +308,7 @@ def _solve_on_ray(
 def _refuse_nobody(
     algorithm: str | None, model: str | None, device: str | None, engine: str
 ) -> None:
-    """Raise at once what would be wrong with every file: an unknown model, engine or device."""
+    """Raise at once errors that every file would have: an unknown model, engine or device."""
     from augury.algorithms import ALGORITHMS
     from augury.errors import InputError
     from augury.solver import runner_of
@@ -338,7 +338,7 @@ def _refuse_classical(model: str | None) -> None:
 
 
 def _solved(graphs: list[Graph], how: How, algorithm: str | None, **choices: Any) -> list[Solution]:
-    """Solve graphs side by side, by the algorithm named or else each by what suits it."""
+    """Solve graphs side by side, by the algorithm named, or else by the one that suits each."""
     from augury.algorithms import SUITED
     from augury.solver import Runner, in_full, runner_for
 
@@ -362,7 +362,7 @@ def _solved(graphs: list[Graph], how: How, algorithm: str | None, **choices: Any
 def _renamed(
     executor: str | None, model: str | None, trace: Path | None, story: Path | None
 ) -> tuple[str | None, Path | None]:
-    """Take the old names of two options, and say what they are called now."""
+    """Accept the old names of two options, and say what they are called now."""
     from augury.errors import InputError
 
     if executor is not None:
@@ -376,7 +376,7 @@ def _renamed(
 
 
 def _files_in(files: list[str], supply: str | None) -> list[str]:
-    """Put in place of a folder the files in it that look like graphs, by name."""
+    """Replace each folder by the files in it that look like graphs, sorted by name."""
     from augury.classical.formats import WRITERS, ending_of
     from augury.errors import InputError, visible
 
@@ -400,7 +400,7 @@ def _files_in(files: list[str], supply: str | None) -> list[str]:
 
 
 def _answers_among(paths: list[Path]) -> set[Path]:
-    """Return the files that are called as the answers to others are; see `_outputs`."""
+    """Return the files that are named like answers to others; see `_outputs`."""
     named = product(paths, ANSWER_ENDINGS.values())
     return {_answer_path(graph.parent, graph, ending) for graph, ending in named} & set(paths)
 
@@ -412,7 +412,7 @@ def _answer_path(folder: Path, graph: Path, ending: str) -> Path:
 def _outputs(
     output: Path | None, names: list[str], format: AnswerFormat | None, several: bool
 ) -> list[Path]:
-    """Return the file for the answer: of several each one's own, called after it, in a folder."""
+    """Return the file for the answer; for several graphs, one named after each, in a folder."""
     from augury.errors import InputError
 
     if output is None or not several:
@@ -441,7 +441,7 @@ def _solved_with_progress(runner: Runner, graphs: list[Graph], how: How) -> list
 
 
 def _write_story(solution: Solution, file: Path | None, html: Path | None) -> None:
-    """Write the run step by step, as JSON and as a page; whichever is asked for."""
+    """Write the run step by step, as JSON or as a page or both, as asked for."""
     import json
 
     from augury.files import write_text
@@ -491,7 +491,7 @@ def _print_solution(graph: Graph, solution: Solution, written: list[Path]) -> No
 
 
 def _with_costs(graph: Any, rows: list[Any]) -> list[Any]:
-    """Add to each pair of a matching what it costs."""
+    """Add its cost to each pair of a matching."""
     worth = map(graph.costs.worth, graph.costs.amount.tolist())
     costs = dict(zip(graph.edges(), worth, strict=True))
     return [(*row, costs[row]) for row in rows]

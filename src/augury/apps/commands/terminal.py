@@ -111,7 +111,7 @@ def read_options(  # noqa: PLR0913  # one parameter for each option
     supply: str | None,
     algorithm: str | None = None,
 ) -> ReadOptions:
-    """Return what the options of a command say about its files, which an algorithm may take."""
+    """Return what a command's options, and its algorithm if named, say about its files."""
     from augury.classical.formats import ReadOptions, read_supplies
     from augury.errors import InputError
 
@@ -132,7 +132,7 @@ def read_options(  # noqa: PLR0913  # one parameter for each option
 
 
 def _options_for(algorithm: str, options: ReadOptions) -> ReadOptions:
-    """Read files as an algorithm takes them."""
+    """Adapt the options to what an algorithm takes."""
     from augury.algorithms import ALGORITHMS
     from augury.classical.graph import BipartiteGraph
     from augury.errors import InputError
@@ -172,12 +172,12 @@ def read(file: str, options: ReadOptions) -> Graph:
 
 
 LARGE_FILE = 10_000_000
-"""Bytes from which on a terminal is told that a file is read."""
+"""From this many bytes on, a terminal shows that a file is being read."""
 
 
 @contextmanager
 def _reading_told(file: str) -> Generator[None]:
-    """Show on a terminal that a large file is read."""
+    """Show on a terminal that a large file is being read."""
     is_large = os.path.isfile(file) and os.path.getsize(file) >= LARGE_FILE
     if not (is_large and sys.stderr.isatty()):
         yield
@@ -323,7 +323,7 @@ def chosen_device(text: str) -> str:
 
 @contextmanager
 def compiling_told() -> Generator[None]:
-    """Say, once, if something has to be compiled in this block: it takes seconds."""
+    """Say so, once, if something has to be compiled in this block: it takes seconds."""
     import logging
 
     class Once(logging.Handler):
@@ -350,7 +350,7 @@ class Interrupted(Exception):
 def interrupts_heeded() -> Generator[None]:
     """Lose no Ctrl-C in this block: any is raised, at the latest on exit.
 
-    An installed handler is kept, as is that of a background job, which ignores it.
+    A handler already installed is kept, as is that of a background job, which ignores Ctrl-C.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -391,9 +391,9 @@ def _press(number: int, frame: FrameType | None) -> None:
 
 
 def _again(lost: UnraisableHookArgs, report: Callable[[UnraisableHookArgs], object]) -> None:
-    """Raise an interrupt again that Python had to ignore; report anything else."""
+    """Raise again an interrupt that Python had to ignore; report anything else."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        # Not by `threading`, whose locks may be held here.
+        # Not with `threading`, whose locks may be held here.
         _thread.start_new_thread(_press_soon, ())
     else:
         report(lost)

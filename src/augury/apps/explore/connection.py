@@ -1,9 +1,9 @@
 """A connection asks in time and takes its answer, or is closed: the settings of uvicorn.
 
-uvicorn itself waits for the head of a request, and for a client to fetch its answer, for ever. So a
-few hundred clients that say nothing would lock everybody out. Here a head has a deadline, an answer
-too, and if there are too many connections, the one that has kept us waiting longest goes first: who
-speaks up at once is never locked out. Nor can anybody fill the disk with messages in the log.
+By itself, uvicorn waits for ever for the head of a request, and for a client to fetch its answer,
+so a few hundred silent clients would lock everybody out. Here heads and answers have deadlines, and
+if there are too many connections, the one that has kept us waiting longest goes first: a client
+that speaks up at once is never locked out. Nor can anybody fill the disk with log messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from augury.apps.explore.limits import Limits
 
 BACKLOG = 64
-"""Connections that the system keeps for us: as many are taken at once before any is looked at."""
+"""Connections that the system queues for us: up to this many are accepted before any is read."""
 MINUTE = 60.0
 
 
@@ -40,7 +40,7 @@ class Connection(H11Protocol):
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """See whether it is a whole head by now."""
+        """Check whether the head is complete by now."""
         super().data_received(data)
         self._wait_for_head()
 
@@ -50,19 +50,19 @@ class Connection(H11Protocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Cancel the deadlines."""
         super().connection_lost(exc)
         for timer in (self._deadline, self._sending):
             if timer is not None:
                 timer.cancel()
 
     def pause_writing(self) -> None:
-        """Give the client a while to take its answer: the system holds no more of it."""
+        """Give the client a while to take its answer: no more of it can be buffered."""
         super().pause_writing()
         self._sending = self.loop.call_later(self.limits.answer_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It has taken it."""
+        """The client has taken it."""
         super().resume_writing()
         if self._sending is not None:
             self._sending.cancel()
@@ -90,7 +90,7 @@ class Connection(H11Protocol):
 
 
 class Sparing(logging.Filter):
-    """Lets some messages a minute pass, and says later how many it did not."""
+    """Lets a few messages a minute pass, and later says how many were left out."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class Sparing(logging.Filter):
 
 
 def config_of(app: FastAPI, **settings: Any) -> uvicorn.Config:
-    """Return how uvicorn serves what `make_app` made, within the same limits."""
+    """Return uvicorn's configuration for what `make_app` made, with the same limits."""
     limits: Limits = app.state.workers.limits
     messages = {"handlers": ["stderr"], "level": "WARNING", "propagate": False}
     handler = {"class": "logging.StreamHandler", "filters": ["sparing"], "formatter": "plain"}

@@ -2,8 +2,8 @@
 
 The server listens on this machine, where a browser also visits strangers. Three things keep those
 out. The host must be this machine's own: a stranger's name that resolves to it, DNS rebinding, is
-refused. A page of another origin may ask for nothing; it may only lead to ours. And no more of a
-body is read than is allowed, of one and of all that are arriving.
+refused. A page of another origin may request nothing; it may only link to ours. And bodies are
+read only up to a limit, each of them and all that are arriving together.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Guard:
             await answer(scope, receive, send_guarded)
             return
         if body is None:
-            return  # nobody is there any more
+            return  # the client has gone
         await self.app(scope, _replayed(body, receive), send_guarded)
 
     def _check(self, path: str, headers: Headers) -> None:
@@ -111,7 +111,7 @@ class Guard:
                 self._arriving.pop(deadline, None)
 
     def _hold(self, deadline: asyncio.Timeout, size: int) -> None:
-        """Note how much of a body is here; if all are too much, give up the oldest."""
+        """Note how much of a body has arrived; if all together are too much, give up the oldest."""
         self._arriving[deadline] = size
         if sum(self._arriving.values()) > self.limits.arriving_bytes:
             oldest = next(iter(self._arriving))

@@ -1,7 +1,7 @@
 """The body of a request becomes a task, or one sentence that says what is wrong with it.
 
 Workers read bodies, not the server: four megabytes of JSON can become gigabytes of objects, and
-here a limit on time and memory applies. Reading stops at the first fault, however many there are.
+workers have limits on time and memory. Reading stops at the first fault, however many there are.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ CLASSICAL = {
 }
 SHIPPED = sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 MODELS = (*SHIPPED, *CLASSICAL)
-"""Who can run the subroutines. Names only: a path from a request would be a way to read files."""
+"""What can run the subroutines. Names only: a path from a request would be a way to read files."""
 
 MAX_SEED = 2**53 - 1
-"""The largest integer that every reader of JSON takes for what it is."""
+"""The largest integer that every JSON reader takes exactly."""
 MOST_LETTERS = 380
-"""Of a sentence that says what is wrong: as many as those of the package itself have at most."""
+"""The most in an error message: as many as the package's own messages have."""
 
 
 def one_of(names: Collection[str]) -> Any:
-    """Return what makes a text one of these names, and says so in the API's description."""
+    """Return annotations that allow only these names, and list them in the API's description."""
 
     def check(name: str) -> str:
         if name not in names:
@@ -157,7 +157,7 @@ class StoryRequest(SolveRequest):
 
 
 def read(kind: type[SolveRequest], body: bytes) -> dict[str, Any]:
-    """Return the task that the JSON of a body describes; refuse what is no such request."""
+    """Return the task that the JSON of a body describes; refuse anything else."""
     try:
         return kind.model_validate(json.loads(body)).to_task()
     except ValidationError as error:
@@ -181,5 +181,5 @@ def sentence_of(above: tuple[str, ...], fault: Any) -> str:
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Return at most so many letters of a text."""
+    """Return at most this many letters of a text."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

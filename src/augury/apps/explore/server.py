@@ -5,8 +5,8 @@
     GET  /api/v1/models     networks, families of graphs, limits
     GET  /api/v1/generate   a family and a seed to a graph
 
-Whatever is wrong is an object with one sentence, {"error": "…"}. The work is done by `Workers`;
-files of the page come from a table, so no path of a request ever meets the file system.
+An error is an object with one sentence, {"error": "…"}. The work is done by `Workers`; files of
+the page come from a table, so no path from a request ever reaches the file system.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 KINDS = {"css": "text/css", "js": "text/javascript", "json": "application/json"}
-"""Of the files of the page, by their ending; the page itself has none."""
+"""Media types of the page's files, by their ending; the page itself has none."""
 
 
 def make_app(
@@ -216,7 +216,7 @@ async def _json_of(request: Request) -> bytes:
 
 
 async def _answered(workers: Workers, request: Request, task: str, body: bytes) -> Response:
-    """Let a worker answer; if the client leaves before, so does its task."""
+    """Let a worker answer; if the client leaves first, its task is dropped."""
     work = asyncio.create_task(workers.run(task, body))
     leaving = asyncio.create_task(_left(request))
     try:
@@ -239,7 +239,7 @@ async def _left(request: Request) -> None:
 
 
 def _describe_bodies(app: FastAPI) -> None:
-    """Add to the API's description what the workers read, of which FastAPI knows nothing."""
+    """Add to the API's description what the workers read, which FastAPI cannot know."""
     kinds = {"solve": SolveRequest, "story": StoryRequest}
     described = app.openapi()
     _, schemas = models_json_schema(
@@ -273,7 +273,7 @@ def _add_page(app: FastAPI, start: dict[str, Any] | None) -> None:
 
 
 def _add_problems(app: FastAPI) -> None:
-    """Let every refusal be the same kind of object."""
+    """Make every refusal the same kind of object."""
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(request: Request, error: RequestValidationError) -> Response:

@@ -19,7 +19,7 @@ from augury.models import DEFAULT_MODEL
 from augury.page import SHEETS, asset, demo_page, shown
 
 PAPER = "paper-mpnn"
-"""Whose runs are recorded on every example that it can run on."""
+"""The network whose runs are recorded on every example that it can handle."""
 
 
 def write_static(folder: Path, start: dict[str, Any] | None = None) -> None:
@@ -41,7 +41,7 @@ def write_static(folder: Path, start: dict[str, Any] | None = None) -> None:
 def said_in_every_case() -> dict[str, Any]:
     """Return what the discrete network says in every case of each cell; see `cells.table.Said`.
 
-    By own bits and by the set of kinds heard a number for each output; or the score of each kind.
+    By own bits and the set of kinds heard, a number for each output; or the score of each kind.
     """
     from augury.models.checkpoint import executor_of, find, load
 

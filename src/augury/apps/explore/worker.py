@@ -1,11 +1,11 @@
 """Requests on standard input become answers on standard output, in a process of its own.
 
 The server starts this as `python -m augury.apps.explore.worker LIMITS`, interrupts it when a run
-takes too long or nobody waits for it any more, and kills it if that does not help. So such a run
-really stops, and whatever a request does to a parser, it does here. A message is its length in four
-bytes, then the name of a task, a newline and JSON. It is confirmed as soon as it is taken up: a
-process that dies before has not begun, and the server asks another. An answer is an HTTP status,
-its length and JSON. Nothing that arrives is written to disk.
+takes too long or no client waits for it any more, and kills it if that does not help. So such a run
+really stops, and any harm that a request does to a parser is done here. A message is its length in
+four bytes, then the name of a task, a newline and JSON. It is confirmed as soon as it is taken up:
+a process that dies before that has not begun, and the server asks another. An answer is an HTTP
+status, its length and JSON. Nothing that arrives is written to disk.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ HEAD = struct.Struct("<I")
 STATUS = struct.Struct("<HI")
 
 INTERRUPT = getattr(signal, "SIGUSR1", None)
-"""What the server stops a run with, where there are such signals."""
+"""The signal by which the server stops a run, where the system has it."""
 
 
 Answer = tuple[int, bytes]
@@ -68,7 +68,7 @@ class Stopped(BaseException):
 
 
 def solve(body: bytes, limits: Limits) -> dict[str, Any]:
-    """A graph to its solution."""
+    """Turn a graph into its solution."""
     from augury.solver import solve as solve_graph
 
     task = read(SolveRequest, body)
@@ -78,7 +78,7 @@ def solve(body: bytes, limits: Limits) -> dict[str, Any]:
 
 
 def story(body: bytes, limits: Limits) -> dict[str, Any]:
-    """A graph to one or two stories and where they first differ."""
+    """Turn a graph into one or two stories and where they first differ."""
     from augury.watch import watch
 
     task = read(StoryRequest, body)
@@ -90,7 +90,7 @@ def story(body: bytes, limits: Limits) -> dict[str, Any]:
 
 
 def make(body: bytes, limits: Limits) -> dict[str, Any]:
-    """A family and its parameters to a graph in JSON."""
+    """Turn a family and its parameters into a graph in JSON."""
     import numpy as np
 
     task = json.loads(body)
@@ -141,13 +141,13 @@ OBJECT = (
     "left", "right", "edges", "nodes", "arcs", "source", "sink", "costs", "sense", "lower",
     "supply",
 )  # fmt: skip
-"""What the JSON format has of a graph."""
+"""The fields of a graph in the JSON format."""
 
 
 def graph_of(given: dict[str, Any], limits: Limits, maximise: bool | None = None) -> Graph:
     """Read a graph from the text, the bytes or the object of a request.
 
-    `maximise` says that the greatest sum of its costs is looked for, or the least.
+    `maximise` says whether the greatest or the least sum of its costs is wanted.
     """
     own = ("flow", "header", "source", "sink", "ignore_costs")
     options = ReadOptions(
@@ -179,7 +179,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _unpacked(data: bytes, limits: Limits) -> bytes:
-    """Unpack gzip as far as the limit; a small file can hold gigabytes of nothing."""
+    """Unpack gzip up to the limit; a small file can hold gigabytes of nothing."""
     if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         _refuse_large_archive(data, limits)
         return data
@@ -212,7 +212,7 @@ def _refuse_bytes(size: int, limits: Limits) -> None:
 
 
 def refuse_large(graph: Graph, max_nodes: int, max_edges: int, purpose: str) -> None:
-    """Raise TooLarge if a graph is beyond these limits; `purpose` is such as " to tell"."""
+    """Raise TooLarge if a graph is beyond these limits; `purpose` reads like " to tell"."""
     if isinstance(graph, BipartiteGraph):
         nodes, edges, noun = graph.num_left + graph.num_right, graph.num_edges, "edges"
     else:
@@ -326,12 +326,12 @@ class Interruptible:
 def main() -> None:
     """Answer until the server is gone or memory has run out."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not get between the answers
+    os.dup2(2, 1)  # nothing that a library prints may get among the answers
     limits = Limits(**json.loads(sys.argv[1]))
     messages = received(lambda: _next(requests))
     run = Interruptible()
     warm(limits)
-    gc.freeze()  # searching what is here for garbage would take longer than most requests
+    gc.freeze()  # scanning what is here for garbage would take longer than most requests
     _limit_memory(limits)
 
     def send(status: int, body: bytes = b"") -> None:
@@ -349,7 +349,7 @@ def main() -> None:
 
 def arguments(limits: Limits) -> list[str]:
     """Return the command that starts a worker."""
-    # -P: a file of the current folder must not pass for a library.
+    # -P: a file in the current folder must not pass for a library.
     return [sys.executable, "-P", "-m", "augury.apps.explore.worker", json.dumps(asdict(limits))]
 
 

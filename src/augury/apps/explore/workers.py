@@ -1,8 +1,8 @@
 """Tasks become answers: a few processes work, a few requests wait, more are turned away.
 
-All processes that may work are kept ready; one that ends, for whatever reason, is replaced. A run
-that exceeds its time, or that nobody waits for any more, is interrupted; if that does not help, its
-process is killed. So it gives way within `Limits.stop_seconds`.
+All processes are kept ready; one that ends, for whatever reason, is replaced. A run that exceeds
+its time, or that no client waits for any more, is interrupted; if that does not help, its process
+is killed. So it gives way within `Limits.stop_seconds`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Workers:
         """Start all processes; return when the first is ready. A second call does nothing.
 
         The others start once the first has compiled what all of them need; if it does not start,
-        that is a `RuntimeError`.
+        this raises `RuntimeError`.
         """
         if self._is_warm:
             return
@@ -113,7 +113,7 @@ class Workers:
             self._in_background(self._released(process, exchange))
 
     async def _released(self, process: Process, exchange: asyncio.Task[Answer]) -> None:
-        """Offer a process again, having stopped a run that nobody waits for."""
+        """Offer a process again, after stopping a run that no client waits for."""
         for _ in range(INTERRUPTS):  # the first may come before the run has begun
             if not exchange.done():
                 _signal(process, INTERRUPT)
@@ -126,7 +126,7 @@ class Workers:
         await _killed(process)
 
     async def _kept(self, process: Process | None) -> None:
-        """Keep one process running as long as the server does, and offer it when it is free."""
+        """Keep one process running as long as the server runs, and offer it when it is free."""
         pause = 1.0
         while True:
             try:
@@ -173,7 +173,7 @@ class Workers:
 
 
 def _signal(process: Process, number: int | None) -> None:
-    """Send a signal, if there is such a one, unless the process has just ended.
+    """Send a signal, if the system has it, unless the process has just ended.
 
     `Process.send_signal` would check that by waiting for the process itself, and asyncio would then
     log that it knows no such process.
