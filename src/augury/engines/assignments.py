@@ -385,7 +385,7 @@ def _read_floats(  # noqa: C901  # compiled
         down, right = _place(tables, number, k, dense)
         num_lines, length = _lines(tables, number, dense)
         start = number * tables.shape[0] * tables.shape[1]
-        if is_narrow and num_lines > 0:
+        if is_narrow and num_lines * length > 0:
             # No coarser unit will do if that of the first row does not.
             end, top = start + tables.sizes[number, 1], kind(0)
             for at in range(start, end):
