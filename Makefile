@@ -37,6 +37,13 @@ light: .venv-light/ready
 slow: .venv/for-test
 	$(BIN)/pytest -m slow -o faulthandler_timeout=3600
 
+# Tests of the compiled loops, compiled anew with every index checked. Takes some five minutes.
+.PHONY: bounds
+bounds: .venv/for-test
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(PYTEST) -o faulthandler_timeout=1200 \
+	    tests/algorithms tests/cells tests/classical tests/engines tests/inputs tests/paper tests/peers tests/tables \
+	    tests/training tests/test_finer.py tests/test_solver.py tests/test_torch.py
+
 # The site, in site/: pages, the page of `augury explore` without a server, and a check of every link. Builds offline.
 .PHONY: docs
 docs: .venv/for-docs

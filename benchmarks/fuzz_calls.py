@@ -250,8 +250,10 @@ def attempt_objects(case: Case, folder: Path) -> str:
             told = certify(given, solution.matching or [])
         else:
             told = certify_flow(given, solution.flow, **ends)
-        if told != solution.certificate:
-            raise Fault(f"certified otherwise: {told}, not {solution.certificate}")
+        proven = solution.certificate
+        other_prices = solution.cost is not None and told.verdict == proven.verdict
+        if told != proven and not other_prices:
+            raise Fault(f"certified otherwise: {told}, not {proven}")
         if not ends and solve_batch([given], **how)[0] != solution:
             raise Fault("another solution in a batch")
     except (InputError, TypeError) as error:
