@@ -37,7 +37,7 @@ light: .venv-light/ready
 slow: .venv/for-test
 	$(BIN)/pytest -m slow -o faulthandler_timeout=3600
 
-# Tests of the compiled loops, compiled anew with every index checked. Takes some five minutes.
+# Tests of the compiled loops, compiled anew with every index checked. Takes a few minutes.
 .PHONY: bounds
 bounds: .venv/for-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/bounds $(PYTEST) -o faulthandler_timeout=1200 \
