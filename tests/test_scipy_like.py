@@ -19,6 +19,7 @@ from scipy.sparse import csgraph
 
 import augury
 from augury import BipartiteGraph, FlowNetwork, InputError
+from augury.engines import match_sparse
 from augury.scipy_like import LARGEST
 from graphs import bipartite_graphs, networks
 
@@ -391,3 +392,30 @@ def test_weights_that_scipy_would_get_wrong_are_refused(weight: float) -> None:
         augury.min_weight_full_bipartite_matching(matrix)
     if weight == -INFINITY:
         assert augury.min_weight_full_bipartite_matching(matrix, True)[1].tolist() == [1, 0]
+
+
+TAKE_SPARSE: dict[str, Callable[[Any], Any]] = {
+    "matching": augury.maximum_bipartite_matching,
+    "least weight": augury.min_weight_full_bipartite_matching,
+    "flow": lambda matrix: augury.maximum_flow(matrix, 0, 1),
+    "match_sparse": match_sparse,
+    "solve": augury.solve,
+}
+
+
+@pytest.mark.parametrize("take", TAKE_SPARSE.values(), ids=TAKE_SPARSE)
+@pytest.mark.parametrize("name", ["indices", "indptr"])
+@pytest.mark.parametrize("number", [10**7, -7])
+def test_a_matrix_whose_indices_lead_out_of_it_is_refused(
+    take: Callable[[Any], Any], name: str, number: int
+) -> None:
+    """SciPy's own loops would read there, and may end the process."""
+    rng = np.random.default_rng(3)
+    for kind in (sp.csr_array, sp.csc_array):
+        matrix = kind(rng.integers(1, 9, (30, 30)))
+        getattr(matrix, name)[5] = number
+        if take is TAKE_SPARSE["flow"] and kind is sp.csc_array:
+            continue  # refused as in SciPy
+        with pytest.raises(InputError, match="the sparse matrix is damaged"):
+            take(matrix)
+        assert getattr(matrix, name)[5] == number

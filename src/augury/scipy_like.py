@@ -21,6 +21,7 @@ import numpy.typing as npt
 from augury.classical.arrays import Numbers, WideArray, unmasked
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
+from augury.classical.sparse import undamaged
 from augury.errors import InputError
 from augury.finer import least_cost_matching
 from augury.solver import COMPILED, maximum_matching, maximum_residual
@@ -63,7 +64,7 @@ def maximum_bipartite_matching(
     if graph.format not in ("csr", "csc", "coo"):
         raise TypeError("graph must be in CSC, CSR, or COO format.")
     num_rows, num_columns = graph.shape
-    entries = graph.tocoo(copy=False)  # drops nothing: a stored zero stays an entry
+    entries = undamaged(graph).tocoo(copy=False)  # drops nothing: a stored zero stays an entry
     matrix = BipartiteGraph(num_rows, num_columns, entries.row, entries.col)
     columns = maximum_matching(matrix, engine).astype(np.int32, copy=False)
     if perm_type == "column":
@@ -221,7 +222,7 @@ def _checked(csgraph: Any, source: Any, sink: Any, method: Any) -> Any:
     if method not in METHODS:
         raise ValueError(f"{method} method is not supported yet.")
     _refuse_out_of_range(csgraph.data)  # before any conversion can truncate a number
-    capacities = csgraph.astype(np.int64, copy=True)
+    capacities = undamaged(csgraph).astype(np.int64, copy=True)
     capacities.sum_duplicates()
     _refuse_out_of_range(capacities.data)
     return capacities
@@ -240,7 +241,7 @@ def _checked_shape(biadjacency: Any) -> tuple[int, int]:
 
 def _sorted_entries(matrix: Any) -> tuple[Numbers, Numbers, npt.NDArray[Any]]:
     """Return the row, column and weight of each entry, sorted; duplicate entries are added up."""
-    entries = matrix.tocoo(copy=False)
+    entries = undamaged(matrix).tocoo(copy=False)
     weights = entries.data if matrix.dtype.kind in "biu" else entries.data.astype(np.float64)
     order = np.lexsort((entries.col, entries.row))
     rows, columns, weights = entries.row[order], entries.col[order], weights[order]

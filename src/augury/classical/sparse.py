@@ -23,18 +23,27 @@ def _canonical(matrix: Any) -> Any:
     """Return a canonical CSR matrix without zeros, its memory shared; None for any other matrix."""
     if getattr(matrix, "format", "") != "csr" or matrix.ndim != 2 or not matrix.data.all():
         return None
-    import scipy.sparse
-
-    try:
-        parts = matrix.data, matrix.indices, matrix.indptr
-        csr: Any = scipy.sparse.csr_array(parts, shape=matrix.shape)
-        csr.check_format(full_check=True)
-    except ValueError as error:
-        raise _damaged(error) from None
+    csr = undamaged(matrix)
     if not csr.has_canonical_format:
         return None
     refuse_nan(csr.data, "the sparse matrix")
     return csr
+
+
+def undamaged(matrix: Any) -> Any:
+    """Return a SciPy matrix, its memory shared, once its indices are known to lie within it.
+
+    SciPy's loops follow those of compressed formats wherever they lead; others it checks itself.
+    """
+    if not hasattr(matrix, "indptr"):
+        return matrix
+    try:
+        parts = matrix.data, matrix.indices, matrix.indptr
+        own = type(matrix)(parts, shape=matrix.shape)  # because the check tidies up
+        own.check_format(full_check=True)
+    except ValueError as error:
+        raise _damaged(error) from None
+    return own
 
 
 def _damaged(error: ValueError) -> InputError:
@@ -54,6 +63,7 @@ def _summed_entries(matrix: Any) -> Any:
         raise InputError(f"expected a SciPy sparse matrix, got {type(matrix).__name__}")
     if matrix.ndim != 2:
         raise InputError(f"a sparse matrix must have two dimensions, not {matrix.ndim}")
+    matrix = undamaged(matrix)
     # The COO form shares the user's memory; only the CSR copy, with duplicates summed, is changed.
     try:
         coo: Any = scipy.sparse.coo_array(matrix)

@@ -29,6 +29,7 @@ from augury.classical.bipartite_batch import BipartiteBatch
 from augury.classical.graph import BipartiteGraph
 from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
+from augury.classical.sparse import undamaged
 from augury.engines.engine import Engine, Mates
 from augury.engines.small import WORD, match_small, turning_weights
 from augury.engines.small_flows import SMALL, push_flow
@@ -204,7 +205,7 @@ def match_sparse(
     """Match one sparse graph, rows left and columns right; every stored entry is an edge."""
     if network is not None:  # else the shipped one, which is proven
         require_proof(CellExecutor(network))
-    rows: Any = matrix.tocsr()  # type: ignore[reportAttributeAccessIssue]
+    rows: Any = undamaged(matrix).tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
