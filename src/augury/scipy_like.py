@@ -54,6 +54,7 @@ def maximum_bipartite_matching(
 
     Raises:
         TypeError: `graph` is not sparse, or in another format.
+        ValueError: unlike in SciPy, its indices lead out of it.
 
     >>> from scipy.sparse import csr_array
     >>> maximum_bipartite_matching(csr_array([[1, 0, 0], [1, 0, 1]]), perm_type="column")
@@ -94,7 +95,7 @@ def min_weight_full_bipartite_matching(
     Raises:
         TypeError: `biadjacency` is not sparse, or in another format.
         ValueError: there is no full matching; or, unlike in SciPy, a weight is NaN, or infinitely
-            good.
+            good, or indices lead out of the matrix.
 
     >>> from scipy.sparse import csr_array
     >>> rows, columns = min_weight_full_bipartite_matching(csr_array([[4, 1, 0], [2, 6, 0]]))

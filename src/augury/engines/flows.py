@@ -47,7 +47,7 @@ PATIENCE, PATIENCE_BACK = (2, 2, 4, 6), (32, 32, 32, 32)
 
 After the first search, the second, and so on. At first nodes that are cut off would move for a long
 time; later few nodes have an excess, and a search for them covers the whole network. On the way
-back all excess arrives, so moving pays off.
+back all excess arrives, so moving pays off. Equally long, so that one compiled loop serves both.
 """
 SHARE = 8
 """After search k waiting nodes are woken until k / SHARE of a search's steps, or all, are taken.
