@@ -15,7 +15,9 @@ import pytest
 
 COMPILER = shutil.which("g++")
 WARPS = Path(__file__).parent / "engines" / "warps.h"
-FLAGS = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", f"-I{WARPS.parent}"]
+# Shared memory is static here, and no library may share it with another one.
+FLAGS = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", "-fno-gnu-unique"]
+FLAGS += [f"-I{WARPS.parent}"]
 HEAD = """#include "warps.h"
 static long long memory[1 << 17];
 #define MEMORY

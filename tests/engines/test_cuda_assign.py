@@ -14,17 +14,16 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from augury.engines import cuda_assign
-from augury.engines.cuda_assign import Batch, forms
+from augury.engines.cuda_assign import Batch
 from augury.errors import InputError
 from augury.torch import Status
 from kernels import simulated
 
 TAIL = """
 static const Batch* given;
-extern "C" int problem_bytes() { return (int)sizeof(Problem); }
 extern "C" void run(const Batch* batch, long long blocks) {
     given = batch;
-    launch([] { %s(*given); }, blocks, THREADS);
+    launch([] { assign(*given); }, blocks, THREADS);
 }
 """
 
@@ -42,29 +41,31 @@ def solve(
     mask: npt.NDArray[np.bool_] | None = None,
     sizes: npt.NDArray[np.int32] | None = None,
     maximize: bool = False,
-    spoil: Callable[[str, Solved, npt.NDArray[np.int16]], None] = lambda *_: None,
+    spoil: tuple[str, str] = ("", ""),
 ) -> Solved:
-    """Run the kernels one after the other; `spoil` sees what is known before each."""
+    """Run the kernel; `spoil` is a line of it, and what is done before that."""
     count, left, right = cost.shape
     wide = np.float64 if cost.dtype.kind == "f" else np.int64
-    held = [np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right)]
+    form = cuda_assign.form_of(left, right, torch.from_numpy(cost[:0]).dtype)
+    shape = cuda_assign.Shape.of(left, right, cost.itemsize)
+    table, barred = (
+        np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right, shape)
+    )
     found = Solved(
         np.full((count, left), 77, np.int64),
         np.full(count, 77, np.int32),
-        np.zeros((count, left), wide),
-        np.zeros((count, right), wide),
+        np.full((count, left), 77, wide),
+        np.full((count, right), 77, wide),
     )
-    tables, exact, barred, mates, problems = held
-    arrays = (cost, mask, sizes, tables, problems, mates, found.rows, found.columns, exact, barred)
+    arrays = (cost, mask, sizes, table, barred, *found)
     batch = Batch(
-        *(None if one is None else one.ctypes.data for one in (*arrays, found[0], found[1])),
-        *(count, left, right, cuda_assign.num_words(left * right), maximize),
+        *(None if one is None else one.ctypes.data for one in arrays),
+        *(count, left, right, maximize),
     )
-    for form in forms(left, right, torch.from_numpy(cost[:0]).dtype):
-        spoil(form.name, found, mates.view(np.int16))
-        library = simulated(folder, form.code + TAIL % form.name)
-        assert library.problem_bytes() == cuda_assign.PROBLEM_BYTES
-        library.run(ctypes.byref(batch), ctypes.c_longlong(form.grid(count)[0]))
+    line, what = spoil
+    assert not line or form.code.count(line) == 1
+    library = simulated(folder, form.code.replace(line, what + line) + TAIL)
+    library.run(ctypes.byref(batch), ctypes.c_longlong(form.grid(count)[0]))
     return found
 
 
@@ -123,13 +124,26 @@ def assert_first_of_the_best(
         assert not any(reduced[row, c] for row, c in enumerate(expected) if c >= 0)
 
 
-@pytest.mark.parametrize("lanes", [1, 16, 64])
+@pytest.fixture
+def forced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], None]]:
+    """Return a function that fixes how many lanes share a problem, and the largest table kept."""
+
+    def force(lanes: int, most_table: int) -> None:
+        monkeypatch.setattr(cuda_assign, "LANES", {1024: lanes})
+        monkeypatch.setattr(cuda_assign, "MOST_TABLE", most_table)
+        cuda_assign.form_of.cache_clear()
+
+    yield force
+    cuda_assign.form_of.cache_clear()
+
+
+@pytest.mark.parametrize("most_table", [0, 10**6])
+@pytest.mark.parametrize("lanes", [8, 16, 32, 64, 128])
 def test_it_is_the_first_of_the_best(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, lanes: int
+    folder: Path, forced: Callable[[int, int], None], lanes: int, most_table: int
 ) -> None:
-    monkeypatch.setattr(cuda_assign, "ASSIGNING", {lanes: 1024})
-    monkeypatch.setattr(cuda_assign, "SETTLING", {1 if lanes == 1 else 32: 1024})
-    for given in drawn(lanes, 4):
+    forced(lanes, most_table)
+    for given in drawn(lanes + most_table, 4):
         assert_first_of_the_best(solve(folder, *given), *given)
 
 
@@ -191,19 +205,20 @@ def test_costs_that_need_more_than_57_bits_are_rounded_and_said_to_be(folder: Pa
     assert solve(folder, far).status.tolist() == [Status.OPTIMAL]
 
 
-@pytest.mark.parametrize("before", ["weigh", "settle"])
+@pytest.mark.parametrize("before", ["faults |= weighed(", "settled(own,"])
 def test_wrong_prices_prove_nothing(folder: Path, before: str) -> None:
     rng = np.random.default_rng(3)
     cost = rng.integers(0, 100, (4, 6, 8)).astype(np.int32)
-
-    def spoil(name: str, found: Solved, _: Any) -> None:
-        if name == before:
-            found.rows[0, 3] += 1
-            found.columns[1, :] += 1
-            found.columns[2, :] -= 200
-
-    found = solve(folder, cost, spoil=spoil)
-    if before == "weigh":
+    what = """
+        if (threadIdx.x % LANES == 0) {
+            if (number_of == 0) shared.few_price[3] += 1;
+            for (int k = 0; k < 8; ++k) shared.many_price[k] += number_of == 1;
+            for (int k = 0; k < 8; ++k) shared.many_price[k] -= number_of == 2 ? 200 : 0;
+        }
+        meet();
+    """
+    found = solve(folder, cost, spoil=(before, what))
+    if "weighed" in before:
         assert found.status.tolist() == [Status.UNPROVEN] * 3 + [Status.OPTIMAL]
         assert (found.indices[:3] == -1).all()
     else:  # where a free column's price is looked at once more
@@ -221,11 +236,14 @@ def test_wrong_prices_prove_nothing(folder: Path, before: str) -> None:
 def test_a_wrong_assignment_is_not_proven_by_prices_that_fit_it(
     folder: Path, cost: Any, mates: list[int], rows: list[int], columns: list[int]
 ) -> None:
-    def spoil(name: str, found: Solved, held: npt.NDArray[np.int16]) -> None:
-        if name == "weigh":
-            held[: len(mates)] = mates
-            found.rows[0], found.columns[0] = rows, columns
-
+    what = "".join(
+        f"shared.{name}[{place}] = {value};"
+        for name, values in {"mate": mates, "few_price": rows, "many_price": columns}.items()
+        for place, value in enumerate(values)
+    )
+    what += "for (int k = 0; k < SIDE; ++k) shared.row_of[k] = NONE;"
+    what += "".join(f"shared.row_of[{column}] = {row};" for row, column in enumerate(mates))
+    spoil = "faults |= weighed(", f"meet(); if (threadIdx.x % LANES == 0) {{ {what} }} meet();"
     found = solve(folder, np.array([cost], np.int32), spoil=spoil)
     assert found.status.tolist() == [Status.UNPROVEN]
     assert (found.indices == -1).all()
@@ -237,16 +255,15 @@ def test_a_side_has_at_most_1024_nodes() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("lanes", [1, 8, 16, 32, 64, 128])
+@pytest.mark.parametrize("most_table", [0, 10**6])
+@pytest.mark.parametrize("lanes", [8, 16, 32, 64, 128, 512])
 def test_on_a_gpu_it_is_the_first_of_the_best(
-    monkeypatch: pytest.MonkeyPatch, lanes: int, seed: int
+    forced: Callable[[int, int], None], lanes: int, most_table: int
 ) -> None:
-    monkeypatch.setattr(cuda_assign, "ASSIGNING", {lanes: 1024})
-    monkeypatch.setattr(cuda_assign, "SETTLING", {1 if lanes == 1 else 32: 1024})
-    for given in drawn(seed, 4):
-        cuda_assign.launches.cache_clear()
-        assert_first_of_the_best(on_gpu(*given), *given)
+    forced(lanes, most_table)
+    for seed in range(3):
+        for given in drawn(seed, 4):
+            assert_first_of_the_best(on_gpu(*given), *given)
 
 
 def on_gpu(cost: Any, mask: Any = None, sizes: Any = None, maximize: bool = False) -> Solved:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from ctypes import Structure, addressof, c_int, c_longlong, c_void_p
 from functools import cache
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from augury.engines.cuda import FOLDER, MOST_MEMORY, cupy
@@ -30,21 +29,17 @@ NUMBERS = {
 """The costs that a kernel reads: their type there, and whether they are floats."""
 
 MOST_SIDE = 1024
-READING = {32: 2**10, 256: 2**12, 512: 2**14, 1024: MOST_SIDE**2}
-"""How many lanes read the costs of a problem, by the most cells that it has."""
-ASSIGNING = {1: 8, 16: 16, 32: 128, 128: 640, 256: MOST_SIDE}
-"""How many assign one, by the most nodes that it has on a side."""
-SPARE = 2**13
-"""Bytes that may be read beyond the last table."""
-SETTLING = {1: 16, 32: MOST_SIDE}
-"""The same, to find the first of equally good assignments."""
-SHARED = "problem.cuh"
-"""What every file begins with."""
+LANES = {8: 8, 16: 16, 64: 32, MOST_SIDE: 256}
+"""How many share a problem, by the most nodes that it has on a side."""
+THREADS = 64
+"""Of a block whose problems share warps."""
+MOST_TABLE = 150 * 1024
+"""Bytes of a table that is kept in shared memory."""
+LANES_FILE = "lanes.cuh"
+SHARED = (LANES_FILE, "problem.cuh", "units.cuh", "search.cuh", "settle.cuh")
+"""What the kernel begins with."""
 MOST_SCRATCH = 2**30
 """Bytes of costs, as units, that a call holds; larger batches are solved in parts."""
-
-PROBLEM_BYTES = 40
-"""The size of `Problem` in problem.cuh."""
 
 
 class Found(NamedTuple):
@@ -67,24 +62,20 @@ class Batch(Structure):
         ("allowed", c_void_p),
         ("sizes", c_void_p),
         ("tables", c_void_p),
-        ("problems", c_void_p),
-        ("mates", c_void_p),
-        ("left_price", c_void_p),
-        ("right_price", c_void_p),
-        ("exact", c_void_p),
         ("barred", c_void_p),
         ("indices", c_void_p),
         ("status", c_void_p),
+        ("left_potential", c_void_p),
+        ("right_potential", c_void_p),
         ("num_problems", c_longlong),
         ("num_left", c_int),
         ("num_right", c_int),
-        ("num_words", c_int),
         ("negates", c_int),
     )
 
 
 class Form(NamedTuple):
-    """One of the kernels, in the form that suits problems of a certain shape."""
+    """A kernel in the form that suits problems of a certain shape."""
 
     source: str
     name: str
@@ -92,8 +83,8 @@ class Form(NamedTuple):
     """What is defined to compile it: macros, and the type `number`."""
     memory: int = 0
     """Bytes of shared memory that a block takes."""
-    shared: str = SHARED
-    """What the file begins with."""
+    shared: tuple[str, ...] = ()
+    """Files that stand before it."""
 
     @property
     def code(self) -> str:
@@ -102,7 +93,7 @@ class Form(NamedTuple):
             f"typedef {value} {word};" if word == "number" else f"#define {word} {value}"
             for word, value in self.given
         ]
-        files = [(FOLDER / file).read_text(encoding="utf-8") for file in (self.shared, self.source)]
+        files = [(FOLDER / file).read_text(encoding="utf-8") for file in (*self.shared, self.source)]
         return "\n".join([*lines, *files])
 
     def grid(self, count: int) -> tuple[int, int]:
@@ -111,44 +102,63 @@ class Form(NamedTuple):
         return -(-count * given["LANES"] // given["THREADS"]), given["THREADS"]
 
 
-def forms(num_left: int, num_right: int, dtype: torch.dtype) -> list[Form]:
-    """Return the four kernels in the order in which they run."""
-    cells, side = num_left * num_right, max(num_left, num_right)
+class Shape(NamedTuple):
+    """What the kernel for problems of a certain shape is compiled with."""
+
+    lanes: int
+    threads: int
+    """Of a block; where it holds several problems, each has its own lanes."""
+    few: int
+    """The most nodes of the smaller side, and `side` of the larger one."""
+    side: int
+    width: int
+    """The columns of a row of costs that a lane reads."""
+    span: int
+    """The same of a row of the table, whose rows are the smaller side."""
+    stride: int
+    """From one row of the table to the next: odd where rows and columns are exchanged."""
+    words: int
+    """Of 32 bits in a row of a plane: an odd number, so that lanes read different banks."""
+    table_bytes: int
+    """Of a table that fits into shared memory; 0 if it does not."""
+    shared_bytes: int
+    """Of shared memory for a problem."""
+
+    @classmethod
+    def of(cls, num_left: int, num_right: int, size: int) -> Shape:
+        """Return it for costs of this many bytes each."""
+        few, side = sorted((num_left, num_right))
+        lanes = next(lanes for most, lanes in LANES.items() if side <= most)
+        crew = min(lanes, 32)
+        span = -(-side // crew)
+        stride = span * crew + (num_left > num_right)
+        words = -(-num_right // 32) | 1
+        table = -(-few * stride * size // 8) * 8
+        table = table if table <= MOST_TABLE else 0
+        searching = table + (8 * (1 + lanes // crew) * span * crew if lanes > crew else 0)
+        planes = 4 * (num_left * words + 2 * words + 1)
+        memory = 8 * (few + 2 * side) + -(-max(searching, planes) // 8) * 8
+        threads = max(lanes, THREADS if lanes < 32 else 32)
+        width = -(-num_right // crew)
+        return cls(lanes, threads, few, side, width, span, stride, words, table, memory)
+
+
+@cache
+def form_of(num_left: int, num_right: int, dtype: torch.dtype) -> Form:
+    """Return the kernel for problems of this shape."""
     number, is_float = NUMBERS[dtype]
-
-    readers = next(lanes for lanes, most in READING.items() if cells <= most)
-    lanes = next(lanes for lanes, most in ASSIGNING.items() if side <= most)
-    read = {"number": number, "READS_COSTS": 1, "IS_FLOAT": is_float}
-    read |= {"LANES": readers, "THREADS": max(readers, 128), "NARROW": int(lanes > 1)}
-
-    threads = max(lanes, 32 if lanes == 32 else 64)
-    assign = {"LANES": lanes, "THREADS": threads, "EACH": -(-side // lanes)}
-    lists = 16 * (threads // lanes) * side
-    if lanes == 1:  # which holds the tables as well
-        assign["CELLS"] = cells
-        lists += 8 * cells * (threads | 1)
-
-    lanes = next(lanes for lanes, most in SETTLING.items() if side <= most)
-    settle = {"LANES": lanes, "THREADS": 32, "IS_FLOAT": is_float, "WORDS": 1}
-    own = 8 * side + 4 * -(-num_right // 32) + (4 * num_words(cells) if lanes > 1 else 0)
-    return [
-        Form("units.cu", "prepare", tuple(read.items())),
-        Form("assign.cu", "assign", tuple(assign.items()), lists),
-        Form("units.cu", "weigh", tuple(read.items())),
-        Form("settle.cu", "settle", tuple(settle.items()), 32 // lanes * own),
-    ]
+    shape = Shape.of(num_left, num_right, dtype.itemsize)
+    given: dict[str, Any] = {"number": number, "IS_FLOAT": is_float}
+    given |= {name.upper(): value for name, value in shape._asdict().items()}
+    given |= {"FITS": int(shape.table_bytes > 0), "IS_SHORT": int(dtype.itemsize == 4)}
+    memory = shape.threads // shape.lanes * shape.shared_bytes
+    return Form("assign.cu", "assign", tuple(given.items()), memory, SHARED)
 
 
-def num_words(cells: int) -> int:
-    """Return how many words hold a bit for each cell, with some to spare."""
-    return cells // 64 * 2 + 4
-
-
-def scratch(num_left: int, num_right: int) -> tuple[int, ...]:
-    """Return the bytes of a problem's table, exact and barred bits, mates, and `Problem`."""
-    words = 4 * num_words(num_left * num_right)
-    mates = -(-2 * max(num_left, num_right) // 8) * 8
-    return 8 * num_left * num_right, words, words, mates, PROBLEM_BYTES
+def scratch(num_left: int, num_right: int, shape: Shape) -> tuple[int, int]:
+    """Return the bytes of memory for a problem's table and its barred bits."""
+    table = 0 if shape.table_bytes else 8 * shape.few * shape.stride
+    return table, 4 * num_left * shape.words
 
 
 @cache
@@ -172,61 +182,63 @@ class Launch(NamedTuple):
     memory: int
 
 
-@cache
-def launches(
-    count: int, num_left: int, num_right: int, dtype: torch.dtype, device: int
-) -> list[Launch]:
-    """Return what to run for this many problems."""
-    all_ = forms(num_left, num_right, dtype)
-    return [Launch(kernel(form, device), *form.grid(count), form.memory) for form in all_]
-
-
-def assign(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
+def assign(
+    cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool, details: bool = True
+) -> Found:
     """(problem, left, right) costs → assignments of least cost; see `augury.torch`.
 
-    All are contiguous and on one device; `mask` is Boolean, `sizes` (problem, 2) int32.
+    All are contiguous and on one device; `mask` is Boolean, `sizes` (problem, 2) int32. Without
+    `details` there are no potentials, though they are made and checked.
     """
     count, num_left, num_right = cost.shape
-    side, cells = max(num_left, num_right), num_left * num_right
-    if side > MOST_SIDE:
+    if max(num_left, num_right) > MOST_SIDE:
+        side = max(num_left, num_right)
         raise InputError(f"on a GPU a problem has at most {MOST_SIDE} nodes a side, not {side}")
-    device = cost.device
-    indices = torch.empty((count, num_left), dtype=torch.int64, device=device)
-    status = torch.empty(count, dtype=torch.int32, device=device)
-    wide = torch.float64 if cost.is_floating_point() else torch.int64
-    rows = torch.empty((count, num_left), dtype=wide, device=device)
-    columns = torch.empty((count, num_right), dtype=wide, device=device)
-    found = Found(indices, status, rows, columns)
+    found = _room_for(cost, details)
     if not cost.numel():
-        return Found(indices.fill_(-1), *(own.zero_() for own in found[1:]))
-    sizes_of = scratch(num_left, num_right)
-    many = max(1, MOST_SCRATCH // sizes_of[0])
+        return Found(found.indices.fill_(-1), *(own.zero_() for own in found[1:]))
+    device, size = cost.device, cost.element_size()
+    shape = Shape.of(num_left, num_right, size)
+    run = kernel(form_of(num_left, num_right, cost.dtype), device.index)
+    table, barred = scratch(num_left, num_right, shape)
+    many = max(1, MOST_SCRATCH // table) if table else count
+    memory = torch.empty(min(many, count) * (table + barred), dtype=torch.uint8, device=device)
+    ends = (num_left, num_right) if details else (0, 0)
     for start in range(0, count, many):
         some = min(many, count - start)
-        memory = torch.empty(some * sum(sizes_of) + SPARE, dtype=torch.uint8, device=device)
-        parts = accumulate((some * size for size in sizes_of[:-1]), initial=memory.data_ptr())
-        tables, exact, barred, mates, problems = parts
         batch = Batch(
-            cost.data_ptr() + start * cells * cost.element_size(),
-            None if mask is None else mask.data_ptr() + start * cells,
+            cost.data_ptr() + start * num_left * num_right * size,
+            None if mask is None else mask.data_ptr() + start * num_left * num_right,
             None if sizes is None else sizes.data_ptr() + start * 8,
-            tables,
-            problems,
-            mates,
-            rows.data_ptr() + start * num_left * 8,
-            columns.data_ptr() + start * num_right * 8,
-            exact,
-            barred,
-            indices.data_ptr() + start * num_left * 8,
-            status.data_ptr() + start * 4,
+            memory.data_ptr(),
+            memory.data_ptr() + some * table,
+            found.indices.data_ptr() + start * num_left * 8,
+            found.status.data_ptr() + start * 4,
+            *(
+                potentials.data_ptr() + start * end * 8 if details else None
+                for potentials, end in zip(found[2:], ends, strict=True)
+            ),
             some,
             num_left,
             num_right,
-            num_words(cells),
             maximize,
         )
-        launch(launches(some, num_left, num_right, cost.dtype, device.index), batch, device)
+        groups = shape.threads // shape.lanes
+        own = Launch(run, -(-some // groups), shape.threads, groups * shape.shared_bytes)
+        launch([own], batch, device)
     return found
+
+
+def _room_for(cost: Tensor, details: bool) -> Found:
+    count, num_left, num_right = cost.shape
+    wide = torch.float64 if cost.is_floating_point() else torch.int64
+    rows, columns = (num_left, num_right) if details else (0, 0)
+    return Found(
+        torch.empty((count, num_left), dtype=torch.int64, device=cost.device),
+        torch.empty(count, dtype=torch.int32, device=cost.device),
+        torch.empty((count, rows), dtype=wide, device=cost.device),
+        torch.empty((count, columns), dtype=wide, device=cost.device),
+    )
 
 
 def launch(those: Iterable[Launch], batch: Structure, device: torch.device) -> None:

@@ -19,7 +19,7 @@ from augury.classical.arrays import IntArray, WideArray
 from augury.classical.batch import Batch
 from augury.classical.proofs import Cuts, whole_sums
 from augury.engines.cuda import MOST_MEMORY, cupy
-from augury.engines.cuda_assign import Form, Launch, kernel, launch
+from augury.engines.cuda_assign import LANES_FILE, Form, Launch, kernel, launch
 from augury.errors import InputError
 from augury.extras import needs
 
@@ -135,7 +135,7 @@ def hold(batch: Batch, device: torch.device, largest: int, lanes: int = LANES) -
 
 def form_of(name: str, lanes: int, threads: int, memory: int = 0) -> Form:
     """Return a kernel of flows.cu."""
-    return Form("flows.cu", name, (("LANES", lanes), ("THREADS", threads)), memory)
+    return Form("flows.cu", name, (("LANES", lanes), ("THREADS", threads)), memory, (LANES_FILE,))
 
 
 def _pushing(count: int, room: int, device: torch.device, largest: int, lanes: int) -> Launch:

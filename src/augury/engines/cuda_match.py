@@ -145,7 +145,7 @@ def form_of(source: str, name: str, size: int, lanes: int = 1) -> Form:
         "THREADS": max(lanes, THREADS) if source != "matching.cu" else lanes,
     }
     more = {"table.cu": {"SIZE": size}, "cover.cu": {"MOST_SIDE": size if size > 64 else 64}}
-    return Form(source, name, tuple((given | more.get(source, {})).items()), shared=HEADER)
+    return Form(source, name, tuple((given | more.get(source, {})).items()), shared=(HEADER,))
 
 
 class Step(NamedTuple):

@@ -1,78 +1,57 @@
-// What the kernels for assignments share: they run one after the other, and nothing leaves the device.
+// Costs become a proven assignment: the lanes of a block, or some of them, take a problem from start to end.
 //
-//   units.cu   prepare: costs of any kind → whole units, the smaller side as rows
-//   assign.cu  → an assignment and prices, by the method of assignments.py
-//   units.cu   weigh: the costs as given, at these prices: none may be too low; which are exact?
-//   settle.cu  → of the assignments over exact costs the first in order, and whether it is proven
+//   units.cuh    costs of any kind → whole units, the smaller side as rows; at last the costs as they
+//                are given, at these prices: none may be too low; which are exact?
+//   search.cuh   units → an assignment and prices, by the method of assignments.py
+//   settle.cuh   → of the assignments over exact costs the first in order, and whether it is proven
+//   assign.cu    the kernel
 //
-// Given when a file is compiled: THREADS, those of a block; LANES, those that share a problem. It is 1
-// (a thread has a problem to itself), part of a warp, a warp, or the whole block. And `number`, the
-// type of the costs, with IS_FLOAT. The tests run them on a simulated block, tests/engines/warps.h.
+// Given when they are compiled: how many lanes there are (lanes.cuh), the type of the costs, `number`, and
+// what cuda_assign.py says of a `Shape`. The tests run all this on a simulated block, tests/engines/warps.h.
 
-typedef long long wide;
-typedef unsigned int bits;
+#define MOST_BITS 57    // costs, and those of pairs that must not be assigned, are below 2^57
+#define NARROW_BITS 27  // where they are below 2^27, sums of them fit an int; see search.cuh
 
-#define FAR ((wide)1 << 61)   // no way there; sums of four costs are less than half of it
-#define MOST_BITS 57          // costs, and those of pairs that must not be assigned, are below 2^57
-#define NARROW_BITS 27        // sums of ten costs fit an int; see assign.cu
-#define GROUPS (THREADS / LANES)
-#define NONE (-1)
-
-#ifndef MEMORY
-#define MEMORY extern __shared__ wide memory[];
-#endif
-// The lanes of this warp that work on the same problem.
-#define mask (LANES >= 32 ? ~0u : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)
-
-// What is known about one problem.
+// What is known about one problem; all its lanes know the same.
 struct Problem {
     wide offset;      // what a cost of 0 units stands for, in units (of 1, where costs are integers)
     wide barred;      // the units of a pair that must not be assigned; 0 if all may
     int exponent;     // a unit is 2^exponent
     int num_left, num_right;
-    int is_narrow;    // whether the table holds int, its costs below 2^NARROW_BITS
-    int faults;
+    bool is_narrow;   // whether all units are below 2^NARROW_BITS
+    bool is_valid;
+    __device__ bool is_turned() const { return num_left > num_right; }
+    __device__ int few() const { return min(num_left, num_right); }
+    __device__ int many() const { return max(num_left, num_right); }
 };
-enum { ROUNDED = 1, PARTIAL = 2, INVALID = 4, UNPROVEN = 8 };  // bits of `faults`
+enum { ROUNDED = 1, PARTIAL = 2, INVALID = 4, UNPROVEN = 8 };  // faults, as bits
 
 // All of them, and what is found; see `Batch` in cuda_assign.py.
 struct Batch {
     const void* costs;             // (problem, left, right)
     const unsigned char* allowed;  // the same, or none: which pairs may be assigned
     const int* sizes;              // (problem, 2), or none: how many rows and columns there are
-    wide* tables;                  // (problem, smaller side, larger side): costs as units
-    Problem* problems;
-    short* mates;                  // (problem, larger side): of each row of a table, its column
-    wide *left_price, *right_price;  // in units above the offset; at last as potentials
-    bits *exact, *barred;          // (problem, word): see `weigh`
+    wide* tables;                  // (problem, FEW, STRIDE): costs as units, where they do not fit
+    bits* barred;                  // (problem, left, WORDS): see `weighed`
     wide* indices;                 // (problem, left): the answer
     int* status;                   // (problem,): `Status` in augury/torch.py
+    wide *left_potential, *right_potential;  // of each node, or none
     wide num_problems;
-    int num_left, num_right, num_words, negates;
+    int num_left, num_right, negates;
 };
 
-__device__ inline void meet() {  // all lanes of a problem see what the others wrote
-    if (LANES > 32) __syncthreads();
-    else __syncwarp(mask);
-}
-
-// Bit i: what lane i says; of one warp.
-__device__ inline bits asked(bool is_so) {
-    if (LANES == 1) return is_so;
-    return (__ballot_sync(mask, is_so) & mask) >> (LANES < 32 ? (threadIdx.x & 31) / LANES * LANES : 0);
-}
-template <class T> __device__ inline T told_by(T own, int lane) {
-    return LANES == 1 ? own : __shfl_sync(mask, own, lane, LANES < 32 ? LANES : 32);
-}
-
-// Entry k of a list in shared memory: problems side by side if a thread has one to itself.
-#define ENTRY(list, k) (list)[LANES == 1 ? (k) * GROUPS + group : group * length + (k)]
+// What the lanes of a problem share.
+struct Shared {
+    wide *few_price, *many_price;  // (FEW,), (SIDE,): in units above the offset
+    short* mate;                   // (SIDE,): the column of each row of the table
+    short* row_of;                 // (SIDE,): the row of each column
+    short *parent, *queue;         // (SIDE,): see search.cuh and settle.cuh
+    wide* rest;                    // a table and what the search needs; later the planes of bits
+};
 
 __device__ inline double power(int exponent) {  // of two; no less than the least normal number
     return __longlong_as_double((wide)(min(max(exponent, -1022), 1023) + 1023) << 52);
 }
-
-#ifdef READS_COSTS  // as they are given: `number` is their type
 
 #if IS_FLOAT
 typedef double value;
@@ -145,4 +124,3 @@ __device__ inline int fineness(double cost) {
 }
 __device__ inline int fineness(wide) { return 0; }
 __device__ inline int fineness(int) { return 0; }
-#endif

@@ -1,0 +1,60 @@
+// How the lanes of a block share its problems; what follows is compiled for THREADS of a block and LANES
+// of a problem: a part of a warp, a warp, or the whole block.
+
+typedef long long wide;
+typedef unsigned int bits;
+
+#define GROUPS (THREADS / LANES)
+#define CREW (LANES < 32 ? LANES : 32)  // the lanes of a problem that are in one warp
+#define CREWS (LANES / CREW)
+#define NONE (-1)
+
+#ifndef MEMORY
+#define MEMORY extern __shared__ wide memory[];
+#endif
+// The lanes of this warp that work on the same problem.
+#define mask (LANES >= 32 ? ~0u : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)
+
+__device__ inline void meet() {  // all lanes of a problem see what the others wrote
+#if LANES > 32
+    __syncthreads();
+#else
+    __syncwarp(mask);
+#endif
+}
+
+// Whether any lane of the problem says so; they meet.
+__device__ inline bool any_of_all(bool is_so) {
+#if LANES > 32
+    return __syncthreads_or(is_so);
+#else
+    const bool any = __any_sync(mask, is_so);
+    __syncwarp(mask);
+    return any;
+#endif
+}
+
+// Bit i: what lane i of the crew says.
+__device__ inline bits asked(bool is_so) {
+    if (LANES == 1) return is_so;
+    return (__ballot_sync(mask, is_so) & mask) >> (CREW < 32 ? (threadIdx.x & 31) / CREW * CREW : 0);
+}
+template <class T> __device__ inline T told_by(T own, int lane) {
+    return LANES == 1 ? own : __shfl_sync(mask, own, lane, CREW);
+}
+
+struct Least { template <class T> __device__ T operator()(T a, T b) const { return a < b ? a : b; } };
+struct Most { template <class T> __device__ T operator()(T a, T b) const { return a < b ? b : a; } };
+struct Both { __device__ int operator()(int a, int b) const { return a | b; } };
+template <class T, class Join> __device__ inline T over_all(T own, Join join) {
+    for (int step = CREW / 2; step; step /= 2) own = join(own, __shfl_xor_sync(mask, own, step));
+#if LANES > 32
+    __shared__ T told[CREWS];
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) told[threadIdx.x / 32] = own;
+    __syncthreads();
+    own = told[0];
+    for (int crew = 1; crew < CREWS; ++crew) own = join(own, told[crew]);
+#endif
+    return own;
+}

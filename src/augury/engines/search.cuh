@@ -1,0 +1,330 @@
+// Tables of units become assignments of least cost, with prices; see problem.cuh.
+//
+// The method is the one of assignments.py: columns are priced at their least cost, free rows bid for
+// them, and the rows left over are assigned along shortest augmenting paths. Where a problem has
+// several crews, each reads the row of another bidder, or of another column that a search has come
+// to, all at once. So a search may go through a column before its distance is the least, and does
+// it again when it gets less; what it finds in the end is the same.
+//
+// All is doubled, and a column that has a row has an odd price: 2 · price − 1. So of equally near
+// columns a free one comes first, and the lowest bit of a distance says what was found.
+//
+// A `unit` is an int where all costs are below C = 2^NARROW_BITS, which takes half the instructions:
+// as long as a row is free, so is a column, at its first price; so no price leaves -2 C … C, and no
+// sum here exceeds 7 C, which doubled is below 2^31.
+
+#define BIDS 3                                   // times the free rows
+#define EACH ((SPAN + CREWS - 1) / CREWS)        // columns that a lane keeps the distances of
+#define FAR(unit) ((unit)(sizeof(unit) == 4 ? 0x7fffffff : (wide)1 << 62))  // no way there
+
+// A column and a row in one number.
+#define PAIR(column, row) ((column) | (row) << 16)
+
+// The least over a crew; none is negative.
+__device__ inline int least_of(int own) {
+#if LANES >= 32
+    return (int)__reduce_min_sync(mask, (bits)own);
+#else
+    for (int step = CREW / 2; step; step /= 2) own = min(own, __shfl_xor_sync(mask, own, step));
+    return own;
+#endif
+}
+__device__ inline wide least_of(wide own) {
+#if LANES >= 32
+    const bits high = (bits)(own >> 32), least_high = __reduce_min_sync(mask, high);
+    const bits low = high == least_high ? (bits)own : 0xffffffffu;
+    return (wide)least_high << 32 | __reduce_min_sync(mask, low);
+#else
+    for (int step = CREW / 2; step; step /= 2) own = min(own, __shfl_xor_sync(mask, own, step));
+    return own;
+#endif
+}
+// And what comes with it: of equals, that of the first lane from `turn` on.
+template <class unit> __device__ inline unit least_of(unit own, int& tag, int turn = 0) {
+    const unit least = least_of(own);
+    bits those = asked(own == least);
+    if (CREWS > 1) those = __funnelshift_r(those, those, turn);
+    tag = told_by(tag, __ffs((int)those) - 1 + (CREWS > 1 ? turn : 0));
+    return least;
+}
+
+#if LANES > 32
+#define PRICE(k) prices[lane + (k) * CREW]   // of column k of a row that a lane reads
+#define KEPT(k) prices[thread + (k) * LANES]  // of column k of those that it keeps
+#else
+#define PRICE(k) prices[k]
+#define KEPT(k) prices[k]
+#endif
+#define LOAD(row) \
+    _Pragma("unroll") for (int k = 0; k < SPAN; ++k) cost[k] = table.cell(row, lane + k * CREW);
+
+template <class unit, class Table>
+__device__ inline void searched(const Table table, int few, int many, const Shared& shared) {
+    const int thread = threadIdx.x % LANES, lane = thread % CREW, crew = thread / CREW;
+    wide* due = shared.few_price;  // what each assigned row pays, less the price; doubled, and 1
+    short *mate = shared.mate, *row_of = shared.row_of, *parent = shared.parent, *queue = shared.queue;
+    unit cost[SPAN];
+#if LANES > 32
+    __shared__ unit told[CREWS], level[CREWS];  // by each crew
+    __shared__ int tags[CREWS], rows[CREWS];
+    unit* prices = (unit*)((char*)shared.rest + TABLE_BYTES);  // (FULL,)
+    unit* offers = prices + FULL;                              // (crew, FULL)
+    for (int column = thread; column < FULL; column += LANES) prices[column] = 0;
+#else
+    unit prices[SPAN];
+#pragma unroll
+    for (int k = 0; k < SPAN; ++k) prices[k] = 0;
+#endif
+    for (int column = thread; column < many; column += LANES) row_of[column] = NONE;
+    for (int row = thread; row < few; row += LANES) mate[row] = NONE, due[row] = FAR(wide);
+    meet();
+
+    if (few == many) {  // a free column must cost nothing, so they are priced only if none will be
+        unit least[SPAN];
+        int cheapest[SPAN];
+#pragma unroll
+        for (int k = 0; k < SPAN; ++k) {  // of equals about their own row first, lest one be best for all
+            const int column = lane + k * CREW;
+            cheapest[k] = column / CREWS * CREWS + crew;
+            const bool is_there = column < many && cheapest[k] < few;
+            least[k] = is_there ? table.cell(cheapest[k], column) : FAR(unit);
+        }
+        for (int row = crew; row < few; row += CREWS) {
+            LOAD(row)
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k)
+                if (cost[k] < least[k]) least[k] = cost[k], cheapest[k] = row;
+        }
+#if LANES > 32
+#pragma unroll
+        for (int k = 0; k < SPAN; ++k) offers[crew * FULL + lane + k * CREW] = least[k];
+        meet();
+        for (int column = thread; column < many; column += LANES) {
+            int best = column % CREWS;
+            for (int other = 1; other < CREWS; ++other) {
+                const int who = (column + other) % CREWS;
+                if (offers[who * FULL + column] < offers[best * FULL + column]) best = who;
+            }
+            prices[column] = offers[best * FULL + column];
+            parent[column] = best;
+        }
+        meet();
+#endif
+        // Of the columns that a row is cheapest for, it gets the lowest.
+        bits gets = 0;
+#pragma unroll
+        for (int k = 0; k < SPAN; ++k) {
+            const int column = lane + k * CREW;
+#if LANES > 32
+            if (column >= many || parent[column] != crew) continue;
+#else
+            if (column >= many) continue;
+            prices[k] = least[k];
+#endif
+            gets |= 1u << k;
+            atomicMin(&due[cheapest[k]], (wide)column);
+        }
+        meet();
+#pragma unroll
+        for (int k = 0; k < SPAN; ++k) {
+            const int column = lane + k * CREW;
+            if (!(gets >> k & 1) || due[cheapest[k]] != column) continue;
+            mate[cheapest[k]] = column;
+            row_of[column] = cheapest[k];
+            PRICE(k) -= 1;
+        }
+        meet();
+    }
+    for (int row = thread; row < few; row += LANES) due[row] = 1;
+    int num_free = 0;  // the first of the queue are free, the last have no bid to make
+    for (int from = 0; from < few; from += CREW) {
+        const int row = from + lane;
+        const bool is_free = row < few && mate[row] == NONE;
+        const bits all = asked(is_free);
+        if (is_free && crew == 0) queue[num_free + __popc(all & ((1u << lane) - 1))] = row;
+        num_free += __popc(all);
+    }
+    meet();
+
+    // Each free row takes its best column, at a price that makes the second best as good. Who is
+    // driven out bids again. Rows could outbid each other by one for ever, so bids are counted.
+    int num_kept = 0, num_bids = BIDS * num_free + (CREWS > 1 ? 8 * CREWS : 0);
+    while (num_free > 0 && num_bids > 0) {
+        const int num_bidders = min(CREWS, num_free);
+        num_bids -= num_bidders;
+        int row = 0, best = 0, loser = NONE;
+        unit rise = 0, pays = 0;
+        if (crew < num_bidders) {
+            unit least = FAR(unit), second = FAR(unit);
+            row = queue[num_free - 1 - crew];
+            LOAD(row)
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k) {
+                const unit reduced = cost[k] - PRICE(k);
+                const bool is_least = reduced < least;
+                second = is_least ? least : min(second, reduced);
+                best = is_least ? lane + k * CREW : best;
+                least = is_least ? reduced : least;
+            }
+            const unit own = least;
+            least = least_of(least, best, CREWS > 1 ? crew * (32 / CREWS) : 0);
+            second = least_of(lane == best % CREW ? second : own);
+            if (second < PAD(unit)) rise = (second & ~(unit)1) - (least & ~(unit)1);
+            pays = (least | 1) + rise;
+            if (least & 1) loser = row_of[best];
+        }
+#if LANES > 32
+        if (lane == 0) {
+            told[crew] = rise, level[crew] = pays;
+            tags[crew] = PAIR(best, row), rows[crew] = loser;
+        }
+        meet();
+        const bool is_bidder = lane < num_bidders;
+        if (is_bidder) {  // of all crews, each sees to the bid of its lane's number
+            rise = told[lane], pays = level[lane], loser = rows[lane];
+            best = tags[lane] & 0xffff, row = tags[lane] >> 16;
+        }
+        bool is_beaten = false;
+        const bits same = __match_any_sync(mask, is_bidder ? best : FULL + lane);
+        if (asked(same & (same - 1)))
+            for (int other = 0; other < num_bidders; ++other) {
+                const unit rival = told_by(rise, other);
+                is_beaten |= (same >> other & 1) && (rival > rise || (rival == rise && other < lane));
+            }
+        const bool wins = is_bidder && !is_beaten && (rise > 0 || loser == NONE);
+        const bool returns = is_bidder && (is_beaten || (wins && loser != NONE));
+        const bits winners = asked(wins), all = asked(returns), others = asked(is_bidder && !wins && !is_beaten);
+        const bits before = (1u << lane) - 1;
+        num_free -= num_bidders;
+        if (crew == 0) {
+            if (returns) queue[num_free + __popc(all & before)] = is_beaten ? row : loser;
+            else if (is_bidder && !wins) queue[few - 1 - num_kept - __popc(others & before)] = row;
+            if (wins) {
+                mate[row] = best, row_of[best] = row, due[row] = pays;
+                prices[best] -= rise + (loser == NONE);
+            }
+        }
+        num_free += __popc(all), num_kept += __popc(others);
+#else
+        const bool wins = rise > 0 || loser == NONE;
+        if (wins)
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k)
+                if (lane + k * CREW == best) prices[k] -= rise + (loser == NONE);
+        if (!wins || loser == NONE) --num_free;
+        if (lane == 0) {
+            if (!wins) queue[few - 1 - num_kept] = row;
+            else {
+                mate[row] = best, row_of[best] = row, due[row] = pays;
+                if (loser != NONE) queue[num_free - 1] = loser;
+            }
+        }
+        num_kept += !wins;
+#endif
+        meet();
+    }
+
+    for (int number_of = 0; number_of < num_free + num_kept; ++number_of) {  // shortest paths
+        const int free_row = queue[number_of < num_free ? number_of : few - 1 + num_free - number_of];
+        bits is_done = 0;
+        unit distance[EACH];
+        int pair[EACH], before[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const int column = thread + k * LANES;
+            const bool is_column = column < many;
+            pair[k] = PAIR(column, is_column ? row_of[column] & 0xffff : 0);
+            distance[k] = FAR(unit);
+            before[k] = free_row;
+            if (is_column) distance[k] = table.cell(free_row, column) - KEPT(k);
+        }
+        unit least;
+        int found, last;
+        while (true) {
+            unit nearest = FAR(unit);
+            found = 0;
+#pragma unroll
+            for (int k = 0; k < EACH; ++k)
+                if (!(is_done >> k & 1) && distance[k] < nearest) nearest = distance[k], found = pair[k];
+            nearest = least_of(nearest, found);
+#if LANES > 32
+            if (lane == 0) told[crew] = nearest, tags[crew] = found & 0xffff;
+            meet();
+            const unit theirs = lane < CREWS ? told[lane] : FAR(unit);
+            const unit other = theirs & 1 ? FAR(unit) : theirs;
+            const int their_column = lane < CREWS ? tags[lane] : 0;
+            last = their_column;
+            least = least_of(lane < CREWS ? other : FAR(unit), last);
+            const bits active = asked((theirs & 1) && theirs < least);
+            if (!active) break;
+            if (active >> crew & 1) {
+                const int column = found & 0xffff, row = found >> 16;
+                const unit base = nearest - (unit)due[row];
+                LOAD(row)
+#pragma unroll
+                for (int k = 0; k < SPAN; ++k)
+                    offers[crew * FULL + lane + k * CREW] = base + cost[k] - PRICE(k);
+                if (lane == 0) rows[crew] = row;
+                if (thread == column % LANES) is_done |= 1u << column / LANES;
+            }
+            meet();
+            for (bits rest = active; rest; rest &= rest - 1) {
+                const int who = __ffs((int)rest) - 1, row = rows[who];
+#pragma unroll
+                for (int k = 0; k < EACH; ++k) {
+                    const int column = thread + k * LANES;
+                    if (column >= many) continue;
+                    const unit there = offers[who * FULL + column];
+                    if (there < distance[k]) {
+                        distance[k] = there, before[k] = row;
+                        is_done &= ~(1u << k);
+                    }
+                }
+            }
+#else
+            last = found & 0xffff, least = nearest;
+            if (!(nearest & 1)) break;
+            const int row = found >> 16;
+            const unit base = nearest - (unit)due[row];
+            LOAD(row)
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k) {
+                const unit there = base + cost[k] - prices[k];
+                if (there < distance[k]) distance[k] = there, before[k] = row;
+            }
+            if (lane == last % CREW) is_done |= 1u << last / CREW;
+#endif
+        }
+        meet();  // what was read above is written now
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const int column = thread + k * LANES;
+            if (column >= many) continue;
+            if (distance[k] < least) {
+                const unit shorter = least + 1 - distance[k];
+                KEPT(k) -= shorter;
+                due[pair[k] >> 16] += shorter;
+            }
+            if (column == last) KEPT(k) -= 1;
+            parent[column] = before[k];
+        }
+        meet();
+        if (thread == 0) {
+            due[free_row] = least + 1;
+            for (int column = last, at = NONE; at != free_row;) {
+                at = parent[column];
+                const int next = mate[at];
+                row_of[column] = at;
+                mate[at] = column;
+                column = next;
+            }
+        }
+        meet();
+    }
+
+#pragma unroll
+    for (int k = 0; k < EACH; ++k)
+        if (thread + k * LANES < many) shared.many_price[thread + k * LANES] = (wide)(KEPT(k) + 1) >> 1;
+    for (int row = thread; row < few; row += LANES) due[row] >>= 1;
+    meet();
+}
