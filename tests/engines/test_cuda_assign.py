@@ -47,10 +47,7 @@ def solve(
     count, left, right = cost.shape
     wide = np.float64 if cost.dtype.kind == "f" else np.int64
     form = cuda_assign.form_of(left, right, torch.from_numpy(cost[:0]).dtype)
-    shape = cuda_assign.Shape.of(left, right, cost.itemsize)
-    table, barred = (
-        np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right, shape)
-    )
+    table, barred = (np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right))
     found = Solved(
         np.full((count, left), 77, np.int64),
         np.full(count, 77, np.int32),
@@ -61,6 +58,7 @@ def solve(
     batch = Batch(
         *(None if one is None else one.ctypes.data for one in arrays),
         *(count, left, right, maximize),
+        *cuda_assign.shape_of(left, right)[1],
     )
     line, what = spoil
     assert not line or form.code.count(line) == 1
@@ -241,7 +239,7 @@ def test_a_wrong_assignment_is_not_proven_by_prices_that_fit_it(
         for name, values in {"mate": mates, "few_price": rows, "many_price": columns}.items()
         for place, value in enumerate(values)
     )
-    what += "for (int k = 0; k < SIDE; ++k) shared.row_of[k] = NONE;"
+    what += "for (int k = 0; k < many; ++k) shared.row_of[k] = NONE;"
     what += "".join(f"shared.row_of[{column}] = {row};" for row, column in enumerate(mates))
     spoil = "faults |= weighed(", f"meet(); if (threadIdx.x % LANES == 0) {{ {what} }} meet();"
     found = solve(folder, np.array([cost], np.int32), spoil=spoil)

@@ -132,6 +132,7 @@ template <typename T> static T atomicCAS(T* place, T old, T value) {
 }
 static int __ffs(int bits) { return __builtin_ffs(bits); }
 static int __ffsll(long long bits) { return __builtin_ffsll(bits); }
+static int __clzll(long long bits) { return bits ? __builtin_clzll(bits) : 64; }
 static int __popc(unsigned int bits) { return __builtin_popcount(bits); }
 static unsigned int __funnelshift_r(unsigned int low, unsigned int high, int shift) {
     return (unsigned int)((((unsigned long long)high << 32) | low) >> (shift & 31));
@@ -141,6 +142,12 @@ static unsigned int __umulhi(unsigned int one, unsigned int other) {
     return (unsigned int)((unsigned long long)one * other >> 32);
 }
 static int __float2int_rn(float value) { return (int)lrintf(value); }
+static int __double2int_rn(double value) { return (int)lrint(value); }
+static float __int_as_float(int bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 static int __float_as_int(float value) {
     int bits;
     memcpy(&bits, &value, sizeof bits);

@@ -5,14 +5,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     const int group = threadIdx.x / LANES;
     const wide number_of = (wide)blockIdx.x * GROUPS + group;
     if (number_of >= batch.num_problems) return;
+    const int most_few = min(batch.num_left, batch.num_right), most_many = max(batch.num_left, batch.num_right);
     Shared shared;
-    shared.few_price = memory + group * (SHARED_BYTES / 8);
-    shared.many_price = shared.few_price + FEW;
-    shared.mate = (short*)(shared.many_price + SIDE);
-    shared.row_of = shared.mate + SIDE;
-    shared.parent = shared.row_of + SIDE;
-    shared.queue = shared.parent + SIDE;
-    shared.rest = shared.many_price + SIDE + SIDE;
+    shared.few_price = memory + group * (batch.bytes / 8);
+    shared.many_price = shared.few_price + most_few;
+    shared.pairs = (int*)(shared.many_price + most_many);
+    shared.parent = (short*)shared.pairs;
+    shared.queue = shared.parent + most_many;
+    shared.mate = shared.queue + most_many;
+    shared.row_of = shared.mate + most_many;
+    shared.rest = shared.many_price + most_many + most_many;
 
     const wide start = number_of * batch.num_left * batch.num_right;
     Given given = {(const number*)batch.costs + start, batch.allowed ? batch.allowed + start : nullptr,
@@ -22,30 +24,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     const bool is_inside = 0 <= given.num_left && given.num_left <= batch.num_left
                         && 0 <= given.num_right && given.num_right <= batch.num_right;
     if (!is_inside) given.num_left = given.num_right = 0;
-    number* kept = (number*)shared.rest;
-    Problem own = measured(given, kept);
+    Problem own = measured(given);
     if (!is_inside || !own.is_valid) own.num_left = own.num_right = 0;
     int faults = is_inside && own.is_valid ? 0 : INVALID;
 
-    // While only units are needed, and then planes of bits.
-    const int few = own.few(), many = own.many();
-    wide* table = batch.tables + number_of * FEW * STRIDE;
-    if (few) {
-#if !FITS
-        if (own.is_narrow) searched<int>(filled<int>(table, given, own), few, many, shared);
-        else searched<wide>(filled<wide>(table, given, own), few, many, shared);
-#elif IS_SHORT
-        meet();
-        if (own.is_narrow) searched<int>(converted<int>(kept, given, own), few, many, shared);
-        else {
-            const Scale scale(own.offset, own.exponent, given.negates);
-            searched<wide>(Kept{kept, given, own, scale}, few, many, shared);
-        }
-#else
-        meet();
-        searched<wide>(converted<wide>(kept, given, own), few, many, shared);
-#endif
-    }
     Planes planes;
     planes.exact = (bits*)shared.rest;
     planes.barred = batch.barred + number_of * batch.num_left * WORDS;
@@ -54,8 +36,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     planes.loose = (int*)(planes.reach + WORDS);
     short* column_of = own.is_turned() ? shared.row_of : shared.mate;
     short* row_of = own.is_turned() ? shared.mate : shared.row_of;
+    const int few = own.few(), many = own.many();
     if (few) {
-        faults |= weighed(given, own, shared, planes.exact, planes.barred);
+#if FITS
+        int* cells = (int*)shared.rest;
+#else
+        int* cells = batch.tables + number_of * most_few * batch.stride;
+#endif
+        const Table table = filled(cells, batch.stride, given, own);
+        const Units units = {given, own};
+        searched(table, few, many, shared, (int*)shared.rest + batch.table_bytes / 4);
+        bool is_known = true;
+        if (own.is_rounded) is_known = repaired(table, units, own, shared);
+        if (is_known) faults |= weighed(given, own, shared, planes.exact, planes.barred);
+        if (!is_known || (own.is_rounded && faults & UNPROVEN)) {  // the table said too little
+            meet();
+            searched(units, few, many, shared, shared.rest);
+            faults = weighed(given, own, shared, planes.exact, planes.barred);
+        }
         meet();
         settled(own, shared, planes, column_of, row_of);
     } else

@@ -33,10 +33,12 @@ LANES = {8: 8, 16: 16, 64: 32, MOST_SIDE: 256}
 """How many share a problem, by the most nodes that it has on a side."""
 THREADS = 64
 """Of a block whose problems share warps."""
-MOST_TABLE = 150 * 1024
-"""Bytes of a table that is kept in shared memory."""
+MOST_CHUNK = 8
+"""Costs of a row that a lane reads before it uses the first."""
+MOST_TABLE = 100 * 1024
+"""Bytes of a table that is kept in shared memory, so that there is room for two."""
 LANES_FILE = "lanes.cuh"
-SHARED = (LANES_FILE, "problem.cuh", "units.cuh", "search.cuh", "settle.cuh")
+SHARED = (LANES_FILE, "problem.cuh", "units.cuh", "search.cuh", "repair.cuh", "settle.cuh")
 """What the kernel begins with."""
 MOST_SCRATCH = 2**30
 """Bytes of costs, as units, that a call holds; larger batches are solved in parts."""
@@ -71,6 +73,9 @@ class Batch(Structure):
         ("num_left", c_int),
         ("num_right", c_int),
         ("negates", c_int),
+        ("stride", c_int),
+        ("table_bytes", c_int),
+        ("bytes", c_int),
     )
 
 
@@ -93,7 +98,9 @@ class Form(NamedTuple):
             f"typedef {value} {word};" if word == "number" else f"#define {word} {value}"
             for word, value in self.given
         ]
-        files = [(FOLDER / file).read_text(encoding="utf-8") for file in (*self.shared, self.source)]
+        files = [
+            (FOLDER / file).read_text(encoding="utf-8") for file in (*self.shared, self.source)
+        ]
         return "\n".join([*lines, *files])
 
     def grid(self, count: int) -> tuple[int, int]:
@@ -103,62 +110,72 @@ class Form(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What the kernel for problems of a certain shape is compiled with."""
+    """What the kernel for problems of a certain shape is compiled with; `Sizes` it is told.
+
+    Shapes that differ little share a kernel.
+    """
 
     lanes: int
     threads: int
     """Of a block; where it holds several problems, each has its own lanes."""
-    few: int
-    """The most nodes of the smaller side, and `side` of the larger one."""
-    side: int
-    width: int
-    """The columns of a row of costs that a lane reads."""
     span: int
-    """The same of a row of the table, whose rows are the smaller side."""
-    stride: int
-    """From one row of the table to the next: odd where rows and columns are exchanged."""
+    """The columns of a row of the table that a lane reads; its rows are the smaller side."""
+    chunk: int
+    """The columns of a row of costs that it reads before it uses the first."""
     words: int
     """Of 32 bits in a row of a plane: an odd number, so that lanes read different banks."""
+    fits: int
+    """Whether the table is in shared memory."""
+
+
+class Sizes(NamedTuple):
+    """Mirrors the end of `Batch`."""
+
+    stride: int
+    """From one row of the table to the next: odd where rows and columns are exchanged."""
     table_bytes: int
-    """Of a table that fits into shared memory; 0 if it does not."""
+    """Of a table in shared memory."""
     shared_bytes: int
     """Of shared memory for a problem."""
 
-    @classmethod
-    def of(cls, num_left: int, num_right: int, size: int) -> Shape:
-        """Return it for costs of this many bytes each."""
-        few, side = sorted((num_left, num_right))
-        lanes = next(lanes for most, lanes in LANES.items() if side <= most)
-        crew = min(lanes, 32)
-        span = -(-side // crew)
-        stride = span * crew + (num_left > num_right)
-        words = -(-num_right // 32) | 1
-        table = -(-few * stride * size // 8) * 8
-        table = table if table <= MOST_TABLE else 0
-        searching = table + (8 * (1 + lanes // crew) * span * crew if lanes > crew else 0)
-        planes = 4 * (num_left * words + 2 * words + 1)
-        memory = 8 * (few + 2 * side) + -(-max(searching, planes) // 8) * 8
-        threads = max(lanes, THREADS if lanes < 32 else 32)
-        width = -(-num_right // crew)
-        return cls(lanes, threads, few, side, width, span, stride, words, table, memory)
+
+def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
+    """Return in what form problems of this shape are solved."""
+    few, many = sorted((num_left, num_right))
+    lanes = next(lanes for most, lanes in LANES.items() if many <= most)
+    crew = min(lanes, 32)
+    crews = lanes // crew
+    span, width = -(-many // crew), -(-num_right // crew)
+    stride = span * crew + (num_left > num_right)
+    table = -(-4 * few * stride // 8) * 8
+    table = table if table <= MOST_TABLE else 0
+    words = -(-num_right // 32) | 1
+    planes = 4 * (num_left * words + 2 * words + 1)
+    offers = (1 + crews) * span * crew if crews > 1 else 0
+    rest = max(table + 4 * offers, 8 * offers, planes, 8 * many)
+    # An odd number of eight bytes, so that problems of a warp read different banks.
+    memory = 8 * (few + 2 * many + -(-rest // 8) | 1)
+    chunk = -(-width // -(-width // MOST_CHUNK))
+    threads = max(lanes, THREADS if lanes < 32 else 32)
+    return Shape(lanes, threads, span, chunk, words, int(table > 0)), Sizes(stride, table, memory)
 
 
 @cache
 def form_of(num_left: int, num_right: int, dtype: torch.dtype) -> Form:
     """Return the kernel for problems of this shape."""
     number, is_float = NUMBERS[dtype]
-    shape = Shape.of(num_left, num_right, dtype.itemsize)
+    shape, sizes = shape_of(num_left, num_right)
     given: dict[str, Any] = {"number": number, "IS_FLOAT": is_float}
     given |= {name.upper(): value for name, value in shape._asdict().items()}
-    given |= {"FITS": int(shape.table_bytes > 0), "IS_SHORT": int(dtype.itemsize == 4)}
-    memory = shape.threads // shape.lanes * shape.shared_bytes
+    memory = shape.threads // shape.lanes * sizes.shared_bytes
     return Form("assign.cu", "assign", tuple(given.items()), memory, SHARED)
 
 
-def scratch(num_left: int, num_right: int, shape: Shape) -> tuple[int, int]:
+def scratch(num_left: int, num_right: int) -> tuple[int, int]:
     """Return the bytes of memory for a problem's table and its barred bits."""
-    table = 0 if shape.table_bytes else 8 * shape.few * shape.stride
-    return table, 4 * num_left * shape.words
+    shape, sizes = shape_of(num_left, num_right)
+    table = 0 if shape.fits else 4 * min(num_left, num_right) * sizes.stride
+    return -(-table // 8) * 8, 4 * num_left * shape.words
 
 
 @cache
@@ -168,7 +185,7 @@ def kernel(form: Form, device: int) -> Any:
     with module.cuda.Device(device):
         options = ("--std=c++17",)
         found = module.RawModule(code=form.code, options=options).get_function(form.name)
-        if form.memory > MOST_MEMORY:
+        if form.memory > MOST_MEMORY // 2:  # there is some that is not counted here
             found.max_dynamic_shared_size_bytes = form.memory
         return found.kernel
 
@@ -198,9 +215,9 @@ def assign(
     if not cost.numel():
         return Found(found.indices.fill_(-1), *(own.zero_() for own in found[1:]))
     device, size = cost.device, cost.element_size()
-    shape = Shape.of(num_left, num_right, size)
-    run = kernel(form_of(num_left, num_right, cost.dtype), device.index)
-    table, barred = scratch(num_left, num_right, shape)
+    form, room = form_of(num_left, num_right, cost.dtype), shape_of(num_left, num_right)[1]
+    run = kernel(form, device.index)
+    table, barred = scratch(num_left, num_right)
     many = max(1, MOST_SCRATCH // table) if table else count
     memory = torch.empty(min(many, count) * (table + barred), dtype=torch.uint8, device=device)
     ends = (num_left, num_right) if details else (0, 0)
@@ -222,10 +239,9 @@ def assign(
             num_left,
             num_right,
             maximize,
+            *room,
         )
-        groups = shape.threads // shape.lanes
-        own = Launch(run, -(-some // groups), shape.threads, groups * shape.shared_bytes)
-        launch([own], batch, device)
+        launch([Launch(run, *form.grid(some), form.memory)], batch, device)
     return found
 
 

@@ -23,6 +23,9 @@ __device__ inline void meet() {  // all lanes of a problem see what the others w
 #endif
 }
 
+// Reads before it are not put off until what they bring is used, one by one, as compilers like to.
+#define READS_ARE_UNDER_WAY __syncwarp(mask);
+
 // Whether any lane of the problem says so; they meet.
 __device__ inline bool any_of_all(bool is_so) {
 #if LANES > 32

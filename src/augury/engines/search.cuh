@@ -9,9 +9,9 @@
 // All is doubled, and a column that has a row has an odd price: 2 · price − 1. So of equally near
 // columns a free one comes first, and the lowest bit of a distance says what was found.
 //
-// A `unit` is an int where all costs are below C = 2^NARROW_BITS, which takes half the instructions:
-// as long as a row is free, so is a column, at its first price; so no price leaves -2 C … C, and no
-// sum here exceeds 7 C, which doubled is below 2^31.
+// A `unit` is an int where all costs are below C = 2^TABLE_BITS, which takes half the instructions and
+// half the memory: as long as a row is free, so is a column, at its first price; so no price leaves
+// -2 C … C, and no sum here exceeds 7 C, which doubled is below 2^31.
 
 #define BIDS 3                                   // times the free rows
 #define EACH ((SPAN + CREWS - 1) / CREWS)        // columns that a lane keeps the distances of
@@ -55,11 +55,14 @@ template <class unit> __device__ inline unit least_of(unit own, int& tag, int tu
 #define PRICE(k) prices[k]
 #define KEPT(k) prices[k]
 #endif
-#define LOAD(row) \
-    _Pragma("unroll") for (int k = 0; k < SPAN; ++k) cost[k] = table.cell(row, lane + k * CREW);
+#define LOAD(costs, row) \
+    _Pragma("unroll") for (int k = 0; k < SPAN; ++k) cost[k] = costs.cell(row, lane + k * CREW); \
+    READS_ARE_UNDER_WAY
 
-template <class unit, class Table>
-__device__ inline void searched(const Table table, int few, int many, const Shared& shared) {
+// Here `room` is for the prices and offers of many crews.
+template <class unit, class Costs>
+__device__ inline void searched(
+    const Costs& costs, int few, int many, const Shared& shared, unit* room) {
     const int thread = threadIdx.x % LANES, lane = thread % CREW, crew = thread / CREW;
     wide* due = shared.few_price;  // what each assigned row pays, less the price; doubled, and 1
     short *mate = shared.mate, *row_of = shared.row_of, *parent = shared.parent, *queue = shared.queue;
@@ -67,8 +70,7 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
 #if LANES > 32
     __shared__ unit told[CREWS], level[CREWS];  // by each crew
     __shared__ int tags[CREWS], rows[CREWS];
-    unit* prices = (unit*)((char*)shared.rest + TABLE_BYTES);  // (FULL,)
-    unit* offers = prices + FULL;                              // (crew, FULL)
+    unit *prices = room, *offers = room + FULL;  // (FULL,), (crew, FULL)
     for (int column = thread; column < FULL; column += LANES) prices[column] = 0;
 #else
     unit prices[SPAN];
@@ -76,10 +78,12 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
     for (int k = 0; k < SPAN; ++k) prices[k] = 0;
 #endif
     for (int column = thread; column < many; column += LANES) row_of[column] = NONE;
-    for (int row = thread; row < few; row += LANES) mate[row] = NONE, due[row] = FAR(wide);
+    for (int row = thread; row < few; row += LANES) mate[row] = NONE;
     meet();
 
     if (few == many) {  // a free column must cost nothing, so they are priced only if none will be
+        int* lowest = (int*)due;  // of the columns that a row is cheapest for
+        for (int row = thread; row < few; row += LANES) lowest[row] = many;
         unit least[SPAN];
         int cheapest[SPAN];
 #pragma unroll
@@ -87,10 +91,10 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
             const int column = lane + k * CREW;
             cheapest[k] = column / CREWS * CREWS + crew;
             const bool is_there = column < many && cheapest[k] < few;
-            least[k] = is_there ? table.cell(cheapest[k], column) : FAR(unit);
+            least[k] = is_there ? costs.cell(cheapest[k], column) : FAR(unit);
         }
         for (int row = crew; row < few; row += CREWS) {
-            LOAD(row)
+            LOAD(costs, row)
 #pragma unroll
             for (int k = 0; k < SPAN; ++k)
                 if (cost[k] < least[k]) least[k] = cost[k], cheapest[k] = row;
@@ -110,7 +114,7 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
         }
         meet();
 #endif
-        // Of the columns that a row is cheapest for, it gets the lowest.
+        if (LANES <= 32) meet();
         bits gets = 0;
 #pragma unroll
         for (int k = 0; k < SPAN; ++k) {
@@ -122,13 +126,13 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
             prices[k] = least[k];
 #endif
             gets |= 1u << k;
-            atomicMin(&due[cheapest[k]], (wide)column);
+            atomicMin(&lowest[cheapest[k]], column);
         }
         meet();
 #pragma unroll
         for (int k = 0; k < SPAN; ++k) {
             const int column = lane + k * CREW;
-            if (!(gets >> k & 1) || due[cheapest[k]] != column) continue;
+            if (!(gets >> k & 1) || lowest[cheapest[k]] != column) continue;
             mate[cheapest[k]] = column;
             row_of[column] = cheapest[k];
             PRICE(k) -= 1;
@@ -157,7 +161,7 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
         if (crew < num_bidders) {
             unit least = FAR(unit), second = FAR(unit);
             row = queue[num_free - 1 - crew];
-            LOAD(row)
+            LOAD(costs, row)
 #pragma unroll
             for (int k = 0; k < SPAN; ++k) {
                 const unit reduced = cost[k] - PRICE(k);
@@ -236,7 +240,7 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
             pair[k] = PAIR(column, is_column ? row_of[column] & 0xffff : 0);
             distance[k] = FAR(unit);
             before[k] = free_row;
-            if (is_column) distance[k] = table.cell(free_row, column) - KEPT(k);
+            if (is_column) distance[k] = costs.cell(free_row, column) - KEPT(k);
         }
         unit least;
         int found, last;
@@ -260,7 +264,7 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
             if (active >> crew & 1) {
                 const int column = found & 0xffff, row = found >> 16;
                 const unit base = nearest - (unit)due[row];
-                LOAD(row)
+                LOAD(costs, row)
 #pragma unroll
                 for (int k = 0; k < SPAN; ++k)
                     offers[crew * FULL + lane + k * CREW] = base + cost[k] - PRICE(k);
@@ -286,7 +290,7 @@ __device__ inline void searched(const Table table, int few, int many, const Shar
             if (!(nearest & 1)) break;
             const int row = found >> 16;
             const unit base = nearest - (unit)due[row];
-            LOAD(row)
+            LOAD(costs, row)
 #pragma unroll
             for (int k = 0; k < SPAN; ++k) {
                 const unit there = base + cost[k] - prices[k];

@@ -1,8 +1,6 @@
 // Costs become whole units, and at last are compared with the prices; see problem.cuh.
 
-#define PASSES ((WIDTH + 11) / 12)
-#define CHUNK ((WIDTH + PASSES - 1) / PASSES)  // costs of a row that a lane reads before it uses the first
-#define ROWS (CHUNK < 8 ? 8 / CHUNK : 1)       // and of how many rows
+#define ROWS (CHUNK < 8 ? 8 / CHUNK : 1)  // of how many rows a lane reads CHUNK costs before it uses the first
 
 // The costs of one problem, as they are given.
 struct Given {
@@ -18,193 +16,246 @@ struct Given {
     }
 };
 
-// Calls see(row, column, cost, whether there is such a cell) for every cost, a row by a crew, whose
-// lanes make the same calls.
-template <class See> __device__ inline void each_cost(const Given& given, See see) {
+// Calls start(first), then see(row, k, cost) for every cost in column first + k · CREW, a row by a crew,
+// and look(row, column, cost) where it returns true. What is seen may be seen again, what is looked at
+// not: where rows or columns end, the last is read once more.
+template <class Start, class See, class Look>
+__device__ inline void each_cost(const Given& given, Start start, See see, Look look) {
     const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW;
-    for (int from = crew; from < given.num_left; from += CREWS * ROWS)
-        for (int start = 0; start < WIDTH; start += CHUNK) {
+    const int num_left = given.num_left, num_right = given.num_right;
+    if (num_left == 0) return;
+    for (int first = lane; first - lane < num_right; first += CHUNK * CREW) {
+        start(first);
+        for (int from = crew; from < num_left; from += CREWS * ROWS) {
             number cost[ROWS][CHUNK];
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
 #pragma unroll
                 for (int k = 0; k < CHUNK; ++k) {
-                    const int row = from + r * CREWS, column = lane + (start + k) * CREW;
-                    const bool is_cell = row < given.num_left && column < given.num_right;
-                    cost[r][k] = is_cell ? given.costs[row * given.stride + column] : (number)0;
+                    const int row = min(from + r * CREWS, num_left - 1);
+                    cost[r][k] = given.costs[row * given.stride + min(first + k * CREW, num_right - 1)];
                 }
+            READS_ARE_UNDER_WAY
+            bits those = 0;  // bit r · CHUNK + k
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
 #pragma unroll
                 for (int k = 0; k < CHUNK; ++k) {
-                    const int row = from + r * CREWS, column = lane + (start + k) * CREW;
-                    see(row, column, cost[r][k], row < given.num_left && column < given.num_right);
+                    const bool is_seen = see(min(from + r * CREWS, num_left - 1), k, cost[r][k]);
+                    those |= (bits)is_seen << (r * CHUNK + k);
                 }
+            for (; those; those &= those - 1) {
+                const int place = __ffs((int)those) - 1;
+                const int row = from + place / CHUNK * CREWS, column = first + place % CHUNK * CREW;
+                if (row < num_left && column < num_right)
+                    look(row, column, given.costs[row * given.stride + column]);
+            }
         }
+    }
 }
 
-__device__ inline int width_of(unsigned long long whole) {  // in bits
-    int width = 0;
-    while (whole >> width) ++width;
-    return width;
-}
+__device__ inline int width_of(wide whole) { return 64 - __clzll(whole); }  // in bits
 
-// Look at every cost: what is a unit, and are all of them costs? What fits is kept, the smaller side
-// as rows, and what may not be assigned as an infinite cost if there is such a number.
-__device__ inline Problem measured(Given& given, number* kept) {
+// What all costs have in common.
+struct Measure {
     number low, high;
+    int kinds;  // bit k: some are of kind k
 #if IS_FLOAT
-    low = 2 * power(1023), high = -low;  // infinite
+    number finest;  // a power of two that divides all, or a little more; infinite of zeros
+    __device__ Measure() : low(INFINITE), high(-INFINITE), kinds(0), finest(INFINITE) {}
 #else
-    low = sizeof(number) > 4 ? (wide)(~0ull >> 1) : (wide)(~0u >> 1), high = ~low;
+    __device__ Measure() : low(~((natural)1 << (8 * sizeof(number) - 1))), high(~low), kinds(0) {}
 #endif
-    const bool negates = given.negates, is_turned = given.num_left > given.num_right;
-    int kinds = 0, finest = 1024;  // 2^finest divides all costs
-    each_cost(given, [&](int row, int column, number cost, bool is_cell) {
-        if (!is_cell) return;
-        const int kind = given.kind(cost, row, column);
-        kinds |= 1 << kind;
-        if (kind == ALLOWED) {
-            low = cost < low ? cost : low;
-            high = high < cost ? cost : high;
-            finest = min(finest, fineness(cost));
-        }
-#if FITS
+    __device__ void see(number cost) {
+        low = min(low, cost), high = max(high, cost);
 #if IS_FLOAT
-        if (kind == BARRED) cost = (negates ? -2 : 2) * power(1023);
-#endif
-        kept[is_turned ? column * STRIDE + row : row * STRIDE + column] = cost;
-#endif
-    });
-    kinds = over_all(kinds, Both());
-    finest = over_all(finest, Least());
-    low = over_all(low, Least());
-    high = over_all(high, Most());
-
-    Problem own = {0, 0, 0, given.num_left, given.num_right, false, !(kinds >> WRONG & 1)};
-    const int few = own.few();
-    given.has_barred = kinds >> BARRED & 1;
-    const int room = given.has_barred ? MOST_BITS - width_of(few) : MOST_BITS;  // few · cost is below 2^57
-    wide highest = 0;
-    bool is_narrow = sizeof(number) == 4 || !FITS;
-    if ((kinds >> ALLOWED & 1) && own.is_valid) {
-#if IS_FLOAT
-        const double largest = fmax(fabs((double)low), fabs((double)high));  // below 2^(order + 1)
-        int order = (int)(__double_as_longlong(largest) >> 52 & 2047) - 1023;
-        if (order == -1023) order = -1022;
-        own.exponent = largest ? max(order + 2 - room, finest) : 0;
-        const Scale scale(0, own.exponent, negates);
-        own.offset = scale.units(negates ? high : low);
-        highest = scale.units(negates ? low : high) - own.offset;
-        is_narrow &= order + 1 - own.exponent <= 30 && -126 <= own.exponent && own.exponent <= 126;
-#else
-        own.exponent = max(0, width_of((unsigned long long)high - (unsigned long long)low) - room);
-        own.offset = negates ? high : low;
-        highest = Scale(own.offset, own.exponent, negates).units(negates ? low : high);
+        const number fine = fineness(cost);
+        finest = 0 < fine && fine < finest ? fine : finest;
 #endif
     }
-    own.barred = given.has_barred ? few * highest + 1 : 0;
-    own.is_narrow = is_narrow && max(highest, own.barred) < (wide)1 << NARROW_BITS;
+};
+
+// All costs; first as if every pair may be assigned, which is so nearly always and is quicker.
+__device__ inline Measure seen(const Given& given) {
+    const auto start = [](int) {};
+    Measure own;
+    if (!given.allowed) {
+        bool are_numbers = true;
+        const auto see = [&](int, int, number cost) {
+            own.see(cost);
+#if IS_FLOAT
+            are_numbers &= fabs(cost) < INFINITE;
+#endif
+            return false;
+        };
+        each_cost(given, start, see, [](int, int, number) {});
+        own.kinds = 1 << ALLOWED;
+        if (!any_of_all(!are_numbers)) return own;
+        own = Measure();
+    }
+    each_cost(given, start, [](int, int, number) { return true; }, [&](int row, int column, number cost) {
+        const int kind = given.kind(cost, row, column);
+        own.kinds |= 1 << kind;
+        if (kind == ALLOWED) own.see(cost);
+    });
     return own;
 }
 
-// What a row of the table holds beyond its columns: more than any cost. All are doubled there.
-#define FULL (SPAN * CREW)
-#define PAD(unit) ((unit)1 << (sizeof(unit) == 4 ? NARROW_BITS + 2 : MOST_BITS + 2))
+#if IS_FLOAT
+__device__ inline int order_of(double cost) {  // 2^order is no more than the cost, or it is the least number
+    const int exponent = (int)(__double_as_longlong(cost) >> 52);
+    return exponent ? exponent - 1023 : -1074;
+}
+#endif
 
-// Costs as units, doubled.
-template <class unit> struct Units {
-    const unit* cells;
-    __device__ unit cell(int row, int column) const { return cells[row * STRIDE + column]; }
+// Look at every cost: what is a unit, and are all of them costs?
+__device__ inline Problem measured(Given& given) {
+    const Measure all = seen(given);
+    const int kinds = over_all(all.kinds, Both());
+    const number low = over_all(all.low, Least()), high = over_all(all.high, Most());
+    const bool negates = given.negates;
+
+    Problem own = {};
+    own.num_left = given.num_left, own.num_right = given.num_right;
+    own.is_valid = !(kinds >> WRONG & 1);
+    given.has_barred = kinds >> BARRED & 1;
+    const int few = own.few();
+    const int room = given.has_barred ? MOST_BITS - width_of(few) : MOST_BITS;  // few · cost is below 2^57
+    wide highest = 0;
+#if IS_FLOAT
+    const number finest = over_all(all.finest, Least());
+#endif
+    if ((kinds >> ALLOWED & 1) && own.is_valid && few) {
+        own.least = negates ? high : low;
+#if IS_FLOAT
+        const double largest = max(fabs((double)low), fabs((double)high));  // below 2^(order + 1)
+        if (largest > 0) own.exponent = max(max(order_of(largest), -1022) + 2 - room, order_of(finest));
+        own.offset = Scale{0, own.exponent, negates}.units(own.least);
+#else
+        own.exponent = max(0, width_of((natural)high - (natural)low) - room);
+        own.offset = own.least;
+#endif
+        highest = Scale{own.offset, own.exponent, negates}.units(negates ? low : high);
+    }
+    own.barred = given.has_barred ? few * highest + 1 : 0;
+    // A table holds what is barred as it is, or as more than other pairs cost.
+    const wide most = max(highest, own.barred);
+    own.table_barred = (int)min(most, (wide)(1 << TABLE_BITS) - 1);
+    own.is_rounded = most >> EXACT_BITS != 0;
+    if (own.is_rounded)
+        own.dropped = max(0, width_of(highest) - (given.has_barred ? BARRED_BITS : TABLE_BITS));
+    return own;
+}
+
+// What a row holds beyond its columns: more than any cost. All are doubled for the search.
+#define FULL (SPAN * CREW)
+#define PAD(unit) ((unit)1 << (sizeof(unit) == 4 ? TABLE_BITS + 2 : MOST_BITS + 2))
+
+struct Table {
+    const int* cells;
+    int stride;
+    __device__ int cell(int row, int column) const { return cells[row * stride + column]; }
 };
 
-// Costs as they were kept, which are units only when they are read.
-struct Kept {
-    const number* cells;
+// The same in units, read as they are given: slow.
+struct Units {
     const Given& given;
     const Problem& own;
-    const Scale scale;
     __device__ wide cell(int row, int column) const {
         if (column >= own.many()) return PAD(wide);
-        const number cost = cells[row * STRIDE + column];
-        const bool is_turned = own.is_turned();
-        const bool is_barred = given.is_barred(cost, is_turned ? column : row, is_turned ? row : column);
-        return 2 * (is_barred ? own.barred : scale.units(cost));
+        const int left = own.is_turned() ? column : row, right = own.is_turned() ? row : column;
+        const number cost = given.costs[left * given.stride + right];
+        const bool is_barred = given.is_barred(cost, left, right);
+        return 2 * (is_barred ? own.barred : Scale{own.offset, own.exponent, given.negates}.units(cost));
     }
 };
 
-// Kept costs → units in their place.
-template <class unit>
-__device__ inline Units<unit> converted(number* kept, const Given& given, const Problem& own) {
-    const Kept costs = {kept, given, own, Scale(own.offset, own.exponent, given.negates)};
-    const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW;
-    const bool is_turned = own.is_turned();
-    unit* cells = (unit*)kept;
-    for (int row = crew; row < own.few(); row += CREWS)
+#define LINES (SPAN < 8 ? 8 / SPAN : 1)  // rows of a table that are filled at a time
+
+template <bool has_barred>
+__device__ inline void fill(int* cells, int stride, const Given& given, const Problem& own) {
+    const Coarse coarse(own, given.negates);
+    const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW, few = own.few(), many = own.many();
+    const int next_row = own.is_turned() ? 1 : given.stride, next = own.is_turned() ? given.stride : 1;
+    for (int from = crew; from < few; from += CREWS * LINES) {
+        number cost[LINES][SPAN];
 #pragma unroll
-        for (int k = 0; k < SPAN; ++k) {
-            const int column = lane + k * CREW;
-            unit units = PAD(unit);
-            if (column < own.many()) {
-                const number cost = kept[row * STRIDE + column];
-                const bool is_barred
-                    = given.is_barred(cost, is_turned ? column : row, is_turned ? row : column);
-                units = 2 * (is_barred ? (unit)own.barred : costs.scale.as(cost, unit()));
+        for (int r = 0; r < LINES; ++r)
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k) {
+                const int row = min(from + r * CREWS, few - 1), column = min(lane + k * CREW, many - 1);
+                cost[r][k] = given.costs[row * next_row + column * next];
             }
-            cells[row * STRIDE + column] = units;
-        }
-    meet();
-    return {cells};
+        READS_ARE_UNDER_WAY
+#pragma unroll
+        for (int r = 0; r < LINES; ++r)
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k) {
+                const int row = from + r * CREWS, column = lane + k * CREW;
+                int units = coarse.units(cost[r][k]);
+                if (has_barred && row < few && column < many) {
+                    const bool is_turned = own.is_turned();
+                    if (given.is_barred(cost[r][k], is_turned ? column : row, is_turned ? row : column))
+                        units = own.table_barred;
+                }
+                if (row < few) cells[row * stride + column] = column < many ? 2 * units : PAD(int);
+            }
+    }
 }
 
-// Costs as they are given → units in the memory of the device.
-template <class unit>
-__device__ inline Units<unit> filled(wide* table, const Given& given, const Problem& own) {
-    const Scale scale(own.offset, own.exponent, given.negates);
-    const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW;
-    const bool is_turned = own.is_turned();
-    unit* cells = (unit*)table;
-    each_cost(given, [&](int row, int column, number cost, bool is_cell) {
-        if (!is_cell) return;
-        const bool is_barred = given.is_barred(cost, row, column);
-        cells[is_turned ? column * STRIDE + row : row * STRIDE + column]
-            = 2 * (is_barred ? (unit)own.barred : scale.as(cost, unit()));
-    });
-    for (int row = crew; row < own.few(); row += CREWS)
-        for (int column = own.many() + lane; column < FULL; column += CREW)
-            cells[row * STRIDE + column] = PAD(unit);
+__device__ inline Table filled(int* cells, int stride, const Given& given, const Problem& own) {
+    if (given.has_barred) fill<true>(cells, stride, given, own);
+    else fill<false>(cells, stride, given, own);
     meet();
-    return {cells};
+    return {cells, stride};
 }
 
 // Bit row · WORDS · 32 + column of `exact`: this pair may be assigned and costs just its prices; of
-// `barred`: it may not, and would. Returns faults.
-__device__ inline int weighed(
+// `barred`: it may not, and would. Returns faults. A pair whose cost without the last bits is clearly
+// more than its prices needs no closer look.
+template <bool has_barred>
+__device__ inline int weigh(
     const Given& given, const Problem& own, const Shared& shared, bits* exact, bits* barred) {
-    const Scale scale(own.offset, own.exponent, given.negates);
+    const Scale scale = {own.offset, own.exponent, given.negates};
+    const Coarse coarse(own, given.negates);
     const wide* left = own.is_turned() ? shared.many_price : shared.few_price;
     const wide* right = own.is_turned() ? shared.few_price : shared.many_price;
-    const int few = own.few();
-    int faults = 0;
-    each_cost(given, [&](int row, int column, number cost, bool is_cell) {
-        bool is_tight = false, is_barred = false;
-        if (is_cell) {
-            is_barred = given.is_barred(cost, row, column);
-            const wide units = is_barred ? own.barred
-                             : own.is_narrow ? (wide)scale.as(cost, int()) : scale.units(cost);
-            const wide slack = units - left[row] - right[column];
-            is_tight = slack == 0;
-            // A pair more must be worth more than any difference of costs.
-            const bool is_dear = given.has_barred && !is_barred && few * units >= own.barred;
-            if (slack < 0 || units < 0 || is_dear) faults |= UNPROVEN;
-            if (is_tight && !is_barred && !scale.is_exact(cost)) faults |= ROUNDED;
-        }
-        const bits those = asked(is_tight && !is_barred);
-        const bits others = given.has_barred ? asked(is_tight && is_barred) : 0;
-        if (column % CREW == 0 && is_cell) {
-            exact[row * WORDS + column / CREW] = those;
-            if (given.has_barred) barred[row * WORDS + column / CREW] = others;
+    const int few = own.few(), clear = own.is_rounded ? ERROR + 2 : 0;
+    for (int k = threadIdx.x % LANES; k < given.num_left * WORDS; k += LANES) {
+        exact[k] = 0;
+        if (has_barred) barred[k] = 0;
+    }
+    meet();
+    int faults = 0, price[CHUNK];  // of the columns, without the last bits
+    const auto without = [&](wide price) {
+        const wide found = price >> own.dropped;
+        if (found >> 29 != found >> 63) faults |= UNPROVEN;  // sums could leave an int
+        return (int)found;
+    };
+    const auto start = [&](int first) {
+#pragma unroll
+        for (int k = 0; k < CHUNK; ++k) price[k] = without(right[min(first + k * CREW, given.num_right - 1)]);
+    };
+    const auto see = [&](int row, int k, number cost) {
+        return has_barred || coarse.units(cost) - without(left[row]) - price[k] <= clear;
+    };
+    each_cost(given, start, see, [&](int row, int column, number cost) {
+        const bool is_barred = has_barred && given.kind(cost, row, column) != ALLOWED;
+        const wide units = is_barred ? own.barred : scale.units(cost);
+        const wide slack = units - left[row] - right[column];
+        // A pair more must be worth more than any difference of costs.
+        const bool is_dear = has_barred && !is_barred && few * units >= own.barred;
+        if (slack < 0 || units < 0 || is_dear) faults |= UNPROVEN;
+        if (slack == 0) {
+            atomicOr((is_barred ? barred : exact) + row * WORDS + column / 32, 1u << (column & 31));
+            if (!is_barred && !scale.is_exact(cost)) faults |= ROUNDED;
         }
     });
-    return faults;
+    return over_all(faults, Both());
+}
+
+__device__ inline int weighed(
+    const Given& given, const Problem& own, const Shared& shared, bits* exact, bits* barred) {
+    if (given.has_barred) return weigh<true>(given, own, shared, exact, barred);
+    return weigh<false>(given, own, shared, exact, barred);
 }

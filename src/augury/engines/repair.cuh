@@ -1,0 +1,83 @@
+// Prices of a table become prices of the units that it was made from; see problem.cuh.
+//
+// The search saw costs without their last bits. What it found is nearly always best for the units too,
+// but some pairs are cheaper there than their prices, or an assigned one dearer. Only pairs about as
+// cheap as their prices can be, so along these, prices of columns are lowered until none is too cheap
+// (Bellman and Ford). If that never ends, or a free column would need a price, the assignment is not best.
+
+#define RAISE (8 * ERROR)  // in units of the table, both
+#define NEAR (2 * (RAISE + ERROR))
+
+// Calls see(row, column) for pairs that are not assigned and cost little more than their prices.
+template <class See>
+__device__ inline void each_near(
+    const Table& table, int few, int many, const Shared& shared, const int* column_price, See see) {
+    const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW;
+    for (int row = crew; row < few; row += CREWS) {
+        const int paid = (int)shared.few_price[row] + NEAR, own_column = shared.mate[row];
+        int cost[SPAN];
+        LOAD(table, row)
+        bits near = 0;  // bit k: column lane + k · CREW
+#pragma unroll
+        for (int k = 0; k < SPAN; ++k) {
+            const int column = lane + k * CREW;
+            near |= (bits)(cost[k] <= 2 * (paid + column_price[k]) && column < many && column != own_column) << k;
+        }
+        for (; near; near &= near - 1) see(row, lane + (__ffs((int)near) - 1) * CREW);
+    }
+}
+
+// Whether it succeeds, for all pairs that are looked at; `weighed` looks at all.
+__device__ inline bool repaired(
+    const Table& table, const Units& units, const Problem& own, const Shared& shared) {
+    const int thread = threadIdx.x % LANES, lane = thread % CREW, few = own.few(), many = own.many();
+    const bool has_free = few < many;
+    wide *row_price = shared.few_price, *price = shared.many_price, *dearer = shared.rest;
+    const short* mate = shared.mate;
+    __shared__ int counts[GROUPS];
+    int& count = counts[threadIdx.x / LANES];
+    if (thread == 0) count = 0;
+    int old_price[SPAN];
+#pragma unroll
+    for (int k = 0; k < SPAN; ++k) old_price[k] = (int)price[min(lane + k * CREW, many - 1)];
+    meet();
+    each_near(table, few, many, shared, old_price, [&](int row, int column) {
+        const int place = atomicAdd(&count, 1);
+        if (place < many) shared.pairs[place] = PAIR(column, row);
+    });
+    for (int column = thread; column < many; column += LANES) {
+        const wide own_price = price[column] << own.dropped, raise = (wide)RAISE << own.dropped;
+        price[column] = has_free && shared.row_of[column] != NONE ? min(own_price + raise, (wide)0) : own_price;
+    }
+    meet();
+    const bool is_list = count <= many;  // else they are looked for again
+    const int num_pairs = is_list ? count : 0;
+    const auto difference = [&](int row, int column) {
+        return (units.cell(row, column) - units.cell(row, mate[row])) >> 1;
+    };
+    if (is_list)
+        for (int k = thread; k < num_pairs; k += LANES)
+            dearer[k] = difference(shared.pairs[k] >> 16, shared.pairs[k] & 0xffff);
+    bool goes_on = true;
+    for (int sweep = 0; goes_on && sweep <= few; ++sweep) {
+        bool lowers = false;
+        const auto lower = [&](int row, int column, wide more) {
+            const wide least = price[mate[row]] + more;
+            if (least < price[column]) atomicMin(&price[column], least), lowers = true;
+        };
+        if (is_list)
+            for (int k = thread; k < num_pairs; k += LANES)
+                lower(shared.pairs[k] >> 16, shared.pairs[k] & 0xffff, dearer[k]);
+        else
+            each_near(table, few, many, shared, old_price, [&](int row, int column) {
+                lower(row, column, difference(row, column));
+            });
+        goes_on = any_of_all(lowers);
+    }
+    for (int row = thread; row < few; row += LANES)
+        row_price[row] = (units.cell(row, mate[row]) >> 1) - price[mate[row]];
+    bool has_price = false;  // though it is free
+    for (int column = thread; column < many; column += LANES)
+        has_price |= shared.row_of[column] == NONE && price[column] != 0;
+    return !any_of_all(has_price) && !goes_on;
+}
