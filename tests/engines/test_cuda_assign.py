@@ -46,7 +46,6 @@ def solve(
     """Run the kernel; `spoil` is a line of it, and what is done before that."""
     count, left, right = cost.shape
     wide = np.float64 if cost.dtype.kind == "f" else np.int64
-    form = cuda_assign.form_of(left, right, torch.from_numpy(cost[:0]).dtype)
     table, barred = (np.zeros(count * size, np.uint8) for size in cuda_assign.scratch(left, right))
     found = Solved(
         np.full((count, left), 77, np.int64),
@@ -61,9 +60,15 @@ def solve(
         *cuda_assign.shape_of(left, right)[1],
     )
     line, what = spoil
-    assert not line or form.code.count(line) == 1
-    library = simulated(folder, form.code.replace(line, what + line) + TAIL)
-    library.run(ctypes.byref(batch), ctypes.c_longlong(form.grid(count)[0]))
+    for is_again in (False, True):
+        dtype = torch.from_numpy(cost[:0]).dtype
+        form = cuda_assign.form_of(left, right, dtype, is_again)
+        code = form.code
+        if line and not is_again:
+            assert code.count(line) == 1
+            code = code.replace(line, what + line)
+        library = simulated(folder, code + TAIL)
+        library.run(ctypes.byref(batch), ctypes.c_longlong(form.grid(count)[0]))
     return found
 
 
@@ -203,7 +208,7 @@ def test_costs_that_need_more_than_57_bits_are_rounded_and_said_to_be(folder: Pa
     assert solve(folder, far).status.tolist() == [Status.OPTIMAL]
 
 
-@pytest.mark.parametrize("before", ["faults |= weighed(", "settled(own,"])
+@pytest.mark.parametrize("before", ["if (is_known) faults |= weighed(", "settled(own,"])
 def test_wrong_prices_prove_nothing(folder: Path, before: str) -> None:
     rng = np.random.default_rng(3)
     cost = rng.integers(0, 100, (4, 6, 8)).astype(np.int32)
@@ -241,7 +246,10 @@ def test_a_wrong_assignment_is_not_proven_by_prices_that_fit_it(
     )
     what += "for (int k = 0; k < many; ++k) shared.row_of[k] = NONE;"
     what += "".join(f"shared.row_of[{column}] = {row};" for row, column in enumerate(mates))
-    spoil = "faults |= weighed(", f"meet(); if (threadIdx.x % LANES == 0) {{ {what} }} meet();"
+    spoil = (
+        "if (is_known) faults |= weighed(",
+        f"meet(); if (threadIdx.x % LANES == 0) {{ {what} }} meet();",
+    )
     found = solve(folder, np.array([cost], np.int32), spoil=spoil)
     assert found.status.tolist() == [Status.UNPROVEN]
     assert (found.indices == -1).all()

@@ -1,10 +1,13 @@
 // The kernel for assignments: a problem from its costs to a proven answer; see problem.cuh.
+//
+// It runs twice: by tables of ints, and, IS_AGAIN, for the few problems of which they say too little.
 
 extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) {
     MEMORY
     const int group = threadIdx.x / LANES;
     const wide number_of = (wide)blockIdx.x * GROUPS + group;
     if (number_of >= batch.num_problems) return;
+    if (IS_AGAIN && batch.status[number_of] != AGAIN) return;
     const int most_few = min(batch.num_left, batch.num_right), most_many = max(batch.num_left, batch.num_right);
     Shared shared;
     shared.few_price = memory + group * (batch.bytes / 8);
@@ -38,22 +41,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) 
     short* row_of = own.is_turned() ? shared.mate : shared.row_of;
     const int few = own.few(), many = own.many();
     if (few) {
+        const Units units = {given, own};
+#if IS_AGAIN
+        searched(units, few, many, shared, shared.rest);
+        faults |= weighed(given, own, shared, planes.exact, planes.barred);
+#else
 #if FITS
         int* cells = (int*)shared.rest;
 #else
         int* cells = batch.tables + number_of * most_few * batch.stride;
 #endif
         const Table table = filled(cells, batch.stride, given, own);
-        const Units units = {given, own};
         searched(table, few, many, shared, (int*)shared.rest + batch.table_bytes / 4);
-        bool is_known = true;
-        if (own.is_rounded) is_known = repaired(table, units, own, shared);
+        const bool is_known = !own.is_rounded || repaired(table, units, own, shared);
         if (is_known) faults |= weighed(given, own, shared, planes.exact, planes.barred);
-        if (!is_known || (own.is_rounded && faults & UNPROVEN)) {  // the table said too little
-            meet();
-            searched(units, few, many, shared, shared.rest);
-            faults = weighed(given, own, shared, planes.exact, planes.barred);
+        if (!is_known || (own.is_rounded && faults & UNPROVEN)) {
+            if (threadIdx.x % LANES == 0) batch.status[number_of] = AGAIN;
+            return;
         }
+#endif
         meet();
         settled(own, shared, planes, column_of, row_of);
     } else

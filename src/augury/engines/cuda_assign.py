@@ -161,11 +161,11 @@ def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
 
 
 @cache
-def form_of(num_left: int, num_right: int, dtype: torch.dtype) -> Form:
-    """Return the kernel for problems of this shape."""
+def form_of(num_left: int, num_right: int, dtype: torch.dtype, is_again: bool = False) -> Form:
+    """Return the kernel for problems of this shape, or the one that is left the rare ones."""
     number, is_float = NUMBERS[dtype]
     shape, sizes = shape_of(num_left, num_right)
-    given: dict[str, Any] = {"number": number, "IS_FLOAT": is_float}
+    given: dict[str, Any] = {"number": number, "IS_FLOAT": is_float, "IS_AGAIN": int(is_again)}
     given |= {name.upper(): value for name, value in shape._asdict().items()}
     memory = shape.threads // shape.lanes * sizes.shared_bytes
     return Form("assign.cu", "assign", tuple(given.items()), memory, SHARED)
@@ -215,8 +215,8 @@ def assign(
     if not cost.numel():
         return Found(found.indices.fill_(-1), *(own.zero_() for own in found[1:]))
     device, size = cost.device, cost.element_size()
-    form, room = form_of(num_left, num_right, cost.dtype), shape_of(num_left, num_right)[1]
-    run = kernel(form, device.index)
+    forms = [form_of(num_left, num_right, cost.dtype, is_again) for is_again in (False, True)]
+    room = shape_of(num_left, num_right)[1]
     table, barred = scratch(num_left, num_right)
     many = max(1, MOST_SCRATCH // table) if table else count
     memory = torch.empty(min(many, count) * (table + barred), dtype=torch.uint8, device=device)
@@ -241,7 +241,8 @@ def assign(
             maximize,
             *room,
         )
-        launch([Launch(run, *form.grid(some), form.memory)], batch, device)
+        runs = (Launch(kernel(form, device.index), *form.grid(some), form.memory) for form in forms)
+        launch(runs, batch, device)
     return found
 
 

@@ -33,6 +33,7 @@ struct Problem {
     __device__ int many() const { return max(num_left, num_right); }
 };
 enum { ROUNDED = 1, PARTIAL = 2, INVALID = 4, UNPROVEN = 8 };  // faults, as bits
+#define AGAIN 99  // the status of a problem that a table says too little of
 
 // All of them, and what is found; see `Batch` in cuda_assign.py.
 struct Batch {

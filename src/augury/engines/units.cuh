@@ -157,7 +157,7 @@ struct Table {
     __device__ int cell(int row, int column) const { return cells[row * stride + column]; }
 };
 
-// The same in units, read as they are given: slow.
+// The same in units, read as they are given: slow, and seldom needed.
 struct Units {
     const Given& given;
     const Problem& own;
