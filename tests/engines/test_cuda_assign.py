@@ -134,10 +134,10 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], Non
     def force(lanes: int, most_table: int) -> None:
         monkeypatch.setattr(cuda_assign, "LANES", {1024: lanes})
         monkeypatch.setattr(cuda_assign, "MOST_TABLE", most_table)
-        cuda_assign.form_of.cache_clear()
+        cuda_assign._plan.cache_clear()
 
     yield force
-    cuda_assign.form_of.cache_clear()
+    cuda_assign._plan.cache_clear()
 
 
 @pytest.mark.parametrize("most_table", [0, 10**6])

@@ -2,7 +2,7 @@
 //
 // It runs twice: by tables of ints, and, IS_AGAIN, for the few problems of which they say too little.
 
-extern "C" __global__ void __launch_bounds__(THREADS) assign(const Batch batch) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch batch) {
     MEMORY
     const int group = threadIdx.x / LANES;
     const wide number_of = (wide)blockIdx.x * GROUPS + group;

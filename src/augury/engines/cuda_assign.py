@@ -29,10 +29,12 @@ NUMBERS = {
 """The costs that a kernel reads: their type there, and whether they are floats."""
 
 MOST_SIDE = 1024
-LANES = {8: 8, 16: 16, 64: 32, MOST_SIDE: 256}
+LANES = {16: 4, 64: 32, 128: 128, 768: 256, MOST_SIDE: 512}
 """How many share a problem, by the most nodes that it has on a side."""
 THREADS = 64
 """Of a block whose problems share warps."""
+BLOCKS = {(32, 1): 32}
+"""What a multiprocessor should have room for, by lanes and span, where that is worth a limit."""
 MOST_CHUNK = 8
 """Costs of a row that a lane reads before it uses the first."""
 MOST_TABLE = 100 * 1024
@@ -118,6 +120,8 @@ class Shape(NamedTuple):
     lanes: int
     threads: int
     """Of a block; where it holds several problems, each has its own lanes."""
+    blocks: int
+    """That a multiprocessor should have room for, by their registers."""
     span: int
     """The columns of a row of the table that a lane reads; its rows are the smaller side."""
     chunk: int
@@ -157,10 +161,10 @@ def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
     memory = 8 * (few + 2 * many + -(-rest // 8) | 1)
     chunk = -(-width // -(-width // MOST_CHUNK))
     threads = max(lanes, THREADS if lanes < 32 else 32)
-    return Shape(lanes, threads, span, chunk, words, int(table > 0)), Sizes(stride, table, memory)
+    shape = Shape(lanes, threads, BLOCKS.get((lanes, span), 1), span, chunk, words, int(table > 0))
+    return shape, Sizes(stride, table, memory)
 
 
-@cache
 def form_of(num_left: int, num_right: int, dtype: torch.dtype, is_again: bool = False) -> Form:
     """Return the kernel for problems of this shape, or the one that is left the rare ones."""
     number, is_float = NUMBERS[dtype]
@@ -215,9 +219,7 @@ def assign(
     if not cost.numel():
         return Found(found.indices.fill_(-1), *(own.zero_() for own in found[1:]))
     device, size = cost.device, cost.element_size()
-    forms = [form_of(num_left, num_right, cost.dtype, is_again) for is_again in (False, True)]
-    room = shape_of(num_left, num_right)[1]
-    table, barred = scratch(num_left, num_right)
+    forms, (table, barred), room = _plan(num_left, num_right, cost.dtype)
     many = max(1, MOST_SCRATCH // table) if table else count
     memory = torch.empty(min(many, count) * (table + barred), dtype=torch.uint8, device=device)
     ends = (num_left, num_right) if details else (0, 0)
@@ -244,6 +246,15 @@ def assign(
         runs = (Launch(kernel(form, device.index), *form.grid(some), form.memory) for form in forms)
         launch(runs, batch, device)
     return found
+
+
+@cache
+def _plan(
+    num_left: int, num_right: int, dtype: torch.dtype
+) -> tuple[tuple[Form, Form], tuple[int, int], Sizes]:
+    """Return what is the same for all batches of this shape."""
+    forms = form_of(num_left, num_right, dtype), form_of(num_left, num_right, dtype, True)
+    return forms, scratch(num_left, num_right), shape_of(num_left, num_right)[1]
 
 
 def _room_for(cost: Tensor, details: bool) -> Found:

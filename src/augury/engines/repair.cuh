@@ -13,17 +13,26 @@ template <class See>
 __device__ inline void each_near(
     const Table& table, int few, int many, const Shared& shared, const int* column_price, See see) {
     const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW;
-    for (int row = crew; row < few; row += CREWS) {
-        const int paid = (int)shared.few_price[row] + NEAR, own_column = shared.mate[row];
-        int cost[SPAN];
-        LOAD(table, row)
-        bits near = 0;  // bit k: column lane + k · CREW
+    for (int from = crew; from < few; from += CREWS * LINES) {
+        int cost[LINES][SPAN];
 #pragma unroll
-        for (int k = 0; k < SPAN; ++k) {
-            const int column = lane + k * CREW;
-            near |= (bits)(cost[k] <= 2 * (paid + column_price[k]) && column < many && column != own_column) << k;
+        for (int r = 0; r < LINES; ++r)
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k) cost[r][k] = table.cell(min(from + r * CREWS, few - 1), lane + k * CREW);
+        READS_ARE_UNDER_WAY
+        bits near = 0;  // bit r · SPAN + k
+#pragma unroll
+        for (int r = 0; r < LINES; ++r) {
+            const int paid = (int)shared.few_price[min(from + r * CREWS, few - 1)] + NEAR;
+#pragma unroll
+            for (int k = 0; k < SPAN; ++k)
+                near |= (bits)(cost[r][k] <= 2 * (paid + column_price[k])) << (r * SPAN + k);
         }
-        for (; near; near &= near - 1) see(row, lane + (__ffs((int)near) - 1) * CREW);
+        for (; near; near &= near - 1) {
+            const int place = __ffs((int)near) - 1;
+            const int row = from + place / SPAN * CREWS, column = lane + place % SPAN * CREW;
+            if (row < few && column < many && column != shared.mate[row]) see(row, column);
+        }
     }
 }
 

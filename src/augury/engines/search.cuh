@@ -2,9 +2,9 @@
 //
 // The method is the one of assignments.py: columns are priced at their least cost, free rows bid for
 // them, and the rows left over are assigned along shortest augmenting paths. Where a problem has
-// several crews, each reads the row of another bidder, or of another column that a search has come
-// to, all at once. So a search may go through a column before its distance is the least, and does
-// it again when it gets less; what it finds in the end is the same.
+// several crews, each reads the row of another bidder; and a search goes on from the nearest column of
+// each of them at once. So it may go through a column before its distance is the least, and does it
+// again when it gets less; what it finds in the end is the same.
 //
 // All is doubled, and a column that has a row has an odd price: 2 · price − 1. So of equally near
 // columns a free one comes first, and the lowest bit of a distance says what was found.
@@ -15,6 +15,7 @@
 
 #define BIDS 3                                   // times the free rows
 #define EACH ((SPAN + CREWS - 1) / CREWS)        // columns that a lane keeps the distances of
+#define AHEAD (CREWS > 1 ? 4 : 1)                // rows that a search reads at a time
 #define FAR(unit) ((unit)(sizeof(unit) == 4 ? 0x7fffffff : (wide)1 << 62))  // no way there
 
 // A column and a row in one number.
@@ -68,8 +69,8 @@ __device__ inline void searched(
     short *mate = shared.mate, *row_of = shared.row_of, *parent = shared.parent, *queue = shared.queue;
     unit cost[SPAN];
 #if LANES > 32
-    __shared__ unit told[CREWS], level[CREWS];  // by each crew
-    __shared__ int tags[CREWS], rows[CREWS];
+    __shared__ unit told[2][CREWS];  // by each crew
+    __shared__ int tags[2][CREWS];
     unit *prices = room, *offers = room + FULL;  // (FULL,), (crew, FULL)
     for (int column = thread; column < FULL; column += LANES) prices[column] = 0;
 #else
@@ -179,14 +180,14 @@ __device__ inline void searched(
         }
 #if LANES > 32
         if (lane == 0) {
-            told[crew] = rise, level[crew] = pays;
-            tags[crew] = PAIR(best, row), rows[crew] = loser;
+            told[0][crew] = rise, told[1][crew] = pays;
+            tags[0][crew] = PAIR(best, row), tags[1][crew] = loser;
         }
         meet();
         const bool is_bidder = lane < num_bidders;
         if (is_bidder) {  // of all crews, each sees to the bid of its lane's number
-            rise = told[lane], pays = level[lane], loser = rows[lane];
-            best = tags[lane] & 0xffff, row = tags[lane] >> 16;
+            rise = told[0][lane], pays = told[1][lane], loser = tags[1][lane];
+            best = tags[0][lane] & 0xffff, row = tags[0][lane] >> 16;
         }
         bool is_beaten = false;
         const bits same = __match_any_sync(mask, is_bidder ? best : FULL + lane);
@@ -231,73 +232,69 @@ __device__ inline void searched(
     for (int number_of = 0; number_of < num_free + num_kept; ++number_of) {  // shortest paths
         const int free_row = queue[number_of < num_free ? number_of : few - 1 + num_free - number_of];
         bits is_done = 0;
-        unit distance[EACH];
+        unit distance[EACH], price[EACH];
         int pair[EACH], before[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
-            const int column = thread + k * LANES;
-            const bool is_column = column < many;
-            pair[k] = PAIR(column, is_column ? row_of[column] & 0xffff : 0);
-            distance[k] = FAR(unit);
+            const int column = min(thread + k * LANES, many - 1);
+            distance[k] = costs.cell(free_row, column);
+            pair[k] = PAIR(column, row_of[column] & 0xffff);
             before[k] = free_row;
-            if (is_column) distance[k] = costs.cell(free_row, column) - KEPT(k);
+            price[k] = KEPT(k);
         }
+#pragma unroll
+        for (int k = 0; k < EACH; ++k)
+            distance[k] = thread + k * LANES < many ? distance[k] - price[k] : FAR(unit);
         unit least;
-        int found, last;
-        while (true) {
+        int last;
+        for (bool turn = false;; turn = !turn) {
             unit nearest = FAR(unit);
-            found = 0;
+            int found = 0;
 #pragma unroll
             for (int k = 0; k < EACH; ++k)
                 if (!(is_done >> k & 1) && distance[k] < nearest) nearest = distance[k], found = pair[k];
-            nearest = least_of(nearest, found);
+            least = nearest = least_of(nearest, found);
 #if LANES > 32
-            if (lane == 0) told[crew] = nearest, tags[crew] = found & 0xffff;
+            if (lane == 0) told[turn][crew] = nearest, tags[turn][crew] = found;
             meet();
-            const unit theirs = lane < CREWS ? told[lane] : FAR(unit);
-            const unit other = theirs & 1 ? FAR(unit) : theirs;
-            const int their_column = lane < CREWS ? tags[lane] : 0;
-            last = their_column;
-            least = least_of(lane < CREWS ? other : FAR(unit), last);
-            const bits active = asked((theirs & 1) && theirs < least);
-            if (!active) break;
-            if (active >> crew & 1) {
-                const int column = found & 0xffff, row = found >> 16;
-                const unit base = nearest - (unit)due[row];
-                LOAD(costs, row)
-#pragma unroll
-                for (int k = 0; k < SPAN; ++k)
-                    offers[crew * FULL + lane + k * CREW] = base + cost[k] - PRICE(k);
-                if (lane == 0) rows[crew] = row;
-                if (thread == column % LANES) is_done |= 1u << column / LANES;
-            }
-            meet();
-            for (bits rest = active; rest; rest &= rest - 1) {
-                const int who = __ffs((int)rest) - 1, row = rows[who];
-#pragma unroll
-                for (int k = 0; k < EACH; ++k) {
-                    const int column = thread + k * LANES;
-                    if (column >= many) continue;
-                    const unit there = offers[who * FULL + column];
-                    if (there < distance[k]) {
-                        distance[k] = there, before[k] = row;
-                        is_done &= ~(1u << k);
-                    }
-                }
-            }
+            nearest = lane < CREWS ? told[turn][lane] : FAR(unit);
+            found = lane < CREWS ? tags[turn][lane] : 0;
+            int which = found;
+            least = least_of(nearest & 1 ? FAR(unit) : nearest, which);
+            last = which & 0xffff;
+            bits active = asked((nearest & 1) && nearest < least);
 #else
-            last = found & 0xffff, least = nearest;
-            if (!(nearest & 1)) break;
-            const int row = found >> 16;
-            const unit base = nearest - (unit)due[row];
-            LOAD(costs, row)
-#pragma unroll
-            for (int k = 0; k < SPAN; ++k) {
-                const unit there = base + cost[k] - prices[k];
-                if (there < distance[k]) distance[k] = there, before[k] = row;
-            }
-            if (lane == last % CREW) is_done |= 1u << last / CREW;
+            last = found & 0xffff;
+            bits active = nearest & 1;
 #endif
+            if (!active) break;
+            while (active) {
+                unit base[AHEAD], cost[AHEAD][EACH];
+                int row[AHEAD];
+#pragma unroll
+                for (int i = 0; i < AHEAD; ++i) {
+                    const int who = __ffs((int)active) - 1, those = AHEAD > 1 ? told_by(found, who) : found;
+                    row[i] = those >> 16;
+                    base[i] = (AHEAD > 1 ? told_by(nearest, who) : nearest) - (unit)due[row[i]];
+                    if (thread == (those & 0xffff) % LANES) is_done |= 1u << (those & 0xffff) / LANES;
+#pragma unroll
+                    for (int k = 0; k < EACH; ++k)
+                        cost[i][k] = costs.cell(row[i], min(thread + k * LANES, many - 1));
+                    // The last is read again where there are no more.
+                    if (i + 1 == AHEAD || active & (active - 1)) active &= active - 1;
+                }
+                READS_ARE_UNDER_WAY
+#pragma unroll
+                for (int i = 0; i < AHEAD; ++i)
+#pragma unroll
+                    for (int k = 0; k < EACH; ++k) {
+                        const unit there = base[i] + cost[i][k] - price[k];
+                        if (there < distance[k] && thread + k * LANES < many) {
+                            distance[k] = there, before[k] = row[i];
+                            is_done &= ~(1u << k);
+                        }
+                    }
+            }
         }
         meet();  // what was read above is written now
 #pragma unroll
@@ -306,10 +303,10 @@ __device__ inline void searched(
             if (column >= many) continue;
             if (distance[k] < least) {
                 const unit shorter = least + 1 - distance[k];
-                KEPT(k) -= shorter;
+                price[k] -= shorter;
                 due[pair[k] >> 16] += shorter;
             }
-            if (column == last) KEPT(k) -= 1;
+            KEPT(k) = price[k] - (column == last);
             parent[column] = before[k];
         }
         meet();

@@ -1,6 +1,9 @@
 // Costs become whole units, and at last are compared with the prices; see problem.cuh.
 
-#define ROWS (CHUNK < 8 ? 8 / CHUNK : 1)  // of how many rows a lane reads CHUNK costs before it uses the first
+// How many costs a lane reads before it uses the first: more where a problem has few lanes to wait with.
+#define MANY (CREWS > 1 ? 8 : 16)
+#define ROWS (CHUNK < MANY ? MANY / CHUNK : 1)  // rows, CHUNK of each
+#define LINES (SPAN < MANY ? MANY / SPAN : 1)   // rows of a table
 
 // The costs of one problem, as they are given.
 struct Given {
@@ -169,8 +172,6 @@ struct Units {
         return 2 * (is_barred ? own.barred : Scale{own.offset, own.exponent, given.negates}.units(cost));
     }
 };
-
-#define LINES (SPAN < 8 ? 8 / SPAN : 1)  // rows of a table that are filled at a time
 
 template <bool has_barred>
 __device__ inline void fill(int* cells, int stride, const Given& given, const Problem& own) {
