@@ -254,7 +254,10 @@ __device__ inline void searched(
             for (int k = 0; k < EACH; ++k)
                 if (!(is_done >> k & 1) && distance[k] < nearest) nearest = distance[k], found = pair[k];
             least = nearest = least_of(nearest, found);
+            last = found & 0xffff;
+            bits active = nearest & 1;
 #if LANES > 32
+            const int own = last;
             if (lane == 0) told[turn][crew] = nearest, tags[turn][crew] = found;
             meet();
             nearest = lane < CREWS ? told[turn][lane] : FAR(unit);
@@ -262,12 +265,12 @@ __device__ inline void searched(
             int which = found;
             least = least_of(nearest & 1 ? FAR(unit) : nearest, which);
             last = which & 0xffff;
-            bits active = asked((nearest & 1) && nearest < least);
+            active = asked((nearest & 1) && nearest < least);
 #else
-            last = found & 0xffff;
-            bits active = nearest & 1;
+            const int own = last;
 #endif
             if (!active) break;
+            if ((active >> crew & 1) && thread == own % LANES) is_done |= 1u << own / LANES;
             while (active) {
                 unit base[AHEAD], cost[AHEAD][EACH];
                 int row[AHEAD];
@@ -276,7 +279,6 @@ __device__ inline void searched(
                     const int who = __ffs((int)active) - 1, those = AHEAD > 1 ? told_by(found, who) : found;
                     row[i] = those >> 16;
                     base[i] = (AHEAD > 1 ? told_by(nearest, who) : nearest) - (unit)due[row[i]];
-                    if (thread == (those & 0xffff) % LANES) is_done |= 1u << (those & 0xffff) / LANES;
 #pragma unroll
                     for (int k = 0; k < EACH; ++k)
                         cost[i][k] = costs.cell(row[i], min(thread + k * LANES, many - 1));
