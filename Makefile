@@ -44,6 +44,12 @@ bounds: .venv/for-test
 	    tests/algorithms tests/cells tests/classical tests/engines tests/inputs tests/paper tests/peers tests/tables \
 	    tests/training tests/test_finer.py tests/test_solver.py tests/test_torch.py
 
+# Kernels for a GPU on simulated blocks, whose threads ThreadSanitizer takes for threads. Takes two minutes.
+.PHONY: races
+races: .venv/for-test
+	RACES=1 LD_PRELOAD=$$(g++ -print-file-name=libtsan.so) $(BIN)/python -m pytest -q -s -p no:xdist \
+	    tests/engines/test_cuda_assign.py tests/engines/test_cuda_flows.py tests/engines/test_cuda_match.py
+
 # The site, in site/: pages, the page of `augury explore` without a server, and a check of every link. Builds offline.
 .PHONY: docs
 docs: .venv/for-docs

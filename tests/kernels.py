@@ -18,9 +18,12 @@ WARPS = Path(__file__).parent / "engines" / "warps.h"
 # Shared memory is static here, and no library may share it with another one.
 FLAGS = ["-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-shared", "-fPIC", "-w", "-fno-gnu-unique"]
 FLAGS += [f"-I{WARPS.parent}"]
+if os.environ.get("RACES"):
+    FLAGS += ["-fsanitize=thread", "-DRACES", "-g"]
 HEAD = """#include "warps.h"
 static long long memory[1 << 17];
 #define MEMORY
+#define glance(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 """
 PIPES: dict[str, Any] = {"capture_output": True, "text": True}
 PATIENCE = 120.0

@@ -1,10 +1,18 @@
 // The threads of a block as lanes that take turns: enough of CUDA to run its kernels on a CPU.
 //
 // Threads run one at a time and change places only where they wait for each other, so a kernel that
-// reads what another one writes without waiting in between is not found out here.
+// reads what another one writes without waiting in between is found out only with RACES, as which they
+// are fibers of ThreadSanitizer (`make races`): only __syncwarp and __syncthreads order what they do to
+// memory. That a value was exchanged orders nothing, as on a GPU.
 
 #include <setjmp.h>
 #include <ucontext.h>
+#ifdef RACES
+#include <sanitizer/tsan_interface.h>
+#define UNSEEN __attribute__((no_sanitize("thread"), noinline))  // the simulation itself
+#else
+#define UNSEEN
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +27,13 @@
 using std::max;
 using std::min;
 
-struct Place { int x; };
+struct Place {
+    struct {  // atomic, for no lane waits before it asks who it is
+        int own;
+        operator int() const { return __atomic_load_n(&own, __ATOMIC_RELAXED); }
+        void operator=(int value) { __atomic_store_n(&own, value, __ATOMIC_RELAXED); }
+    } x;
+};
 static Place threadIdx, blockIdx, blockDim;
 
 #define MOST_THREADS 512
@@ -31,6 +45,40 @@ static long arrived[MOST_THREADS], met[MOST_THREADS];
 static unsigned long long slot[MOST_THREADS];
 static int running, num_threads;
 
+#ifdef RACES
+static ucontext_t host;
+static void *fibers[MOST_THREADS], *host_fiber;
+static char gates[2][MOST_THREADS + 1], way_in, way_out;  // where those that meet exchange clocks
+static void prepare() { host_fiber = __tsan_get_current_fiber(); }
+static void begin() { __tsan_acquire(&way_in); }
+static void end() { __tsan_release(&way_out); }
+static void finish() { __tsan_acquire(&way_out); }
+static void clear() {
+    for (void*& fiber : fibers) {
+        if (fiber) __tsan_destroy_fiber(fiber);
+        fiber = nullptr;
+    }
+}
+static void arrive(int gate, long mine) { __tsan_release(&gates[mine & 1][gate]); }
+static void leave(int gate, long mine) { __tsan_acquire(&gates[mine & 1][gate]); }
+UNSEEN static void resume(int lane) {
+    if (!fibers[lane]) fibers[lane] = __tsan_create_fiber(0);
+    __tsan_release(&way_in);
+    __tsan_switch_to_fiber(fibers[lane], __tsan_switch_to_fiber_no_sync);
+    swapcontext(&host, &lanes[lane]);
+}
+UNSEEN static void rest() {
+    __tsan_switch_to_fiber(host_fiber, __tsan_switch_to_fiber_no_sync);
+    swapcontext(&lanes[running], &host);
+}
+#else
+static void prepare() {}
+static void begin() {}
+static void end() {}
+static void finish() {}
+static void clear() {}
+static void arrive(int, long) {}
+static void leave(int, long) {}
 static void resume(int lane) {
     if (_setjmp(scheduler)) return;
     if (begun[lane]) _longjmp(places[lane], 1);
@@ -40,19 +88,27 @@ static void resume(int lane) {
 static void rest() {
     if (!_setjmp(places[running])) _longjmp(scheduler, 1);
 }
-static void wait(bits_of_warp mask) {
+#endif
+UNSEEN static long wait(bits_of_warp mask) {
     const long mine = ++arrived[running];
     const int warp = running & ~31;
     for (int lane = 0; lane < 32; ++lane)
         while ((mask >> lane & 1) && arrived[warp + lane] < mine) rest();
+    return mine;
 }
-static void __syncwarp(bits_of_warp mask = ~0u) { wait(mask); }
-static void __syncthreads() {
+UNSEEN static void __syncwarp(bits_of_warp mask = ~0u) {
+    const int gate = (running & ~31) + __builtin_ctz(mask);
+    arrive(gate, arrived[running]);
+    leave(gate, wait(mask) - 1);
+}
+UNSEEN static void __syncthreads() {
+    arrive(MOST_THREADS, met[running]);
     const long mine = ++met[running];
     for (int lane = 0; lane < num_threads; ++lane)
         while (met[lane] < mine) rest();
+    leave(MOST_THREADS, mine - 1);
 }
-static bool __syncthreads_or(bool value) {
+UNSEEN static bool __syncthreads_or(bool value) {
     static bool any;
     __syncthreads();
     any = false;
@@ -62,7 +118,7 @@ static bool __syncthreads_or(bool value) {
     return any;
 }
 template <typename Join>
-static unsigned long long joined(bits_of_warp mask, unsigned long long value, Join join) {
+UNSEEN static unsigned long long joined(bits_of_warp mask, unsigned long long value, Join join) {
     const int own = running, warp = running & ~31;
     slot[own] = value;
     wait(mask);
@@ -91,7 +147,7 @@ static unsigned int __match_any_sync(bits_of_warp mask, int key) {
         return all | (unsigned long long)(one == own) << lane;
     });
 }
-template <typename T> static T __shfl_sync(bits_of_warp mask, T value, int from, int width = 32) {
+template <typename T> UNSEEN static T __shfl_sync(bits_of_warp mask, T value, int from, int width = 32) {
     const int base = running / width * width;
     unsigned long long held = 0;
     memcpy(&held, &value, sizeof(T));
@@ -105,30 +161,25 @@ template <typename T> static T __shfl_sync(bits_of_warp mask, T value, int from,
 template <typename T> static T __shfl_xor_sync(bits_of_warp mask, T value, int with) {
     return __shfl_sync(mask, value, (running & 31) ^ with);
 }
-template <typename T> static T atomicMin(T* place, T value) {
-    const T before = *place;
-    *place = min(before, value);
+template <typename T, typename After> static T exchanged(T* place, After after) {
+    const T before = __atomic_load_n(place, __ATOMIC_RELAXED);
+    __atomic_store_n(place, after(before), __ATOMIC_RELAXED);
     return before;
+}
+template <typename T> static T atomicMin(T* place, T value) {
+    return exchanged(place, [value](T before) { return min(before, value); });
 }
 template <typename T> static T atomicAdd(T* place, T value) {
-    const T before = *place;
-    *place += value;
-    return before;
+    return exchanged(place, [value](T before) { return before + value; });
 }
 template <typename T> static T atomicAnd(T* place, T value) {
-    const T before = *place;
-    *place &= value;
-    return before;
+    return exchanged(place, [value](T before) { return before & value; });
 }
 template <typename T> static T atomicOr(T* place, T value) {
-    const T before = *place;
-    *place |= value;
-    return before;
+    return exchanged(place, [value](T before) { return before | value; });
 }
 template <typename T> static T atomicCAS(T* place, T old, T value) {
-    const T before = *place;
-    if (before == old) *place = value;
-    return before;
+    return exchanged(place, [=](T before) { return before == old ? value : before; });
 }
 static int __ffs(int bits) { return __builtin_ffs(bits); }
 static int __ffsll(long long bits) { return __builtin_ffsll(bits); }
@@ -168,16 +219,19 @@ static double __longlong_as_double(long long bits) {
 static bool is_backwards;  // the order of threads: what depends on it lacks a wait
 extern "C" void turn_round(bool backwards) { is_backwards = backwards; }
 static void (*kernel)();
-static void start() {
+UNSEEN static void start() {
+    begin();
     kernel();
+    end();
     ended[running] = true;
     arrived[running] = met[running] = 1L << 60;
-    _longjmp(scheduler, 1);
+    rest();
 }
 
 // Run a kernel over a grid, block after block.
-static void launch(void (*body)(), long long blocks, int threads) {
+UNSEEN static void launch(void (*body)(), long long blocks, int threads) {
     kernel = body;
+    prepare();
     static std::vector<char> stacks((size_t)MOST_THREADS << 16);
     blockDim.x = num_threads = threads;
     const int all = (threads + 31) / 32 * 32;
@@ -202,5 +256,7 @@ static void launch(void (*body)(), long long blocks, int threads) {
                 resume(running);
             }
         }
+        finish();
     }
+    clear();
 }

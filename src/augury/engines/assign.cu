@@ -64,5 +64,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch
         settled(own, shared, planes, column_of, row_of);
     } else
         for (int k = threadIdx.x % LANES; k < many; k += LANES) shared.row_of[k] = NONE, shared.many_price[k] = 0;
-    proven(batch, number_of, own, shared, planes, column_of, row_of, faults);
+    proven(batch, number_of, own, shared, planes, column_of, faults);
 }

@@ -100,10 +100,9 @@ class Form(NamedTuple):
             f"typedef {value} {word};" if word == "number" else f"#define {word} {value}"
             for word, value in self.given
         ]
-        files = [
-            (FOLDER / file).read_text(encoding="utf-8") for file in (*self.shared, self.source)
-        ]
-        return "\n".join([*lines, *files])
+        for file in (*self.shared, self.source):  # the name is what a compiler's message tells
+            lines += [f'#line 1 "{file}"', (FOLDER / file).read_text(encoding="utf-8")]
+        return "\n".join(lines)
 
     def grid(self, count: int) -> tuple[int, int]:
         """Return the blocks, and the threads of each, for this many problems."""

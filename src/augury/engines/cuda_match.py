@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from augury.classical.covers import PackedCovers
 from augury.engines.cuda import MOST_MEMORY, cupy
-from augury.engines.cuda_assign import Form, Launch, kernel, launch
+from augury.engines.cuda_assign import LANES_FILE, Form, Launch, kernel, launch
 from augury.errors import InputError
 from augury.extras import needs
 
@@ -145,7 +145,8 @@ def form_of(source: str, name: str, size: int, lanes: int = 1) -> Form:
         "THREADS": max(lanes, THREADS) if source != "matching.cu" else lanes,
     }
     more = {"table.cu": {"SIZE": size}, "cover.cu": {"MOST_SIDE": size if size > 64 else 64}}
-    return Form(source, name, tuple((given | more.get(source, {})).items()), shared=(HEADER,))
+    shared = LANES_FILE, HEADER
+    return Form(source, name, tuple((given | more.get(source, {})).items()), shared=shared)
 
 
 class Step(NamedTuple):

@@ -67,7 +67,7 @@ struct Network {
     }
     __device__ void visit(int place, int reversed, int farther) const {
         const int other = head[place];
-        if (level[other] == NONE && residual[order[place] ^ reversed] > 0
+        if (glance(level[other]) == NONE && residual[order[place] ^ reversed] > 0
             && atomicCAS(&level[other], (int)NONE, farther) == NONE)
             queue[atomicAdd(found, 1)] = (number_of)other;
     }
@@ -127,6 +127,7 @@ struct Network {
             const int nearer = height - length - 1, end = start[node + 1];
             int place = current[node], other = 0;
             bits leads_on = 0;
+            meet();  // all have read the place, before one sets it anew
             for (; place < end; place += LANES) {
                 const int own = place + lane;
                 other = own < end ? head[own] : 0;

@@ -12,6 +12,10 @@ typedef unsigned int bits;
 #ifndef MEMORY
 #define MEMORY extern __shared__ wide memory[];
 #endif
+// What other lanes may be changing: some value that it has had.
+#ifndef glance
+template <class T> __device__ inline T glance(const T& place) { return *(const volatile T*)&place; }
+#endif
 // The lanes of this warp that work on the same problem.
 #define mask (LANES >= 32 ? ~0u : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)
 

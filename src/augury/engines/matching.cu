@@ -91,16 +91,18 @@ extern "C" __global__ void match(Batch all) {
             frontier = next, next = empty;
         }
         if (!is_hit) break;
+        bits ends = 0;  // bit k: a path ends in column first + k · LANES
         EACH_COLUMN {
             if (mate_of[v] != NO_MATE || parent[v] == UNHEARD) continue;
             int u = parent[v];
             while (mate[u] != NO_MATE) u = parent[mate[u]];
             root[v] = u;
+            ends |= 1u << v / LANES;
             atomicMin(&owner[u], v);
         }
         __syncthreads();  // all have found their roots before anyone changes a mate
         EACH_COLUMN {
-            if (mate_of[v] != NO_MATE || parent[v] == UNHEARD || owner[root[v]] != v) continue;
+            if (!(ends >> v / LANES & 1) || owner[root[v]] != v) continue;
             const int end = root[v];
             for (int own = v, u = -1; u != end;) {  // subtrees are disjoint, so nobody else is here
                 u = parent[own];

@@ -10,15 +10,8 @@
 // an unsigned integer that holds rows of a column, and `narrow`, one that holds a column or −1.
 
 typedef unsigned char byte;
-typedef long long wide;
 #define WORD_BITS ((int)(8 * sizeof(word)))
 #define NO_MATE (-1)
-
-#ifndef MEMORY
-#define MEMORY extern __shared__ wide memory[];
-#endif
-// The lanes of this warp that work on the same graph.
-#define mask (LANES >= 32 ? ~0u : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)
 
 // All graphs, and what is found; see `Batch` in cuda_match.py.
 struct Batch {
@@ -39,8 +32,3 @@ __device__ inline int words_of(int nodes) { return (nodes + WORD_BITS - 1) / WOR
 __device__ inline int octets_of(int nodes) { return (nodes + 7) / 8; }
 __device__ inline int lowest(unsigned int bits) { return __ffs((int)bits) - 1; }
 __device__ inline int lowest(unsigned long long bits) { return __ffsll((long long)bits) - 1; }
-
-__device__ inline void meet() {  // all lanes of a graph see what the others wrote
-    if (LANES > 32) __syncthreads();
-    else __syncwarp(mask);
-}

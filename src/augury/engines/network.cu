@@ -10,7 +10,7 @@
 #define SIDE 64
 #define SOURCE_NODE 64  // in place of a column: reached from the source
 #define SINK_NODE 64    // in place of a row: reached from the sink
-#define NONE 255
+#define NOBODY 255
 #define FULL 0xffffffffu
 
 struct Nodes {
@@ -102,7 +102,7 @@ extern "C" __global__ void run_network(Batch all) {
     for (int k = 0; k < 2; ++k) {
         const int v = lane + 32 * k;
         own.columns[v] = v < num_right ? all.columns[graph * num_right + v] : (word)0;
-        own.mate[v] = own.mate_of[v] = NONE;
+        own.mate[v] = own.mate_of[v] = NOBODY;
     }
     __syncwarp(FULL);
     for (int k = 0; k < 2; ++k) {
@@ -120,7 +120,7 @@ extern "C" __global__ void run_network(Batch all) {
         rows = reached_columns = 0;
         bool source = true, sink = false, goes_on = true;
         for (int k = 0; k < 2; ++k)
-            own.from_row[lane + 32 * k] = own.from_column[lane + 32 * k] = NONE;
+            own.from_row[lane + 32 * k] = own.from_column[lane + 32 * k] = NOBODY;
         __syncwarp(FULL);
         for (int steps = 1; goes_on; ++steps) {
             word rows_now = 0, columns_now = 0;
@@ -152,7 +152,7 @@ extern "C" __global__ void run_network(Batch all) {
                 int from = best_of(score, &highest);
                 const float first = scores[(2 * source + is_free) * 16 + 1];
                 if (first >= highest) highest = first, from = SOURCE_NODE;  // the lower arc
-                if (scores[0] > highest) from = NONE;  // the self loop of a node not yet reached
+                if (scores[0] > highest) from = NOBODY;  // the self loop of a node not yet reached
                 if (lane == 0) own.from_column[u] = from;
             }
             for (int v = 0; v < num_right; ++v) {
@@ -175,7 +175,7 @@ extern "C" __global__ void run_network(Batch all) {
                 int from = best_of(score, &highest);
                 const float last = scores[(2 * sink + !is_free) * 16 + 1];
                 if (last > highest) highest = last, from = SINK_NODE;
-                if (scores[0] > highest) from = NONE;
+                if (scores[0] > highest) from = NOBODY;
                 if (lane == 0) own.from_row[v] = from;
             }
             rows = rows_now, reached_columns = columns_now, source = source_now, sink = sink_now;
@@ -231,7 +231,7 @@ extern "C" __global__ void run_network(Batch all) {
     }
     __syncwarp(FULL);
     for (int u = lane; u < num_left; u += 32)
-        all.mates[graph * num_left + u] = own.mate[u] == NONE ? NO_MATE : own.mate[u];
+        all.mates[graph * num_left + u] = own.mate[u] == NOBODY ? NO_MATE : own.mate[u];
     if (lane != 0) return;
     all.row_cover[graph] = every_row & ~rows;
     all.column_cover[graph] = reached_columns;

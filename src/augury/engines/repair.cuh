@@ -71,8 +71,8 @@ __device__ inline bool repaired(
     for (int sweep = 0; goes_on && sweep <= few; ++sweep) {
         bool lowers = false;
         const auto lower = [&](int row, int column, wide more) {
-            const wide least = price[mate[row]] + more;
-            if (least < price[column]) atomicMin(&price[column], least), lowers = true;
+            const wide least = glance(price[mate[row]]) + more;
+            if (least < glance(price[column])) atomicMin(&price[column], least), lowers = true;
         };
         if (is_list)
             for (int k = thread; k < num_pairs; k += LANES)

@@ -158,6 +158,7 @@ __device__ inline void searched(
         const int num_bidders = min(CREWS, num_free);
         num_bids -= num_bidders;
         int row = 0, best = 0, loser = NONE;
+        bool has_loser = false;
         unit rise = 0, pays = 0;
         if (crew < num_bidders) {
             unit least = FAR(unit), second = FAR(unit);
@@ -176,7 +177,8 @@ __device__ inline void searched(
             second = least_of(lane == best % CREW ? second : own);
             if (second < PAD(unit)) rise = (second & ~(unit)1) - (least & ~(unit)1);
             pays = (least | 1) + rise;
-            if (least & 1) loser = row_of[best];
+            has_loser = least & 1;
+            if (lane == 0 && has_loser) loser = row_of[best];  // which only this lane overwrites
         }
 #if LANES > 32
         if (lane == 0) {
@@ -211,17 +213,17 @@ __device__ inline void searched(
         }
         num_free += __popc(all), num_kept += __popc(others);
 #else
-        const bool wins = rise > 0 || loser == NONE;
+        const bool wins = rise > 0 || !has_loser;
         if (wins)
 #pragma unroll
             for (int k = 0; k < SPAN; ++k)
-                if (lane + k * CREW == best) prices[k] -= rise + (loser == NONE);
-        if (!wins || loser == NONE) --num_free;
+                if (lane + k * CREW == best) prices[k] -= rise + !has_loser;
+        if (!wins || !has_loser) --num_free;
         if (lane == 0) {
             if (!wins) queue[few - 1 - num_kept] = row;
             else {
                 mate[row] = best, row_of[best] = row, due[row] = pays;
-                if (loser != NONE) queue[num_free - 1] = loser;
+                if (has_loser) queue[num_free - 1] = loser;
             }
         }
         num_kept += !wins;
@@ -298,7 +300,6 @@ __device__ inline void searched(
                     }
             }
         }
-        meet();  // what was read above is written now
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             const int column = thread + k * LANES;

@@ -196,23 +196,21 @@ __device__ inline void settled(
 // The proof, from bits and prices alone: pairs are exact, no column is assigned twice, all of the
 // smaller side are, and of the larger one none has a price above 0, nor a free one below.
 __device__ inline void proven(const Batch& batch, wide number_of, const Problem& own,
-    const Shared& shared, const Planes& planes, short* column_of, short* row_of, int faults) {
+    const Shared& shared, const Planes& planes, short* column_of, int faults) {
     const int thread = threadIdx.x % LANES, num_left = batch.num_left, num_right = batch.num_right;
     const bool is_turned = own.is_turned(), has_nobody = own.num_left < own.num_right;
     const wide* left = is_turned ? shared.many_price : shared.few_price;
     const wide* right = is_turned ? shared.few_price : shared.many_price;
+    bits* taken = planes.reach;
     meet();
-    for (int column = thread; column < own.num_right; column += LANES) row_of[column] = NONE;
-    meet();
-    for (int row = thread; row < own.num_left; row += LANES)
-        if (column_of[row] != NONE) row_of[column_of[row]] = row;  // of two only one is found again
+    for (int k = thread; k < WORDS; k += LANES) taken[k] = 0;
     meet();
     for (int row = thread; row < own.num_left; row += LANES) {
         const int column = column_of[row];
         if (column != NONE) {
-            const bool is_exact = has_bit(planes.exact + row * WORDS, column);
-            if (row_of[column] != row) faults |= UNPROVEN;
-            if (!is_exact) {
+            const bits bit = 1u << (column & 31);
+            if (atomicOr(taken + column / 32, bit) & bit) faults |= UNPROVEN;
+            if (!has_bit(planes.exact + row * WORDS, column)) {
                 faults |= PARTIAL;
                 column_of[row] = NONE;
                 if (!own.barred || !has_bit(planes.barred + row * WORDS, column)) faults |= UNPROVEN;
@@ -220,8 +218,9 @@ __device__ inline void proven(const Batch& batch, wide number_of, const Problem&
         } else if (!is_turned || left[row] != 0) faults |= UNPROVEN;
         if (is_turned && left[row] > 0) faults |= UNPROVEN;
     }
+    meet();
     for (int column = thread; column < own.num_right; column += LANES) {
-        if (row_of[column] == NONE && (!has_nobody || right[column] != 0)) faults |= UNPROVEN;
+        if (!has_bit(taken, column) && (!has_nobody || right[column] != 0)) faults |= UNPROVEN;
         if (has_nobody && right[column] > 0) faults |= UNPROVEN;
     }
     faults = over_all(faults, Both());

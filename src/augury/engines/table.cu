@@ -9,7 +9,7 @@
 // exchange between them needs.
 
 #define EACH (SIZE / LANES)  // columns, and rows, of a lane
-#define NONE 255
+#define NOBODY 255
 
 struct Graph {
     word columns[SIZE];   // the rows of each column
@@ -62,7 +62,7 @@ extern "C" __global__ void match(Batch all) {
         is_free[k] = flag[k] = column[k] != 0;
         own.columns[v] = column[k];
         own.likes[v] = v % num_left;
-        own.mate[v] = own.mate_of[v] = NONE;
+        own.mate[v] = own.mate_of[v] = NOBODY;
     }
     __syncwarp(mask);
     word free_rows = (word)~(word)0 >> (8 * sizeof(word) - num_left);
@@ -150,7 +150,7 @@ extern "C" __global__ void match(Batch all) {
         __syncwarp(mask);
         for (int k = 0; k < EACH; ++k) {
             const int u = own.mate_of[first + k * LANES];
-            mate_bit[k] = u == NONE ? (word)0 : (word)1 << u;
+            mate_bit[k] = u == NOBODY ? (word)0 : (word)1 << u;
         }
         free_rows &= ~roots;
         ++number;
@@ -164,7 +164,7 @@ extern "C" __global__ void match(Batch all) {
     heard = any_of(heard);
     __syncwarp(mask);
     for (int u = first; u < num_left; u += LANES)
-        all.mates[graph * num_left + u] = own.mate[u] == NONE ? NO_MATE : own.mate[u];
+        all.mates[graph * num_left + u] = own.mate[u] == NOBODY ? NO_MATE : own.mate[u];
     if (first != 0) return;
     all.row_cover[graph] = ~reached & (word)~(word)0 >> (WORD_BITS - num_left);
     all.column_cover[graph] = heard;
