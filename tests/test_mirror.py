@@ -104,6 +104,8 @@ OF_NO_MODULE = {
     "test_wheel.py",
     "models/test_cards.py",
     "apps/commands/test_interrupts.py",
+    # What the tests of kernels run on
+    "engines/test_races.py",
     # The page: its scripts, the page in a browser, and the server as a whole
     "page/test_javascript.py",
     "page/test_network.py",

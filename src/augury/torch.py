@@ -294,8 +294,8 @@ def matching(
 ) -> Tensor | Matching:
     """Match as many rows of each graph to columns as possible: −1 where a row has none.
 
-    Every answer is proven by a cover, on the device. Of several it is the one `match_dense` finds;
-    beyond 64 nodes a side, a GPU finds another of the same size.
+    Every answer is proven by a cover, on the device. Of several it is the one that `match_dense`
+    finds, on a CPU and a GPU.
 
     Args:
         adjacency: (graph, row, column) or (row, column) of any real numbers; all but 0 are edges.

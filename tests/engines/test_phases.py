@@ -13,11 +13,12 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from augury import BipartiteGraph
 from augury.algorithms.executor import CellExecutor
+from augury.classical.arrays import read_only
 from augury.classical.batch import Batch
 from augury.classical.ford_fulkerson import MAX_WEIGHT, Settings, Verdict, ford_fulkerson
 from augury.classical.generate import power_law, sparse
 from augury.classical.network import FlowNetwork
-from augury.engines import match_sparse, phases
+from augury.engines import lists, match_sparse, phases
 from augury.engines.phases import Lists, match_phases
 from augury.engines.small import listed
 from augury.models import shipped_table
@@ -148,12 +149,14 @@ def check_legal(graph: BipartiteGraph, mates: Any) -> None:
 @given(seed=st.integers(0, 9**6))
 def test_both_forms_decide_alike_and_find_scipys_maximum(seed: int) -> None:
     for graph in hard_graphs(seed):
-        found = match_sparse(graph.to_scipy())
-        mates, rounds = found.mates, int(found.rounds[0])
-        check_legal(graph, mates)
-        assert (mates >= 0).sum() == maximum(graph)
+        matrix, sizes = graph.to_scipy(), (graph.num_left, graph.num_right, graph.num_edges)
+        edges = read_only(matrix.indptr, np.int64), read_only(matrix.indices, np.int32)
+        compiled = Lists.of(edges, sizes, np.empty)
+        rounds = lists.match_phases(compiled, 0)
+        check_legal(graph, compiled.mates)
+        assert (compiled.mates >= 0).sum() == maximum(graph)
         plain = listed(graph.num_left, graph.num_right, graph.left.tolist(), graph.right.tolist())
-        assert (rounds, mates.tolist()) == (match_phases(plain, 0), plain.mates)
+        assert (rounds, compiled.mates.tolist()) == (match_phases(plain, 0), plain.mates)
 
 
 WIDE = 9000, 60_000

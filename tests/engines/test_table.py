@@ -181,7 +181,9 @@ def test_an_answer_of_a_stack_that_is_not_maximum_is_said_to_be_none() -> None:
 
 
 @pytest.mark.parametrize("engine", [None, *ON_CPU])
-@pytest.mark.parametrize("graph", [JOBS, BRIDGE, sparse(np.random.default_rng(3), 12)])
+@pytest.mark.parametrize(
+    "graph", [JOBS, BRIDGE, *(sparse(np.random.default_rng(3), n) for n in (12, 70))]
+)
 def test_a_story_is_that_of_the_engine(graph: Any, engine: str | None) -> None:
     solution = solve(graph) if engine is None else solve(graph, engine=engine)
     story = solution.story()

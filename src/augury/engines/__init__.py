@@ -1,8 +1,7 @@
 """The forms in which a network runs; a new one takes one file and one line.
 
-What all of them share, and which tests compare it, is in docs/architecture.md, "Engines". Only
-`table` takes different paths, of the same lengths, beyond 64 nodes a side: see `phases`. Everything
-here takes numbers and returns numbers, and knows neither labels nor files.
+What all of them share, and which tests compare it, is in docs/architecture.md, "Engines".
+Everything here takes numbers and returns numbers, and knows neither labels nor files.
 """
 
 from __future__ import annotations

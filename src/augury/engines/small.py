@@ -1,17 +1,17 @@
 """A few small graphs become matchings in plain Python, without numba; and the ties of their rounds.
 
-Up to 64 nodes a side these are the rounds of `words`, with integers for its words, pair for pair;
-beyond that the phases of `phases`, over lists instead of arrays.
+These are the rounds of `words` and `rounds`, with integers for their words, pair for pair; for
+large graphs with few edges the phases of `phases`, over lists instead of arrays.
 
 A network takes any weights from 1 to 15, and `ford_fulkerson` draws them at random. Drawing would
 cost more than a compiled search, so the compiled engines use a fixed function of arc and round.
 Given the same weights (`Settings.weights`), `ford_fulkerson` makes the network take the same
-decisions, which is how the engines are tested. In the rounds of graphs up to 64 nodes a side column
-v prefers row `offset = (v + turn) mod rows` and those after it (weight 1) to those before it
-(weight 2); all other arcs weigh 1. Ties fall to the lowest arc, by the network's own rule. So
-different columns prefer different rows, and a search finds many disjoint paths where equal weights
-would send all columns to row 0. Larger graphs are matched path by path (see `phases`), and flows
-have no such rule (see `flows`).
+decisions, which is how the engines are tested. In a round column v prefers row
+`offset = (v + turn) mod rows` and those after it (weight 1) to those before it (weight 2); all
+other arcs weigh 1. Ties fall to the lowest arc, by the network's own rule. So different columns
+prefer different rows, and a search finds many disjoint paths where equal weights would send all
+columns to row 0. Where there are no rounds, graphs are matched path by path (see `phases`), and
+flows have no such rule (see `flows`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,28 @@ from augury.classical.ford_fulkerson import WeightArray
 from augury.engines.phases import Lists, match_phases
 
 WORD = 64
-"""Bits of a machine word, and the most nodes a side that are matched in rounds."""
+"""Bits of a machine word."""
+MOST_SIDE = 1024
+"""Nodes a side up to which all graphs are matched in rounds."""
+SPARSE = 64
+"""Larger ones are if at least one pair in this many is an edge; such graphs are kept as words."""
+
+
+def is_dense(num_left: int, num_right: int, num_edges: int) -> bool:
+    """Whether words are quicker than lists."""
+    return num_edges * SPARSE >= num_left * num_right
+
+
+def has_rounds(num_left: int, num_right: int, num_edges: int) -> bool:
+    """Whether such a graph is matched in rounds: the same ones on every engine."""
+    return max(num_left, num_right) <= MOST_SIDE or is_dense(num_left, num_right, num_edges)
 
 
 def match_small(
     num_left: int, num_right: int, left: Sequence[int], right: Sequence[int]
 ) -> tuple[list[int], int]:
     """Match one graph, its edges sorted; return the column of each row or −1, and the rounds."""
-    if num_left <= WORD and num_right <= WORD:
+    if has_rounds(num_left, num_right, len(right)):
         columns = [0] * num_right
         for u, v in zip(left, right, strict=True):
             columns[v] |= 1 << u

@@ -1,11 +1,11 @@
 """A proven network as hand-written loops: the engine `table`.
 
-The loops (`words`, `lists`, `flows`) do what the table of a proven network says, and have no judge.
-Up to 64 nodes a side matchings are equal to its own round for round, with the ties of `small`;
-beyond that, and for small flows, each path is one that it takes, given weights: see `phases` and
-`small_flows`. Large flows are found in another way, and only the value and the cut are the same:
-see `flows`. With costs so is the cost, and up to SMALL arcs every path and the prices: see
-`least_cost`.
+The loops (`words`, `rounds`, `flows`) do what the table of a proven network says, without a judge.
+Matchings up to 1,024 nodes a side, and larger ones with many edges, are equal to its own round for
+round, with the ties of `small`; in others, and in small flows, each path is one that it takes,
+given weights: see `phases` and `small_flows`. Large flows are found in another way, and only the
+value and the cut are the same: see `flows`. With costs so is the cost, and up to SMALL arcs every
+path and the prices: see `least_cost`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ from augury.classical.network import FlowNetwork
 from augury.classical.priced import Stack
 from augury.classical.sparse import undamaged
 from augury.engines.engine import Engine, Mates
-from augury.engines.small import WORD, match_small, turning_weights
+from augury.engines.small import (
+    MOST_SIDE,
+    WORD,
+    has_rounds,
+    is_dense,
+    match_small,
+    turning_weights,
+)
 from augury.engines.small_flows import SMALL, push_flow
 from augury.errors import InputError
 from augury.inputs import Graph, Graphs
@@ -45,8 +52,6 @@ CELLS_A_THREAD = 2**20
 """Bytes of dense graphs for which another thread pays off: 0.3 to 4 milliseconds' work."""
 
 
-SPARSE = 32
-"""If fewer than one cell in this many is an edge, lists are quicker than rows of words."""
 PLAIN_EDGES, PLAIN_ARCS = 1000, SMALL
 """Edges and arcs up to which plain Python takes milliseconds: loading numba takes half a second."""
 TINY = 64
@@ -193,10 +198,11 @@ class Table(Engine):
         return assign_stack(stack)
 
     def ties(self, graph: Graph) -> Callable[..., Any] | None:
-        """See `Engine`; only the rounds of small matchings go by weights."""
-        if not isinstance(graph, BipartiteGraph) or max(graph.num_left, graph.num_right) > WORD:
+        """See `Engine`; only rounds of matchings go by weights."""
+        if not isinstance(graph, BipartiteGraph):
             return None
-        return turning_weights
+        sizes = graph.num_left, graph.num_right, graph.num_edges
+        return turning_weights if has_rounds(*sizes) else None
 
 
 def match_sparse(
@@ -225,25 +231,31 @@ def match_lists(
         right: the same for the columns.
 
     `mates`, (row,), counts columns from the graph's own first, and `rounds`, (graph,), the searches
-    or phases that found a path. The answers are as if each graph were alone: graphs of at most 64
-    nodes a side are matched as `match_dense` does, others by `phases`.
+    or phases that found a path. The answers are as if each graph were alone.
     """
     from augury.engines.words import Words, match_edges
 
     edges = read_only(indptr, np.int64), read_only(indices, np.int32)
     if len(left) == 2 and max(left[1], right[1]) > WORD:
-        from augury.engines.lists import match_one
+        from augury.engines.rounds import match_one
 
-        return Mates(*match_one(edges, int(left[1]), int(right[1])))
+        mates = np.empty(int(left[1]), np.int32)
+        sizes = len(mates), int(right[1]), len(indices)
+        return Mates(mates, np.array([match_one(edges, sizes, mates)], np.int32))
     sides = own(left, np.int64), own(right, np.int64)
     mates, rounds = np.empty(int(left[-1]), np.int32), np.empty(len(left) - 1, np.int32)
     is_small = np.maximum(np.diff(left), np.diff(right)) <= WORD
     if is_small.any():
         match_edges(edges, sides, Words.of(WORD, WORD), mates, rounds)
     if not is_small.all():
-        from augury.engines.lists import match_large
+        from augury.engines.rounds import match_one
 
-        match_large(edges, sides, np.flatnonzero(~is_small), mates, rounds)
+        for graph in np.flatnonzero(~is_small).tolist():
+            low, end = sides[0][graph : graph + 2].tolist()
+            first, columns_end = sides[1][graph : graph + 2].tolist()
+            lists = edges[0][low : end + 1], edges[1]
+            sizes = end - low, columns_end - first, int(lists[0][-1] - lists[0][0])
+            rounds[graph] = match_one(lists, sizes, mates[low:end], first)
     return Mates(mates, rounds)
 
 
@@ -327,26 +339,27 @@ def _split(values: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[
 
 
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
-    """Match as rows of words where there are many edges, as lists otherwise."""
-    from augury.engines.word_rows import Rows, count_cells, match_rows
-
+    """Match as words where there are many edges, as lists otherwise."""
     count, num_left, num_right = adjacency.shape
-    if num_right % 8:  # both are built eight bytes at a time
-        adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
-    octets = adjacency.view(np.uint64)
-    rows = octets.reshape(count * num_left, octets.shape[2])
-    if count_cells(rows) * SPARSE < count * num_left * num_right:
-        return _match_listed(adjacency, num_right)
+    if max(num_left, num_right) > MOST_SIDE and count > 1:  # each goes by its own edges
+        parts = [_match_large(own[None]) for own in adjacency]
+        return Mates(*map(np.concatenate, zip(*parts, strict=True)))
+    if not is_dense(count * num_left, num_right, int(np.count_nonzero(adjacency.view(np.bool_)))):
+        return _match_listed(adjacency)
+    from augury.engines.rounds import Packed, State, match_packed
+
     mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
-    match_rows(octets, Rows.of(num_left, num_right), mates, rounds)
+    sides = num_left, num_right
+    match_packed(adjacency, Packed.of(*sides), State.of(*sides), mates, rounds)
     return Mates(mates, rounds)
 
 
-def _match_listed(adjacency: npt.NDArray[np.uint8], num_right: int) -> Mates:
-    """Match as lists; `adjacency` may have extra columns, without edges."""
+def _match_listed(adjacency: npt.NDArray[np.uint8]) -> Mates:
     from augury.engines.lists import count_edges, list_edges
 
-    count, num_left, _ = adjacency.shape
+    count, num_left, num_right = adjacency.shape
+    if num_right % 8:  # eight bytes are read at a time
+        adjacency = np.pad(adjacency, ((0, 0), (0, 0), (0, -num_right % 8)))
     rows = adjacency.reshape(count * num_left, adjacency.shape[2])
     indptr = np.zeros(len(rows) + 1, np.int64)
     count_edges(rows, indptr[1:])
