@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from augury.classical.arrays import read_only
 from augury.engines import match_dense, match_sparse, rounds, small
 from augury.engines.lists import transpose
-from augury.engines.rounds import Listed, Packed, State, match_packed, match_rounds
+from augury.engines.rounds import (
+    Listed,
+    Packed,
+    State,
+    match_bits,
+    match_listed,
+    match_packed,
+    match_rounds,
+)
 from augury.engines.small import MOST_SIDE, SPARSE, has_rounds, is_dense
 
 Matched = tuple[list[int], int]
@@ -44,27 +53,36 @@ def in_plain_python(edges: Any) -> Matched:
 
 def as_words(edges: Any) -> Matched:
     mates, number = np.empty((1, len(edges)), np.int32), np.empty(1, np.int32)
-    forms = Packed.of(*edges.shape), State.of(*edges.shape)
+    forms = Packed.of(*edges.shape), State.of(edges.shape[1])
     match_packed(edges[None].view(np.uint8), *forms, mates, number)
     return mates[0].tolist(), int(number[0])
 
 
 def lists_of(edges: Any) -> tuple[Any, Any]:
     matrix = csr_array(edges)
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+    return read_only(matrix.indptr, np.int64), read_only(matrix.indices, np.int32)
+
+
+def room_for(rows: int, columns: int, count: int) -> tuple[Any, State]:
+    """Room that is filled with what must not matter."""
+    kinds = np.int64, np.int32, np.int32, np.bool_, np.int32
+    sizes = columns + 2, count, rows, columns, rows
+    lists = tuple(np.full(size, 7, kind) for size, kind in zip(sizes, kinds, strict=True))
+    return lists, State(*np.full((5, columns), 7, np.int32))
 
 
 def as_lists(edges: Any) -> Matched:
-    mates = np.empty(len(edges), np.int32)
-    lists = Listed.of(lists_of(edges), mates, (*edges.shape, int(edges.sum())), 0)
-    number = rounds._match_lists(lists, State.of(*edges.shape))
-    return mates.tolist(), number
+    mates, number = np.empty(len(edges), np.int32), np.empty(1, np.int32)
+    sides = tuple(np.array([0, size]) for size in edges.shape)
+    room = room_for(len(edges), edges.shape[1], int(edges.sum()))
+    match_listed(lists_of(edges), sides, np.zeros(1, np.int64), room, (mates, number))
+    return mates.tolist(), int(number[0])
 
 
 def as_words_of_lists(edges: Any) -> Matched:
     mates = np.empty(len(edges), np.int32)
-    forms = Packed.of(*edges.shape), State.of(*edges.shape)
-    number = rounds._match_bits(lists_of(edges), *forms, mates, 0)
+    forms = Packed.of(*edges.shape), State.of(edges.shape[1])
+    number = match_bits(lists_of(edges), *forms, mates, 0)
     return mates.tolist(), number
 
 
@@ -123,7 +141,7 @@ def test_rounds_are_for_graphs_of_at_most_so_many_nodes_or_with_many_edges(
     assert has_rounds(MOST_SIDE + 1, SPARSE, cells // SPARSE)
     assert not has_rounds(MOST_SIDE + 1, SPARSE, cells // SPARSE - 1)
     calls = list[str]()
-    for name in ("match_phases", "_match_lists", "_match_bits"):
+    for name in ("match_phases", "match_listed", "match_bits"):
         called = partial(noted, calls, name, getattr(rounds, name))
         monkeypatch.setattr(rounds, name, called)
     rng = np.random.default_rng(2)
@@ -132,14 +150,15 @@ def test_rounds_are_for_graphs_of_at_most_so_many_nodes_or_with_many_edges(
         edges = rng.random(sides) < share
         assert is_dense(*sides, int(edges.sum())) == (share > 0.1)
         match_sparse(csr_array(edges))
-    assert calls == ["_match_bits", "_match_lists", "_match_bits", "match_phases"]
+    assert calls == ["match_bits", "match_listed", "match_bits", "match_phases"]
 
 
 def test_the_loops_are_also_plain_python() -> None:
     edges = np.random.default_rng(3).random((70, 66)) < 0.05
     mates = np.empty(70, np.int32)
-    lists = Listed.of(lists_of(edges), mates, (70, 66, int(edges.sum())), 0)
+    (start, rows, _, is_seen, queue), state = room_for(70, 66, int(edges.sum()))
+    level = np.zeros(70, np.int32)
+    lists = Listed(*lists_of(edges), mates, start, rows, level, is_seen, queue, 0)
     transpose(lists, 0)
-    lists.level[:] = 0
-    number = match_rounds.py_func(lists, mates, State.of(70, 66))
-    assert (mates.tolist(), number) == as_words(edges)
+    assert match_rounds.py_func(lists, mates, state) == as_words(edges)[1]
+    assert mates.tolist() == as_words(edges)[0]

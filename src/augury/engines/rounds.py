@@ -16,7 +16,7 @@ from numba.extending import overload
 
 from augury.engines.lists import match_phases, transpose
 from augury.engines.phases import Lists
-from augury.engines.small import WORD, has_rounds, is_dense
+from augury.engines.small import MOST_SIDE, WORD, is_dense
 from augury.engines.words import ALL, ONE, ZERO, compiled, lowest, offset_of
 
 OCTET = 8
@@ -69,21 +69,6 @@ class Listed(NamedTuple):
     first: Any
     """The number that the first column has in `indices`."""
 
-    @classmethod
-    def of(cls, edges: Any, mates: Any, sizes: tuple[int, int, int], first: int) -> Listed:
-        """Allocate for (rows, columns, edges)."""
-        num_left, num_right, num_edges = sizes
-        return cls(
-            *edges,
-            mates=mates,
-            start=np.empty(num_right + 2, np.int64),
-            rows=np.empty(num_edges, np.int32),
-            level=np.empty(num_left, np.int32),
-            is_seen=np.empty(num_right, np.bool_),
-            queue=np.empty(num_left, np.int32),
-            first=first,
-        )
-
 
 class State(NamedTuple):
     """What the rounds know of the columns of a graph."""
@@ -100,10 +85,9 @@ class State(NamedTuple):
     """(column,): where the path of a waiting one begins; −1 if there is none."""
 
     @classmethod
-    def of(cls, num_left: int, num_right: int) -> State:
+    def of(cls, num_right: int) -> State:
         """Allocate."""
-        likes = np.arange(num_right, dtype=np.int32) % max(num_left, 1)
-        return cls(likes, *np.empty((4, num_right), np.int32))
+        return cls(*np.empty((5, num_right), np.int32))
 
 
 def nearest(graph: Any, v: int, level: int, offset: int) -> int:
@@ -127,10 +111,11 @@ def match_rounds(graph: Any, mates: Any, state: State) -> int:
     num_left, num_right = len(mates), len(state.mate_of)
     for u in range(num_left):
         mates[u] = -1
-    for v in range(num_right):
-        state.mate_of[v] = -1
     if num_left == 0:
         return 0
+    for v in range(num_right):
+        state.mate_of[v] = -1
+        state.likes[v] = v if v < num_left else state.likes[v - num_left]
     number, shift = _match_adjacent(graph, mates, state)
     count = 0
     for v in range(num_right):
@@ -308,25 +293,22 @@ def _searched_listed(graph: Listed, mates: Any, state: State, count: int) -> int
             end += 1
     for v in range(len(graph.is_seen)):
         graph.is_seen[v] = False
+    level_end = end
     while place < end:
-        level_end, is_hit = end, False
-        while place < level_end:
-            u = graph.queue[place]
-            place += 1
-            for k in range(graph.indptr[u], graph.indptr[u + 1]):
-                v = graph.indices[k] - graph.first
-                if not graph.is_seen[v]:
-                    graph.is_seen[v] = True
-                    after = state.mate_of[v]
-                    if after < 0:
-                        is_hit = True
-                    else:
-                        graph.level[after] = level + 1
-                        graph.queue[end] = after
-                        end += 1
-        if is_hit:
-            return level
-        level += 1
+        if place == level_end:
+            level_end, level = end, level + 1
+        u = graph.queue[place]
+        place += 1
+        for k in range(graph.indptr[u], graph.indptr[u + 1]):
+            v = graph.indices[k] - graph.first
+            if not graph.is_seen[v]:
+                graph.is_seen[v] = True
+                after = state.mate_of[v]
+                if after < 0:
+                    return level
+                graph.level[after] = level + 1
+                graph.queue[end] = after
+                end += 1
     return -1
 
 
@@ -393,34 +375,74 @@ def _set_bits(edges: Any, graph: Packed, first: int, num_left: int) -> None:
 
 
 @compiled
-def _match_bits(edges: Any, graph: Packed, state: State, mates: Any, first: int) -> int:
+def match_bits(edges: Any, graph: Packed, state: State, mates: Any, first: int) -> int:
+    """Match one graph by words, given as lists, its columns counted from `first`."""
     _set_bits(edges, graph, first, len(mates))
     _free_all(graph, len(mates))
     return match_rounds(graph, mates, state)
 
 
 @compiled
-def _match_lists(graph: Listed, state: State) -> int:
-    transpose(graph, graph.first)
-    for u in range(len(graph.level)):
-        graph.level[u] = 0
-    return match_rounds(graph, graph.mates, state)
+def match_listed(edges: Any, sides: Any, chosen: Any, room: Any, found: Any) -> None:
+    """Match the chosen graphs by lists; see `match_large`. `room` is for the largest sizes."""
+    indptr, indices = edges
+    (start, rows, level, is_seen, queue), state = room
+    mates, rounds = found
+    for graph in chosen:
+        low, end = sides[0][graph], sides[0][graph + 1]
+        first, num_right = sides[1][graph], sides[1][graph + 1] - sides[1][graph]
+        own = Listed(
+            indptr[low : end + 1],
+            indices,
+            mates[low:end],
+            start[: num_right + 2],
+            rows,
+            level[: end - low],
+            is_seen[:num_right],
+            queue,
+            first,
+        )
+        transpose(own, first)
+        for u in range(end - low):
+            own.level[u] = 0
+        columns = State(
+            state.likes,
+            state.mate_of[:num_right],
+            state.waiting,
+            state.parent,
+            state.root,
+        )
+        rounds[graph] = match_rounds(own, own.mates, columns)
 
 
-def match_one(edges: Any, sizes: tuple[int, int, int], mates: Any, first: int = 0) -> int:
-    """Match one graph in the form that suits it; return the rounds, or else the phases.
+def match_large(edges: Any, sides: Any, chosen: Any, mates: Any, rounds: Any) -> None:
+    """Match the chosen graphs, each in the form that suits it; see `table.match_lists`.
 
-    Args:
-        edges: (indptr, indices), as in `phases.Lists`; both read-only.
-        sizes: (rows, columns, edges).
-        mates: (row,), which gets the column of each or −1.
-        first: the number that the first column has in `indices`.
+    `edges` is (indptr, indices), both read-only, and `sides` (left, right).
     """
-    num_left, num_right, _ = sizes
-    if is_dense(*sizes):
-        graph, state = Packed.of(num_left, num_right), State.of(num_left, num_right)
-        return _match_bits(edges, graph, state, mates, first)
-    if has_rounds(*sizes):
-        graph = Listed.of(edges, mates, sizes, first)
-        return _match_lists(graph, State.of(num_left, num_right))
-    return match_phases(Lists.of(edges, sizes, np.empty)._replace(mates=mates), first)
+    counts = [np.diff(own)[chosen] for own in (*sides, edges[0][sides[0]])]
+    is_packed = is_dense(*counts)
+    is_listed = ~is_packed & (np.maximum(*counts[:2]) <= MOST_SIDE)
+    if is_listed.any():
+        most_rows, most_columns, most_edges = (int(own[is_listed].max()) for own in counts)
+        lists = (
+            np.empty(most_columns + 2, np.int64),
+            np.empty(most_edges, np.int32),
+            np.empty(most_rows, np.int32),
+            np.empty(most_columns, np.bool_),
+            np.empty(most_rows, np.int32),
+        )
+        room = lists, State.of(most_columns)
+        match_listed(edges, sides, chosen[is_listed], room, (mates, rounds))
+    for place in np.flatnonzero(~is_listed).tolist():
+        graph = int(chosen[place])
+        num_left, num_right, num_edges = (int(own[place]) for own in counts)
+        low, first = int(sides[0][graph]), int(sides[1][graph])
+        own = mates[low : low + num_left]
+        own_edges = edges[0][low : low + num_left + 1], edges[1]
+        if is_packed[place]:
+            forms = Packed.of(num_left, num_right), State.of(num_right)
+            rounds[graph] = match_bits(own_edges, *forms, own, first)
+        else:
+            lists = Lists.of(own_edges, (num_left, num_right, num_edges), np.empty)
+            rounds[graph] = match_phases(lists._replace(mates=own), first)

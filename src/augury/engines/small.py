@@ -17,6 +17,7 @@ flows have no such rule (see `flows`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +29,12 @@ WORD = 64
 """Bits of a machine word."""
 MOST_SIDE = 1024
 """Nodes a side up to which all graphs are matched in rounds."""
-SPARSE = 64
+SPARSE = 32
 """Larger ones are if at least one pair in this many is an edge; such graphs are kept as words."""
 
 
-def is_dense(num_left: int, num_right: int, num_edges: int) -> bool:
-    """Whether words are quicker than lists."""
+def is_dense(num_left: Any, num_right: Any, num_edges: Any) -> Any:
+    """Whether words are quicker than lists; also of arrays."""
     return num_edges * SPARSE >= num_left * num_right
 
 

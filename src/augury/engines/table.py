@@ -56,6 +56,8 @@ PLAIN_EDGES, PLAIN_ARCS = 1000, SMALL
 """Edges and arcs up to which plain Python takes milliseconds: loading numba takes half a second."""
 TINY = 64
 """Of both, up to which it is as quick as calling compiled loops."""
+SAMPLE = 2**17
+"""Cells of a stack that tell about how many edges it has."""
 NOTHING = np.zeros(0, np.int64)
 WRITTEN = "ford-fulkerson", "assignment", "min-cost-flow"
 """The algorithms that there are loops for."""
@@ -236,26 +238,15 @@ def match_lists(
     from augury.engines.words import Words, match_edges
 
     edges = read_only(indptr, np.int64), read_only(indices, np.int32)
-    if len(left) == 2 and max(left[1], right[1]) > WORD:
-        from augury.engines.rounds import match_one
-
-        mates = np.empty(int(left[1]), np.int32)
-        sizes = len(mates), int(right[1]), len(indices)
-        return Mates(mates, np.array([match_one(edges, sizes, mates)], np.int32))
     sides = own(left, np.int64), own(right, np.int64)
     mates, rounds = np.empty(int(left[-1]), np.int32), np.empty(len(left) - 1, np.int32)
     is_small = np.maximum(np.diff(left), np.diff(right)) <= WORD
     if is_small.any():
         match_edges(edges, sides, Words.of(WORD, WORD), mates, rounds)
     if not is_small.all():
-        from augury.engines.rounds import match_one
+        from augury.engines.rounds import match_large
 
-        for graph in np.flatnonzero(~is_small).tolist():
-            low, end = sides[0][graph : graph + 2].tolist()
-            first, columns_end = sides[1][graph : graph + 2].tolist()
-            lists = edges[0][low : end + 1], edges[1]
-            sizes = end - low, columns_end - first, int(lists[0][-1] - lists[0][0])
-            rounds[graph] = match_one(lists, sizes, mates[low:end], first)
+        match_large(edges, sides, np.flatnonzero(~is_small), mates, rounds)
     return Mates(mates, rounds)
 
 
@@ -341,16 +332,19 @@ def _split(values: npt.NDArray[Any], counts: Sequence[int]) -> list[npt.NDArray[
 def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
     """Match as words where there are many edges, as lists otherwise."""
     count, num_left, num_right = adjacency.shape
-    if max(num_left, num_right) > MOST_SIDE and count > 1:  # each goes by its own edges
+    is_large = max(num_left, num_right) > MOST_SIDE
+    if is_large and count > 1:  # each goes by its own edges
         parts = [_match_large(own[None]) for own in adjacency]
         return Mates(*map(np.concatenate, zip(*parts, strict=True)))
-    if not is_dense(count * num_left, num_right, int(np.count_nonzero(adjacency.view(np.bool_)))):
+    # All cells count where the answer depends on it, else some rows are enough.
+    rows = adjacency.reshape(count * num_left, num_right).view(np.bool_)
+    some = rows if is_large else rows[:: max(1, rows.size // SAMPLE)]
+    if not is_dense(len(some), num_right, int(np.count_nonzero(some))):
         return _match_listed(adjacency)
     from augury.engines.rounds import Packed, State, match_packed
 
     mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
-    sides = num_left, num_right
-    match_packed(adjacency, Packed.of(*sides), State.of(*sides), mates, rounds)
+    match_packed(adjacency, Packed.of(num_left, num_right), State.of(num_right), mates, rounds)
     return Mates(mates, rounds)
 
 
