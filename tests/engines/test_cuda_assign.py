@@ -14,6 +14,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from augury.engines import cuda_assign
+from augury.engines.assignments import assign_dense
 from augury.engines.cuda_assign import Batch
 from augury.errors import InputError
 from augury.torch import Status
@@ -165,6 +166,25 @@ def test_floats_have_scipys_indices(folder: Path, shape: tuple[int, int], dtype:
         expected = np.full(shape[0], -1)
         expected[rows] = columns
         np.testing.assert_array_equal(indices, expected)
+
+
+@pytest.mark.parametrize("shape", [(16, 16), (33, 64), (70, 90), (130, 100), (300, 20)])
+@pytest.mark.parametrize("kind", ["float32", "ties", "barred", "wide"])
+def test_indices_are_those_of_the_cpu(folder: Path, shape: tuple[int, int], kind: str) -> None:
+    rng = np.random.default_rng(sum(shape))
+    size = (2 if max(shape) <= 64 else 1, *shape)
+    cost: Any = rng.random(size, np.float32)
+    if kind == "ties":
+        cost = rng.integers(0, 6, size).astype(np.int32)
+    if kind == "barred":
+        cost = rng.integers(0, 1000, size).astype(np.int32)
+    if kind == "wide":
+        cost = rng.integers(-(2**50), 2**50, size)
+    mask = rng.random(size) < 0.3 if kind == "barred" else None
+    found = solve(folder, cost, mask)
+    expected = assign_dense(cost, allowed=mask, partial=True)
+    assert (found.status <= Status.PARTIAL).all()
+    np.testing.assert_array_equal(found.indices, expected.columns)
 
 
 @pytest.mark.parametrize("bits", [23, 24, 26, 27, 28, 31])
