@@ -65,10 +65,10 @@ def lists_of(edges: Any) -> tuple[Any, Any]:
 
 def room_for(rows: int, columns: int, count: int) -> tuple[Any, State]:
     """Room that is filled with what must not matter."""
-    kinds = np.int64, np.int32, np.int32, np.bool_, np.int32
-    sizes = columns + 2, count, rows, columns, rows
-    lists = tuple(np.full(size, 7, kind) for size, kind in zip(sizes, kinds, strict=True))
-    return lists, State(*np.full((5, columns), 7, np.int32))
+    lists, state = rounds.room_for(rows, columns, count)
+    for array in (*lists, *state):
+        array.fill(7)
+    return lists, state
 
 
 def as_lists(edges: Any) -> Matched:

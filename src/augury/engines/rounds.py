@@ -19,6 +19,8 @@ from augury.engines.phases import Lists
 from augury.engines.small import MOST_SIDE, WORD, is_dense
 from augury.engines.words import ALL, ONE, ZERO, compiled, lowest, offset_of
 
+ALONE = np.zeros(1, np.int64)
+"""The number of a graph that is the only one."""
 OCTET = 8
 """Rows of bytes that become one byte of each column."""
 
@@ -415,34 +417,43 @@ def match_listed(edges: Any, sides: Any, chosen: Any, room: Any, found: Any) -> 
         rounds[graph] = match_rounds(own, own.mates, columns)
 
 
+def room_for(num_left: int, num_right: int, num_edges: int) -> tuple[Any, State]:
+    """Allocate for `match_listed`; nothing need be filled."""
+    lists = (
+        np.empty(num_right + 2, np.int64),
+        np.empty(num_edges, np.int32),
+        np.empty(num_left, np.int32),
+        np.empty(num_right, np.bool_),
+        np.empty(num_left, np.int32),
+    )
+    return lists, State.of(num_right)
+
+
 def match_large(edges: Any, sides: Any, chosen: Any, mates: Any, rounds: Any) -> None:
     """Match the chosen graphs, each in the form that suits it; see `table.match_lists`.
 
     `edges` is (indptr, indices), both read-only, and `sides` (left, right).
     """
     counts = [np.diff(own)[chosen] for own in (*sides, edges[0][sides[0]])]
-    is_packed = is_dense(*counts)
-    is_listed = ~is_packed & (np.maximum(*counts[:2]) <= MOST_SIDE)
+    is_listed = (np.maximum(*counts[:2]) <= MOST_SIDE) & ~is_dense(*counts)
     if is_listed.any():
-        most_rows, most_columns, most_edges = (int(own[is_listed].max()) for own in counts)
-        lists = (
-            np.empty(most_columns + 2, np.int64),
-            np.empty(most_edges, np.int32),
-            np.empty(most_rows, np.int32),
-            np.empty(most_columns, np.bool_),
-            np.empty(most_rows, np.int32),
-        )
-        room = lists, State.of(most_columns)
+        room = room_for(*(int(own[is_listed].max()) for own in counts))
         match_listed(edges, sides, chosen[is_listed], room, (mates, rounds))
-    for place in np.flatnonzero(~is_listed).tolist():
-        graph = int(chosen[place])
-        num_left, num_right, num_edges = (int(own[place]) for own in counts)
-        low, first = int(sides[0][graph]), int(sides[1][graph])
-        own = mates[low : low + num_left]
-        own_edges = edges[0][low : low + num_left + 1], edges[1]
-        if is_packed[place]:
-            forms = Packed.of(num_left, num_right), State.of(num_right)
-            rounds[graph] = match_bits(own_edges, *forms, own, first)
-        else:
-            lists = Lists.of(own_edges, (num_left, num_right, num_edges), np.empty)
-            rounds[graph] = match_phases(lists._replace(mates=own), first)
+    for graph in chosen[~is_listed].tolist():
+        low, end = int(sides[0][graph]), int(sides[0][graph + 1])
+        own, first = (edges[0][low : end + 1], edges[1]), int(sides[1][graph])
+        rounds[graph] = match_one(own, int(sides[1][graph + 1]) - first, mates[low:end], first)
+
+
+def match_one(edges: Any, num_right: int, mates: Any, first: int = 0) -> int:
+    """Match one graph, its columns counted from `first`; return its rounds, or else its phases."""
+    sizes = len(mates), num_right, int(edges[0][-1] - edges[0][0])
+    if is_dense(*sizes):
+        forms = Packed.of(len(mates), num_right), State.of(num_right)
+        return match_bits(edges, *forms, mates, first)
+    if max(sizes[:2]) > MOST_SIDE:
+        return match_phases(Lists.of(edges, sizes, np.empty)._replace(mates=mates), first)
+    rounds = np.empty(1, np.int32)
+    sides = np.array([0, len(mates)]), np.array([first, first + num_right])
+    match_listed(edges, sides, ALONE, room_for(*sizes), (mates, rounds))
+    return int(rounds[0])

@@ -238,6 +238,11 @@ def match_lists(
     from augury.engines.words import Words, match_edges
 
     edges = read_only(indptr, np.int64), read_only(indices, np.int32)
+    if len(left) == 2 and max(left[1], right[1]) > WORD:
+        from augury.engines.rounds import match_one
+
+        mates = np.empty(int(left[1]), np.int32)
+        return Mates(mates, np.array([match_one(edges, int(right[1]), mates)], np.int32))
     sides = own(left, np.int64), own(right, np.int64)
     mates, rounds = np.empty(int(left[-1]), np.int32), np.empty(len(left) - 1, np.int32)
     is_small = np.maximum(np.diff(left), np.diff(right)) <= WORD
