@@ -115,7 +115,6 @@ def batches(runs: Sequence[Run]) -> str:
             f"{found[n, density, 'table'][0]['per_second']:,.0f}",
         ]
         for n, density in dict.fromkeys(key[:2] for key in found)
-        if n <= 256
     ]
     return markdown(["n", "p", *SHOWN.values(), "`table`, graphs a second"], rows)
 
