@@ -36,6 +36,15 @@ LOOKS = {
     "igraph": ("#E69F00", "X"),
     "OR-Tools": ("#CC79A7", "*"),
     "NetworkX": ("#7F7F7F", "d"),
+    # In `augury bench`
+    "table, certified": ("#0B5D45", "v"),
+    "solve, table": ("#0B5D45", "v"),
+    "SciPy, block diagonal": ("#D55E00", "P"),
+    "SciPy, one by one": ("#E69F74", "P"),
+    "SciPy maximum_flow": ("#7A3600", "h"),
+    "OR-Tools maximum flow": ("#CC79A7", "*"),
+    "NetworkX hopcroft_karp": ("#7F7F7F", "d"),
+    "NetworkX maximum_flow": ("#BBBBBB", "H"),
 }
 """Colour and marker of each network and contestant; `look` picks those of others."""
 OTHER_COLOURS = ("#56B4E9", "#F0E442", "#882255", "#44AA99", "#999933", "#AA4499")
@@ -330,8 +339,9 @@ def _draw_bench(
         for name in dict.fromkeys(record["name"] for record in batches):
             rows = [r for r in batches if r["name"] == name and r["density"] == density]
             sizes, speeds = [r["n"] for r in rows], [r["per_second"] for r in rows]
-            style = BENCH_STYLES[rows[0]["kind"]]
-            panel.loglog(sizes, speeds, style, marker=".", label=name, color=look(name)[0])
+            colour, marker = look(name)
+            style = BENCH_STYLES[rows[0]["kind"]] + marker
+            panel.loglog(sizes, speeds, style, markersize=4, label=name, color=colour)
             panel.set_xticks(sizes, [str(size) for size in sizes], minor=False)
             panel.set_xticks([], minor=True)
         panel.set(title=f"p = {density}", xlabel="nodes a side", ylabel="graphs a second")
@@ -344,7 +354,7 @@ def _draw_bench(
             rows = [record for record in growth if record["name"] == name]
             values = [max(record[field], LEAST[field]) for record in rows]
             style = ":" if name == "SciPy" else "--" if name == "lookup" else "-"
-            edges, colour = [r["edges"] for r in rows], look(name)[0]
-            panel.loglog(edges, values, style, marker=".", label=name, color=colour)
+            edges, (colour, marker) = [r["edges"] for r in rows], look(name)
+            panel.loglog(edges, values, style + marker, markersize=4, label=name, color=colour)
         panel.set(title="one sparse graph", xlabel="edges", ylabel=title)
         panel.legend(fontsize="x-small")
