@@ -180,7 +180,7 @@ if importlib.util.find_spec("ray"):
         lambda place: reproduce_arguments(place, "--ray", "local"), reproduced
     )
 
-RUN = "from augury.apps.cli import main; main()"
+RUN = "from augury.apps.cli import script; script()"
 JUMPING = """
 import time
 jumps = iter(range(10**9))

@@ -253,14 +253,25 @@ def read(size):
 
 sys.stdin = types.SimpleNamespace(buffer=types.SimpleNamespace(read=read))
 sys.argv = ["augury", "solve", "-"]
-from augury.apps.cli import main
-main()
+from augury.apps.cli import script
+script()
 """
 
 
-def test_an_interrupt_is_said_in_one_sentence() -> None:
+CRASHES_AT_THE_END = """
+import ctypes, sys, types
+
+library = ctypes.CDLL(None)
+library.__cxa_atexit(library.abort, None, None)
+sys.modules["ray"] = types.ModuleType("ray")
+"""
+
+
+@pytest.mark.parametrize("before", ["", CRASHES_AT_THE_END], ids=["alone", "with Ray"])
+def test_an_interrupt_is_said_in_one_sentence(before: str) -> None:
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen([sys.executable, "-c", WAITS_FOR_INPUT], text=True, **pipes) as process:  # type: ignore
+    code = before + WAITS_FOR_INPUT
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as process:  # type: ignore
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()

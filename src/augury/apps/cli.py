@@ -7,6 +7,7 @@ that is called is built, so that `augury --help` answers at once.
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import io
 import os
@@ -221,6 +222,23 @@ def command(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
+def script() -> None:
+    """Run the command in a process of its own.
+
+    Ctrl-C in a terminal hits Ray's processes too, and then Ray's destructors in C++ sometimes end
+    this one with a segmentation fault. So after Python's own end they are not run.
+    """
+    try:
+        main()
+    except SystemExit as end:
+        if end.code != INTERRUPTED or "ray" not in sys.modules:
+            raise
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+
+
 def main() -> None:
     """Run the command; bad input becomes one sentence on standard error and exit code 2."""
     from augury.errors import ConfigError, InputError, visible
@@ -281,4 +299,4 @@ def _close_quietly() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    script()
