@@ -226,7 +226,8 @@ def script() -> None:
     """Run the command in a process of its own.
 
     Ctrl-C in a terminal hits Ray's processes too, and then Ray's destructors in C++ sometimes end
-    this one with a segmentation fault. So after Python's own end they are not run.
+    this one with a segmentation fault. So what Python cleans up at exit is done, and they are not
+    run.
     """
     try:
         main()

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from augury.classical.covers import PackedCovers
 from augury.engines.cuda import MOST_MEMORY, cupy
 from augury.engines.cuda_assign import LANES_FILE, Form, Launch, kernel, launch
+from augury.engines.small import MOST_SIDE
 from augury.errors import InputError
 from augury.extras import needs
 
@@ -34,7 +35,6 @@ with needs("this engine"):
 
 SMALL = (8, 16, 32, 64)
 """The sizes that table.cu is compiled for."""
-MOST_SIDE = 1024
 LANES = (1, 8, 16, 32)
 """Lanes that share a graph of such a size."""
 BLOCKS = {64: 128, 128: 256, 256: MOST_SIDE}

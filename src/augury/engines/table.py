@@ -132,7 +132,7 @@ class Table(Engine):
         return map(Answer, found, rounds.tolist())
 
     def match(self, adjacency: npt.NDArray[np.uint8], executor: Any, threads: int = 1) -> Mates:
-        """Share the graphs among threads; small ones as words, others as lists."""
+        """Share the graphs among threads."""
         from augury.engines.words import Words, match_words
 
         require_proof(executor)
