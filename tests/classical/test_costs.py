@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augury import BipartiteGraph, InputError
-from augury.classical.costs import MAX_TOTAL, Costs, no_edge
+from augury.classical.costs import BLOCK, MAX_TOTAL, Costs, no_edge
 
 
 def test_whole_numbers_stay_what_they_are() -> None:
@@ -46,6 +46,24 @@ def test_no_cost_is_further_off_than_the_error_says(values: list[float], num_nod
         else:
             assert abs(amount * costs.unit - Fraction(value)) <= costs.error
     assert int(np.abs(costs.amount).max()) * (num_nodes + 4) <= MAX_TOTAL
+
+
+@pytest.mark.parametrize("at", [0, BLOCK - 1, BLOCK, 2 * BLOCK + 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_cost_among_many_decides_wherever_it_is(at: int, dtype: type[np.floating]) -> None:
+    values = np.full(2 * BLOCK + 2, 2.0, dtype)
+    values[at] = 0.5
+    assert Costs.of(values, 4).unit == Fraction(1, 10)
+    values[at] = 1 + 2**-20
+    binary = Costs.of(values, 4)
+    assert binary.error == 0
+    assert [binary.amount[k] * binary.unit for k in (at, at - 1)] == [Fraction(1 + 2**-20), 2]
+    values[at] = 1e-30
+    assert Costs.of(values, 4).error > 0
+    for wrong in (np.nan, np.inf, -np.inf):
+        values[at] = wrong
+        with pytest.raises(InputError, match=f"cost {at} is {wrong}"):
+            Costs.of(values, 4)
 
 
 @pytest.mark.parametrize(

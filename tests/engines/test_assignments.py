@@ -15,6 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from augury.classical.arrays import read_only
 from augury.classical.first import first_in_order
 from augury.engines import assignments, least_cost
 from augury.engines.assignment_loops import largest as largest_of
@@ -331,6 +332,34 @@ def test_other_numbers_are_taken_and_nothing_is_changed(dtype: Any) -> None:
     found = assign_dense(given_)
     np.testing.assert_array_equal(found.columns, assign_dense(cost.astype(np.int64)).columns)
     np.testing.assert_array_equal(given_, before)
+
+
+def misaligned(cost: np.ndarray) -> np.ndarray:
+    octets = np.empty(cost.nbytes + 1, np.uint8)[1:]
+    octets[:] = cost.reshape(-1).view(np.uint8)
+    return octets.view(cost.dtype).reshape(cost.shape)
+
+
+@pytest.mark.parametrize(
+    "lay",
+    [
+        read_only,
+        misaligned,
+        np.asfortranarray,
+        lambda cost: np.repeat(cost, 2, axis=2)[:, :, ::2],
+        lambda cost: cost.astype(">f8"),
+    ],
+)
+def test_loops_are_compiled_once_however_the_costs_lie_in_memory(lay: Any) -> None:
+    cost = np.random.default_rng(14).random((5, 6, 7))
+    expected = assign_dense(cost, allowed=cost > 0.1, sizes=np.full((5, 2), 6))
+    compiled = len(assignments._read_floats.signatures)
+    given_ = lay(cost)
+    assert given_.flags.aligned is (lay is not misaligned)
+    found = assign_dense(given_, allowed=lay(cost) > 0.1, sizes=np.full((5, 2), 6))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(assignments._read_floats.signatures) == compiled
 
 
 def test_prices_beyond_63_bits_make_a_matrix_invalid_and_no_other() -> None:

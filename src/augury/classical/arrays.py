@@ -68,6 +68,8 @@ def read_only(array: Any, dtype: Any = None) -> npt.NDArray[Any]:
     Thus a loop is compiled once, not again for writeable arrays.
     """
     view = np.ascontiguousarray(array, dtype).view()
+    if not view.flags.aligned:
+        view = view.copy()
     view.flags.writeable = False
     return view
 

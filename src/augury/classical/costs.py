@@ -9,6 +9,7 @@ the rounding, and an answer says how far it may be from the optimum.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import compress
@@ -28,6 +29,8 @@ Amount = int | float
 
 SAMPLE = 64
 """Costs that are tried first, to rule out a number of decimal digits quickly."""
+BLOCK = 2**14
+"""Costs that are converted at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +63,7 @@ class Costs:
             raise InputError("costs are real numbers, not complex ones")
         most = MAX_TOTAL // (num_nodes + 4)
         if array.dtype.kind == "f":
-            return _of_floats(array.astype(np.float64), most, maximise)
+            return _of_floats(array, most, maximise)
         largest = max(abs(int(array.max(initial=0))), abs(int(array.min(initial=0))))
         if largest > most:
             told = f"a cost of {largest} is too large for {num_nodes} nodes"
@@ -125,27 +128,41 @@ def no_edge(array: npt.NDArray[Any], maximise: bool) -> BoolArray | None:
     return cast("BoolArray", array == bad)
 
 
-def _of_floats(array: npt.NDArray[np.float64], most: int, maximise: bool) -> Costs:
-    if not np.isfinite(array).all():
-        at = int((~np.isfinite(array)).argmax())
-        raise InputError(f"cost {at} is {array[at]}, not a finite number")
-    largest = float(np.abs(array).max(initial=0.0))
-    if largest > most:
+def _of_floats(array: npt.NDArray[Any], most: int, maximise: bool) -> Costs:
+    largest = float(np.max([np.abs(block).max() for block in _blocks(array)], initial=0.0))
+    if not largest <= most:
+        if not np.isfinite(array).all():
+            at = int((~np.isfinite(array)).argmax())
+            raise InputError(f"cost {at} is {array[at]}, not a finite number")
         raise InputError(f"a cost of {largest} is too large: sums could pass 63 bits")
     for digits in range(16):
         scale = 10.0**digits
         if largest * scale > min(most, 2**53):
             break
-        some = array[:SAMPLE]
-        if (np.rint(some * scale) / scale != some).any():
+        if not _multiples(array[:SAMPLE], scale)[1]:
             continue  # as most are
-        whole = np.rint(array * scale)
-        if (whole / scale == array).all():
-            return Costs(frozen(whole.astype(np.int64)), Fraction(1, 10**digits), maximise=maximise)
+        amount, is_exact = _multiples(array, scale)
+        if is_exact:
+            return Costs(frozen(amount), Fraction(1, 10**digits), maximise=maximise)
     # Multiplying by a power of two is exact, unless the product is beyond the normal numbers.
     places = min(int(np.log2(most)) - int(np.frexp(largest)[1]), 1000)
-    scaled = array * 2.0**places
-    whole = np.rint(scaled)
+    amount, is_exact = _multiples(array, 2.0**places)
     unit = Fraction(2) ** -places
-    error = Fraction(0) if (whole == scaled).all() else unit / 2
-    return Costs(frozen(whole.astype(np.int64)), unit, error, maximise)
+    return Costs(frozen(amount), unit, Fraction(0) if is_exact else unit / 2, maximise)
+
+
+def _multiples(array: npt.NDArray[Any], scale: float) -> tuple[WideArray, bool]:
+    """Round multiples of costs to whole numbers; tell whether all lead back to the costs."""
+    amount, is_exact, done = np.empty(len(array), np.int64), True, 0
+    for block in _blocks(array):
+        whole = np.rint(block * scale)
+        is_exact = is_exact and bool((whole / scale == block).all())
+        amount[done : done + len(block)] = whole
+        done += len(block)
+    return amount, is_exact
+
+
+def _blocks(array: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
+    """Yield float64 numbers, as many at a time as stay in the cache."""
+    for start in range(0, len(array), BLOCK):
+        yield array[start : start + BLOCK].astype(np.float64, copy=False)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import WideArray
+from augury.classical.arrays import WideArray, read_only
 from augury.engines.assignment_loops import (
     FULL,
     LANES,
@@ -181,22 +181,22 @@ def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
     if cost.dtype == np.uint64 and cost.max(initial=0) > np.iinfo(np.int64).max:
         raise InputError("a cost is beyond int64")
     if cost.dtype not in (np.int32, np.int64, np.float32, np.float64):
-        cost = cost.astype(np.float32 if cost.dtype.kind == "f" else np.int64)
-    cost = np.require(cost, None, ["C", "A", "W"])  # numba compiles anew for a read-only array
+        real = np.float64 if cost.dtype.itemsize > 4 else np.float32
+        cost = cost.astype(real if cost.dtype.kind == "f" else np.int64)
+    cost = read_only(cost)
     if allowed is None:
         allowed = np.empty((0, 0, 0), np.bool_)
     elif np.shape(allowed) != cost.shape:
         raise InputError(f"allowed is {np.shape(allowed)}, but the costs are {cost.shape}")
     if sizes is None:
-        sizes = np.empty((len(cost), 2), np.int64)
-        sizes[:] = cost.shape[1:]
+        sizes = np.broadcast_to(cost.shape[1:], (len(cost), 2))
     elif np.shape(sizes) != (len(cost), 2):
         raise InputError(f"sizes is {np.shape(sizes)}, not (matrix, 2)")
     else:
-        sizes = np.require(sizes, np.int64, ["C", "W"])
+        sizes = np.asarray(sizes, np.int64)
         if (sizes < 0).any() or (sizes > cost.shape[1:]).any():
             raise InputError("sizes are from 0 to the rows and columns of the costs")
-    return cost, np.require(allowed, np.bool_, ["C", "W"]), sizes
+    return cost, read_only(allowed, np.bool_), read_only(sizes, np.int64)
 
 
 class Matrices(NamedTuple):
