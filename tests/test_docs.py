@@ -49,7 +49,7 @@ TOLD = {
     "how-to/solve_a_file.md": 1,
     "how-to/say_what_you_want.md": 4,
     "how-to/certify.md": 2,
-    "how-to/batches.md": 4,
+    "how-to/batches.md": 5,
 }
 """Documents whose blocks of Python are followed by what they print, and how many at least."""
 

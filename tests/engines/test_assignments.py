@@ -423,6 +423,9 @@ def test_where_not_all_can_be_assigned_it_is_the_first_of_the_largest(
         (lambda: assign_dense(np.zeros((1, 2, 2)), sizes=np.array([2, 2])), "sizes is"),
         (lambda: assign_dense(np.zeros((1, 2, 2)), sizes=np.array([[2, 3]])), "sizes are from 0"),
         (lambda: assign_dense(np.zeros((1, 2, 2)), sizes=np.array([[-1, 2]])), "sizes are from 0"),
+        (lambda: assign_dense(np.zeros((1, 2, 2)), threads=0), "at least one thread, not 0"),
+        (lambda: assign_dense(np.ma.masked_equal(np.eye(2)[None], 1)), "masked entries in the cos"),
+        (lambda: assign_dense([[["a"]]]), "not <U1"),
     ],
 )
 def test_what_cannot_be_read_is_refused(call: Any, message: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from augury.classical.arrays import WideArray, read_only
+from augury.classical.arrays import WideArray, read_only, unmasked
 from augury.engines.assignment_loops import (
     FULL,
     LANES,
@@ -73,18 +73,19 @@ class Assignments(NamedTuple):
 
 
 def assign_dense(
-    cost: npt.NDArray[Any],
+    cost: npt.ArrayLike,
     *,
     maximise: bool = False,
-    allowed: npt.NDArray[np.bool_] | None = None,
-    sizes: npt.NDArray[Any] | None = None,
+    allowed: npt.ArrayLike | None = None,
+    sizes: npt.ArrayLike | None = None,
     partial: bool = False,
     threads: int = 1,
 ) -> Assignments:
     """Assign all rows or all columns of each matrix, whichever are fewer, at the least cost.
 
     Args:
-        cost: (matrix, row, column), integers or floats; an infinitely bad one forbids a pair.
+        cost: (matrix, row, column), integers or floats; an infinitely bad one forbids a pair. What
+            a matrix holds never raises: with NaN its status is INVALID.
         maximise: find the greatest sum; the prices are then those of the negated costs.
         allowed: of the same shape, False for forbidden pairs.
         sizes: (matrix, 2), how many rows and columns of each matrix count; the others get −1.
@@ -94,29 +95,35 @@ def assign_dense(
 
     Raises:
         InputError: an argument has the wrong shape or type.
+
+    >>> found = assign_dense([[[4, 1, 3], [2, 0, 5]]])
+    >>> found.columns, found.row_price, found.column_price, found.status
+    (array([[1, 0]]), array([[3, 2]]), array([[ 0, -2,  0]]), array([0], dtype=int8))
     """
+    if threads < 1:
+        raise InputError(f"the matrices are shared by at least one thread, not {threads}")
     checked: tuple[Any, Any, Any] = _checked(cost, allowed, sizes)
-    cost, mask_of, ends_of = checked
-    count, num_rows, num_columns = cost.shape
+    costs, mask_of, ends_of = checked
+    count, num_rows, num_columns = costs.shape
     prices = np.zeros((count, num_rows), np.int64), np.zeros((count, num_columns), np.int64)
     status, shift = np.full(count, _READ, np.int8), np.zeros(count, np.int64)
     found = Assignments(np.full((count, num_rows), -1, np.int64), *prices, status)
-    given = Matrices(cost.reshape(-1), mask_of.reshape(-1), bool(maximise))
-    tables = Tables(ends_of, cost.shape[1:], found, shift, np.zeros(count, np.bool_))
+    given = Matrices(costs.reshape(-1), mask_of.reshape(-1), bool(maximise))
+    tables = Tables(ends_of, costs.shape[1:], found, shift, np.zeros(count, np.bool_))
     work = _Work(given, tables)
-    threads = min(threads, count, cost.size // CELLS_A_THREAD)
+    threads = min(threads, count, costs.size // CELLS_A_THREAD)
     if threads <= 1:
         work.run(0, count)
     else:
         ends = np.linspace(0, count, threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda part: work.run(*part), pairwise(ends)))
-    if cost.dtype.kind == "f":
+    if costs.dtype.kind == "f":
         rows, columns = (price.view(np.float64) for price in prices)
         found = Assignments(found.columns, rows, columns, status)
     for number in np.flatnonzero(status > INVALID).tolist():
         num_rows, num_columns = ends_of[number]
-        own = cost[number, :num_rows, :num_columns]
+        own = costs[number, :num_rows, :num_columns]
         mask = mask_of[number, :num_rows, :num_columns] if len(mask_of) else True
         answer = _refine(own, mask, maximise)
         status[number] = INFEASIBLE if answer is None else OPTIMAL
@@ -127,7 +134,7 @@ def assign_dense(
             _refuse(found, number)
     if partial and len(some := np.flatnonzero(status == INFEASIBLE)):
         masks = mask_of[some] if len(mask_of) else np.True_
-        _assign_some(found, some, cost[some], masks, ends_of[some], maximise)
+        _assign_some(found, some, costs[some], masks, ends_of[some], maximise)
     return found
 
 
@@ -173,7 +180,7 @@ def _assign_some(
 
 def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
     """Return the arguments as compiled loops take them."""
-    cost = np.asarray(cost)
+    cost = unmasked(cost, "costs")
     if cost.ndim != 3:
         raise InputError(f"the costs have {cost.ndim} axes, not (matrix, row, column)")
     if cost.dtype.kind not in "fiub" or cost.dtype.itemsize > 8:
