@@ -8,14 +8,14 @@ import pytest
 from augury import InputError
 from augury.classical import priced as module
 from augury.classical.priced import NO_EDGE, Stack, priced
-from augury.engines.least_cost import assign_stack
+from augury.engines.least_cost import assigned
 
 STACK = np.random.default_rng(0).integers(-20, 20, (12, 4, 5))
 
 
 def test_what_is_proven_here_is_proven_in_full() -> None:
     stack = Stack.of(STACK, maximise=False)
-    proofs = priced(stack, *assign_stack(stack))
+    proofs = priced(stack, *assigned(stack.amount))
     assert proofs.is_proven.all()
     for number in range(len(STACK)):
         certificate = proofs.certificate(number)
@@ -25,7 +25,7 @@ def test_what_is_proven_here_is_proven_in_full() -> None:
 
 def test_a_wrong_answer_or_price_is_not_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     stack = Stack.of(STACK, maximise=False)
-    mates, price = assign_stack(stack)
+    mates, price = assigned(stack.amount)
     rng = np.random.default_rng(1)
     for _ in range(200):
         wrong_mates, wrong_price = mates.copy(), price.copy()

@@ -143,7 +143,7 @@ def test_so_it_is_among_very_many(shape: tuple[int, int], high: int) -> None:
 )  # fmt: skip
 def test_the_pass_over_lists_finds_none_before_it(shape: tuple[int, int, int], high: int) -> None:
     cost = np.random.default_rng(high).integers(0, high, shape)
-    mates, price, _ = least_cost.assigned(cost)
+    mates, price = least_cost.assigned(cost)
     for own, values, known in zip(mates, cost, price, strict=True):
         assert first_in_order(as_graph(values.astype(float)), own, known).tolist() == own.tolist()
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from scipy.sparse import csr_array
 
 from augury import BipartiteGraph, CostNetwork, InputError, solve, solve_batch
+from augury.classical.costs import MAX_TOTAL, Costs
 from augury.classical.priced import Priced
 from augury.classical.prices import certify_cost
 from augury.engines import least_cost
@@ -25,7 +26,7 @@ TABLE: dict[str, Any] = {"engine": "table"}
 @settings(max_examples=100)
 def test_matchings_are_largest_and_of_least_cost(matrix: np.ndarray) -> None:
     graph = as_graph(matrix)
-    for answer in (*least_cost.solved([graph]), least_cost.assigned_as_flow(graph)):
+    for answer in (*least_cost.solved([graph]), least_cost._assigned(graph)):
         certificate = certify_cost(graph, answer.found, answer.price)
         assert certificate.is_optimal and not certificate.remark
         assert (certificate.size, certificate.cost) == least_matching(matrix)
@@ -92,12 +93,21 @@ def test_of_equals_every_form_of_a_dense_graph_gets_the_first(shape: tuple[int, 
             assert solve(form, algorithm="assignment", **TABLE).matching == pairs
 
 
-def test_large_costs_take_another_loop() -> None:
-    big = 2**48
-    graph = BipartiteGraph.from_costs([[big, big - 1, np.inf], [big - 2, np.inf, np.inf]])
-    [answer] = least_cost.solved([graph])
-    certificate = certify_cost(graph, answer.found, answer.price)
-    assert certificate.is_optimal and certificate.cost == 2 * big - 3 and not certificate.remark
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (40, 40), (9, 200), (200, 9)])
+def test_the_largest_costs_are_taken_by_all_loops(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(sum(shape))
+    most = MAX_TOTAL // (sum(shape) + 6)
+    for share in (0.1, 0.5, 1):
+        cost = rng.integers(-most, most, shape, endpoint=True)
+        cost.flat[:2] = most, -most
+        left, right = np.nonzero(rng.random(shape) < share)
+        costs = Costs.of(cost[left, right], sum(shape) + 2)
+        graph = BipartiteGraph(*shape, left, right, costs=costs)
+        answers = *least_cost.solved([graph]), least_cost._assigned(graph)
+        for answer in answers:
+            certificate = certify_cost(graph, answer.found, answer.price)
+            assert certificate.is_optimal and not certificate.remark
+        assert answers[0].found.tolist() == answers[1].found.tolist()
 
 
 def test_a_graph_with_costs_is_solved_by_this_engine_unless_another_is_named() -> None:

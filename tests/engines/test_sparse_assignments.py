@@ -10,7 +10,9 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching, min_weight_full_bipartite_matching
 
-from augury.engines.sparse_assignments import assign_sparse, largest_sparse_cost
+from augury.classical.costs import MAX_TOTAL
+from augury.engines import sparse_assignments
+from augury.engines.sparse_assignments import Sparse, assign_sparse
 
 
 def check_sparse(sizes: tuple[int, int], edges: Any, answer: Any) -> tuple[int, int]:
@@ -91,11 +93,23 @@ def test_matchings_that_leave_nodes_free_are_as_large_as_scipys(sizes: tuple[int
 @pytest.mark.parametrize("num_right", [12, 15])
 def test_the_largest_sparse_costs_do_not_overflow(num_right: int) -> None:
     rng = np.random.default_rng(9)
-    largest = largest_sparse_cost(12, num_right)
+    largest = MAX_TOTAL // (12 + num_right + 6)
     for _ in range(20):
         left, right, sign = edges_of(rng, 12, num_right, 70, (-1, 2))
         edges = left, right, sign * largest
         check_sparse((12, num_right), edges, assign_sparse(12, num_right, *edges))
+
+
+def test_auctions_end_before_prices_outgrow_their_integers(monkeypatch: Any) -> None:
+    """Three rows that want two columns outbid each other, a step at a time."""
+    ends, cost = np.divmod(np.arange(9), 3), np.array([0, 0, 1000] * 3)
+    ended = []
+    for lowest in (-1000, -50):
+        monkeypatch.setattr(sparse_assignments, "LOWEST", lowest)
+        graph = Sparse.of(3, 3, *ends, cost)
+        sparse_assignments._auction.py_func(graph, 1)
+        ended.append(int(graph.price.min()))
+    assert ended[0] < -60 and ended[1] == -50
 
 
 def test_sparse_graphs_may_be_empty() -> None:

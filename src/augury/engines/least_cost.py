@@ -11,7 +11,6 @@ graph alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from augury.classical.arrays import WideArray
 from augury.classical.cost_network import CostNetwork
 from augury.classical.first import first_in_order
 from augury.classical.graph import BipartiteGraph
-from augury.classical.priced import NO_EDGE, Stack
+from augury.classical.priced import NO_EDGE
 from augury.engines.small_costs import is_small, solve_small
 
 MAX_CELLS = 2**24
@@ -71,25 +70,21 @@ def _assigned_dense(graphs: Sequence[BipartiteGraph]) -> list[Answer]:
     for own, graph in zip(cost, graphs, strict=True):
         assert graph.costs is not None
         own[graph.left, graph.right] = graph.costs.to_minimise
-    return [
-        Answer(mates, 0, price=price) if is_found else _assigned(graph)
-        for graph, mates, price, is_found in zip(graphs, *assigned(cost), strict=True)
-    ]
+    found = zip(*assigned(cost), strict=True)
+    return [Answer(mates, 0, price=price) for mates, price in found]
 
 
-def assigned(
-    cost: npt.NDArray[np.int64],
-) -> tuple[WideArray, WideArray, npt.NDArray[np.bool_]]:
-    """(graph, left, right) costs → mates (graph, left), prices (graph, node), is_found (graph,).
+def assigned(cost: npt.NDArray[np.int64]) -> tuple[WideArray, WideArray]:
+    """(graph, left, right) costs, whole as in `Costs` → mates (graph, left), prices (graph, node).
 
     Nodes are source, left, right, sink. Of several best answers it is the first, as in
-    `assignments`. Where costs are too large, `is_found` is False and the rest is undefined.
+    `assignments`.
     """
-    from augury.engines.assignments import INFEASIBLE, assign_dense
+    from augury.engines.assignments import assign_dense
 
     num_graphs, num_left, num_right = cost.shape
     allowed = cost != NO_EDGE if cost.max(initial=0) == NO_EDGE else None
-    mates, rows, columns, status = assign_dense(cost, allowed=allowed, partial=True)
+    mates, rows, columns, _ = assign_dense(cost, allowed=allowed, partial=True)
     price = np.zeros((num_graphs, num_left + num_right + 2), np.int64)
     price[:, 1 : 1 + num_left], price[:, 1 + num_left : -1] = -rows, columns
     # A row pays no more than any that has no column, and a column no more than one that is free.
@@ -99,48 +94,21 @@ def assigned(
     paid = np.where(mates >= 0, rows, lowest).max(axis=1, initial=lowest)
     most = np.where(taken, columns, lowest).max(axis=1, initial=lowest)
     price[:, 0], price[:, -1] = np.where(paid > lowest, -paid, 0), np.where(most > lowest, most, 0)
-    return mates, price, status <= INFEASIBLE
-
-
-def assign_stack(stack: Stack) -> tuple[WideArray, WideArray]:
-    """Assign cost matrices: mates (graph, left), prices (graph, node)."""
-    mates, price, is_found = assigned(stack.amount)
-    for number in np.flatnonzero(~is_found).tolist():
-        answer = _assigned(stack.graph(number))
-        mates[number] = answer.found
-        assert answer.price is not None
-        price[number] = answer.price
     return mates, price
 
 
 def _assigned(graph: BipartiteGraph) -> Answer:
     """Assign a graph by its edges: as many nodes as possible, and these at the least cost."""
-    from augury.engines.sparse_assignments import assign_sparse, largest_sparse_cost
+    from augury.engines.sparse_assignments import assign_sparse
 
     if not graph.num_edges:
         price = np.zeros(graph.num_left + graph.num_right + 2, np.int64)
         return Answer(np.full(graph.num_left, -1), 0, price=price)
     assert graph.costs is not None
     ends = graph.num_left, graph.num_right, graph.left, graph.right
-    if int(np.abs(graph.costs.amount).max()) > largest_sparse_cost(*ends[:2]):
-        return assigned_as_flow(graph)
     mates, (left, right, source, sink) = assign_sparse(*ends, graph.costs.to_minimise)
     price = np.concatenate([[source], left, right, [sink]]).astype(np.int64)
     return Answer(first_in_order(graph, mates, price), 0, price=price)
-
-
-def assigned_as_flow(graph: BipartiteGraph) -> Answer:
-    """Assign a graph whose costs are too large for the loop over edges."""
-    network = CostNetwork.from_bipartite(graph)
-    edges = slice(graph.num_left, graph.num_left + graph.num_edges)
-    capacity = network.capacity.copy()
-    capacity[edges] = 2  # nodes are the limit, not edges, so that matched pairs have exact prices
-    answer = _sent(replace(network, capacity=capacity))
-    matched = np.flatnonzero(answer.found[edges])
-    mates = np.full(graph.num_left, -1)
-    mates[graph.left[matched]] = graph.right[matched]
-    assert answer.price is not None
-    return answer._replace(found=first_in_order(graph, mates, answer.price))
 
 
 def _sent(network: CostNetwork) -> Answer:

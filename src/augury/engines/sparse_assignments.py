@@ -3,7 +3,11 @@
 As in `assignments`, rows bid and are then assigned along shortest augmenting paths, here with a
 heap. Where there are hardly more columns than rows, prices come from auctions (Bertsekas, 1988).
 
-Everything is int64 and exact: see `largest_sparse_cost`.
+Everything is int64 and exact. Costs are those of `Costs`: times the number of nodes they are below
+2^55, and so is a sum of them along a path. A bid lowers a price by less than three costs below
+another; so auctions, which end at LOWEST, leave prices above −2^57 − 2^54, and what follows, two
+bids a row and then paths, above −2^59. So no distance is as much as 2^59, half of FAR, and even
+with the parts of a graph priced apart no price is beyond 2^61.
 """
 
 from __future__ import annotations
@@ -18,17 +22,7 @@ from augury.engines.phases import Lists
 from augury.engines.words import compiled
 
 FAR = np.int64(2**60)
-"""At least this: out of reach. Anything computed from costs alone is less than half of it."""
-
-
-def largest_sparse_cost(num_left: int, num_right: int) -> int:
-    """Return the largest absolute cost that `assign_sparse` takes.
-
-    Sums of costs along a path are then below 2^53. A bid lowers a price by less than three costs
-    below another, so an auction, which starts above LOWEST, ends above −2^59; and that
-    leaves all distances below FAR.
-    """
-    return 2**51 // (max(num_left, num_right) + 1)
+"""At least this: out of reach. All that is computed here is less than half of it."""
 
 
 class Sparse(NamedTuple):
@@ -79,7 +73,7 @@ SHRINK = 7
 AUCTION_BIDS = 50
 """Bids for each row, at most, in an auction; about five are enough."""
 LOWEST = np.int64(-(2**57))
-"""Prices below this end the auctions; see `largest_sparse_cost`."""
+"""A price below this ends the auctions."""
 
 
 def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: Any) -> Any:
@@ -87,7 +81,7 @@ def assign_sparse(num_left: int, num_right: int, left: Any, right: Any, cost: An
 
     Return the right partner of each left node or −1, and the prices of left nodes, right nodes,
     source and sink. They are those of a flow from source to sink: an arc of the residual network
-    costs `cost + price[sender] - price[receiver] >= 0`. Costs are at most `largest_sparse_cost`.
+    costs `cost + price[sender] - price[receiver] >= 0`.
 
     A graph falls into three parts (Dulmage and Mendelsohn, 1958), and its largest matchings are
     those of the parts: of one with columns to spare, in which all rows are matched; of one in which
@@ -210,13 +204,13 @@ def _auction(graph: Sparse, step: int) -> None:
         num_bids = AUCTION_BIDS * len(graph.edge_of)
         for first in range(len(graph.edge_of)):
             row = np.int64(first)
-            while row >= 0 and num_bids > 0:
+            while row >= 0 and num_bids > 0 and lowest > LOWEST:
                 num_bids -= 1
-                row = _bid_once(graph, row, step)
+                bidder, row = row, _bid_once(graph, row, step)
+                column = graph.right[graph.edge_of[bidder]]
+                lowest = min(lowest, graph.price[column])
         graph.edge_of[:] = NOT_YET
         graph.row_of[:] = -1
-        for column in range(len(graph.price)):
-            lowest = min(lowest, graph.price[column])
         if step == 1:
             return
         step //= SHRINK

@@ -194,10 +194,10 @@ class Table(Engine):
 
     def assign(self, stack: Stack, executor: Any) -> tuple[WideArray, WideArray]:
         """See `Engine`; graphs that cannot be assigned in full are assigned by their edges."""
-        from augury.engines.least_cost import assign_stack
+        from augury.engines.least_cost import assigned
 
         require_proof(executor)
-        return assign_stack(stack)
+        return assigned(stack.amount)
 
     def ties(self, graph: Graph) -> Callable[..., Any] | None:
         """See `Engine`; only rounds of matchings go by weights."""

@@ -147,10 +147,10 @@ def _assigned(edges: Edges, amount: WideArray, some: WideArray) -> _Found:
         cost = np.full((len(own), *shape), NO_EDGE)
         cost[graph, ends[0], ends[1]] = amount[edge]
         is_edge = cost != NO_EDGE
-        told, price, is_found = assigned(cost)
+        told, price = assigned(cost)
         stack = Stack(cost, Fraction(1), Fraction(0), False, bool(is_edge.all()))
         proof = priced(stack, told, price, _is_largest(starts(counts[own]), ends, shape, told))
-        is_clear = is_found & (is_edge.sum(axis=(1, 2)) == counts[own])  # no edge occurs twice
+        is_clear = is_edge.sum(axis=(1, 2)) == counts[own]  # no edge occurs twice
         mates[first[own][:, None] + np.arange(shape[0])] = told
         found.sizes[own], found.totals[own] = proof.sizes, proof.totals
         is_proven[own] = proof.is_proven & is_clear
