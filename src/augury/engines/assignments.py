@@ -264,48 +264,74 @@ class _Work(NamedTuple):
 
 
 def _refine(cost: Any, allowed: Any, maximise: bool) -> Any:
-    """Assign a matrix whose costs do not fit into 64 bits: columns and prices, or None."""
-    allowed = np.isfinite(cost) & allowed
-    exact = list(map(Fraction, np.where(allowed, cost, 0).ravel().tolist()))
-    unit = Fraction(1, math.lcm(*(one.denominator for one in exact)))
-    whole = np.array([int(one / unit) for one in exact], object).reshape(cost.shape)
-    answer = _refined(-whole if maximise else whole, allowed)
-    if answer is None:
-        return None
-    columns, *prices = answer
-    return columns, *([one * unit for one in price.tolist()] for price in prices)
-
-
-def _refined(whole: Any, allowed: Any) -> tuple[Any, Any, Any] | None:
-    """Assign a matrix of whole numbers of any size: columns and prices, or None.
+    """Assign a matrix whose costs do not fit into 64 bits: columns and prices, or None.
 
     Rows or columns that cost nothing make it square. Costs are rounded to 50 bits; what is left of
-    them at the prices found is a problem of its own, on the few pairs that can still matter.
+    them at the prices found is a problem of its own. There few pairs count: by the rounded costs
+    the best assignments hold none that exceeds its prices by more than a unit for each row.
     """
-    num_rows, num_columns = whole.shape
-    size = max(whole.shape)
-    reduced, left = np.zeros((size, size), object), np.ones((size, size), np.bool_)
-    reduced[:num_rows, :num_columns], left[:num_rows, :num_columns] = whole, allowed
-    rows, columns = np.zeros(size, object), np.zeros(size, object)
-    while True:
-        shift = max(0, max(map(abs, reduced[left].tolist())).bit_length() - FLOAT_BITS)
-        coarse = np.zeros((1, size, size), np.int64)
-        coarse[0][left] = [(one + (1 << shift >> 1)) >> shift for one in reduced[left].tolist()]
-        found = assign_dense(coarse, allowed=left[None])
-        if found.status[0] != OPTIMAL:
-            return None
-        u, v = found.row_price[0], found.column_price[0]
-        left &= coarse[0] - u[:, None] - v <= size
-        rows, columns = rows + (u.astype(object) << shift), columns + (v.astype(object) << shift)
-        reduced = reduced - (u.astype(object) << shift)[:, None] - (v.astype(object) << shift)
-        if shift == 0:
-            break
+    (num_rows, num_columns), size = cost.shape, max(cost.shape)
+    is_open, given = np.ones((size, size), np.bool_), np.zeros((size, size), cost.dtype)
+    is_open[:num_rows, :num_columns] = np.isfinite(cost) & allowed
+    given[:num_rows, :num_columns] = np.where(is_open[:num_rows, :num_columns], cost, 0)
+    coarse, step = _rounded(given, maximise)
+    found = assign_dense(coarse[None], allowed=is_open[None])
+    if found.status[0] != OPTIMAL:
+        return None
+    u, v = found.row_price[0].astype(object), found.column_price[0].astype(object)
+    pairs = np.nonzero(
+        is_open & (coarse - found.row_price[0][:, None] - found.column_price[0] <= size)
+    )
+    exact = list(map(Fraction, given[pairs].tolist()))
+    unit = Fraction(1, math.lcm(step.denominator, *(one.denominator for one in exact)))
+    whole = np.array([int((-one if maximise else one) / unit) for one in exact], object)
+    u, v, cap = u * int(step / unit), v * int(step / unit), size * int(step / unit)
+    own, *changes = _refined(is_open, pairs, whole - u[pairs[0]] - v[pairs[1]], cap)
+    rows, columns = u + changes[0], v + changes[1]
     if num_rows < size:  # an added row pays the price of a free column
         rows, columns = rows - rows[-1], columns + rows[-1]
     elif num_columns < size:
         rows, columns = rows + columns[-1], columns - columns[-1]
-    own = found.columns[0, :num_rows]
-    return np.where(own < num_columns, own, -1), rows[:num_rows], columns[:num_columns]
+    own = np.where(own < num_columns, own, -1)[:num_rows]
+    prices = rows[:num_rows], columns[:num_columns]
+    return own, *([one * unit for one in price.tolist()] for price in prices)
+
+
+def _refined(is_open: Any, pairs: Any, left: Any, cap: int) -> tuple[WideArray, Any, Any]:
+    """Assign a square matrix in finer and finer units; return the columns, and the prices.
+
+    `left` is what some pairs cost, in whole numbers of any size. The others that are open cost more
+    than `cap`, which is more than the best assignments pay for a pair.
+    """
+    size = len(is_open)
+    rows, columns = np.zeros((2, size), object)
+    while True:
+        shift = max(0, max(cap, *map(abs, left.tolist())).bit_length() - FLOAT_BITS)
+        coarse = np.full(is_open.shape, cap >> shift)
+        coarse[pairs] = [(one + (1 << shift >> 1)) >> shift for one in left.tolist()]
+        found = assign_dense(coarse[None], allowed=is_open[None])
+        u, v = found.row_price[0], found.column_price[0]
+        rows, columns = rows + (u.astype(object) << shift), columns + (v.astype(object) << shift)
+        if shift == 0:
+            return found.columns[0], rows, columns
+        place = np.full(is_open.shape, -1)
+        place[pairs] = np.arange(len(left))
+        pairs = np.nonzero(is_open & (coarse - u[:, None] - v <= size))
+        left = np.append(left, cap)[place[pairs]]
+        left, cap = left - ((u[pairs[0]] + v[pairs[1]]).astype(object) << shift), size << shift
+
+
+def _rounded(given: Any, maximise: bool) -> tuple[WideArray, Fraction]:
+    """Return costs to minimise, in 50 bits, and what one of their units is worth."""
+    if given.dtype.kind == "f":
+        places = FLOAT_BITS - int(np.frexp(np.abs(given).max())[1])
+        coarse = np.rint(np.ldexp(given, places)).astype(np.int64)
+    else:
+        largest = max(int(given.max()), -int(given.min()))
+        places = -max(0, largest.bit_length() - FLOAT_BITS)
+        half = given >> max(-places - 1, 0) & 1 if places else 0  # added afterwards: no overflow
+        coarse = (given >> -places) + half
+    return -coarse if maximise else coarse, Fraction(2) ** -places
 
 
 @inlined
