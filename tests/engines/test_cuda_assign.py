@@ -133,12 +133,17 @@ def forced(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], Non
     """Return a function that fixes how many lanes share a problem, and the largest table kept."""
 
     def force(lanes: int, most_table: int) -> None:
-        monkeypatch.setattr(cuda_assign, "LANES", {1024: lanes})
+        monkeypatch.setattr(cuda_assign, "TEAMS", {1024: (lanes, max(lanes, 64), 1)})
         monkeypatch.setattr(cuda_assign, "MOST_TABLE", most_table)
-        cuda_assign._plan.cache_clear()
+        forget()
+
+    def forget() -> None:
+        cuda_assign.shape_of.cache_clear()
+        cuda_assign.scratch.cache_clear()
+        cuda_assign._launches.cache_clear()
 
     yield force
-    cuda_assign._plan.cache_clear()
+    forget()
 
 
 @pytest.mark.parametrize("most_table", [0, 10**6])

@@ -24,6 +24,7 @@
 #define __device__
 #define __shared__ static
 #define __launch_bounds__(...)
+#define together()  // what depends on it is wrong
 using std::max;
 using std::min;
 

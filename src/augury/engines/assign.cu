@@ -28,8 +28,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch
                         && 0 <= given.num_right && given.num_right <= batch.num_right;
     if (!is_inside) given.num_left = given.num_right = 0;
     Problem own = measured(given);
-    if (!is_inside || !own.is_valid) own.num_left = own.num_right = 0;
     int faults = is_inside && own.is_valid ? 0 : INVALID;
+    if (faults) given.num_left = given.num_right = own.num_left = own.num_right = 0;
 
     Planes planes;
     planes.exact = (bits*)shared.rest;
@@ -40,29 +40,35 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch
     short* column_of = own.is_turned() ? shared.row_of : shared.mate;
     short* row_of = own.is_turned() ? shared.mate : shared.row_of;
     const int few = own.few(), many = own.many();
-    if (few) {
-        const Units units = {given, own};
+    const Units units = {given, own};
+    bool is_known = true;
+    together();
 #if IS_AGAIN
-        searched(units, few, many, shared, shared.rest);
-        faults |= weighed(given, own, shared, planes.exact, planes.barred);
+    searched(units, few, many, shared, shared.rest);
 #else
 #if FITS
-        int* cells = (int*)shared.rest;
+    int* cells = (int*)shared.rest;
 #else
-        int* cells = batch.tables + number_of * most_few * batch.stride;
+    int* cells = batch.tables + number_of * most_few * batch.stride;
 #endif
-        const Table table = filled(cells, batch.stride, given, own);
-        searched(table, few, many, shared, (int*)shared.rest + batch.table_bytes / 4);
-        const bool is_known = !own.is_rounded || repaired(table, units, own, shared);
-        if (is_known) faults |= weighed(given, own, shared, planes.exact, planes.barred);
-        if (!is_known || (own.is_rounded && faults & UNPROVEN)) {
-            if (threadIdx.x % LANES == 0) batch.status[number_of] = AGAIN;
-            return;
-        }
+    const Table table = {cells, batch.stride};
+    fill(table, given, own);
+    together();
+    searched(table, few, many, shared, (int*)shared.rest + batch.table_bytes / 4);
+    together();
+    if (own.is_rounded) is_known = repaired(table, units, own, shared);
 #endif
-        meet();
-        settled(own, shared, planes, column_of, row_of);
-    } else
-        for (int k = threadIdx.x % LANES; k < many; k += LANES) shared.row_of[k] = NONE, shared.many_price[k] = 0;
+    together();
+    if (is_known) faults |= weighed(given, own, shared, planes.exact, planes.barred);
+#if !IS_AGAIN
+    if (!is_known || (own.is_rounded && faults & UNPROVEN)) {
+        if (threadIdx.x % LANES == 0) batch.status[number_of] = AGAIN;
+        return;
+    }
+#endif
+    meet();
+    together();
+    settled(own, shared, planes, column_of, row_of);
+    together();
     proven(batch, number_of, own, shared, planes, column_of, faults);
 }

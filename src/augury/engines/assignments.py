@@ -57,7 +57,12 @@ CELLS_A_THREAD = 2**17
 
 
 class Assignments(NamedTuple):
-    """What was found for each matrix; where there is no assignment, −1 and 0."""
+    """What was found for each matrix; where there is no assignment, −1 and 0.
+
+    >>> found = assign_dense([[[4, 1, 3], [2, 0, 5]], [[1, 2, 2], [1, 2, 3]]])
+    >>> found.columns.tolist(), (found.status == OPTIMAL).all()
+    ([[1, 0], [2, 0]], True)
+    """
 
     columns: WideArray
     """(matrix, row): the column of each row, −1 for none."""

@@ -29,12 +29,17 @@ NUMBERS = {
 """The costs that a kernel reads: their type there, and whether they are floats."""
 
 MOST_SIDE = 1024
-LANES = {16: 4, 64: 32, 128: 128, 768: 256, MOST_SIDE: 512}
-"""How many share a problem, by the most nodes that it has on a side."""
-THREADS = 64
-"""Of a block whose problems share warps."""
-BLOCKS = {(32, 1): 32}
-"""What a multiprocessor should have room for, by lanes and span, where that is worth a limit."""
+TEAMS = {
+    8: (4, 128, 8),
+    16: (4, 128, 1),
+    32: (32, 32, 32),
+    64: (32, 32, 1),
+    128: (128, 128, 1),
+    768: (256, 256, 2),
+    MOST_SIDE: (512, 512, 1),
+}
+"""By the most nodes that a problem has on a side: the lanes that share it, the threads of a block,
+and how many blocks a multiprocessor should have room for, if that is worth fewer registers."""
 MOST_CHUNK = 8
 """Costs of a row that a lane reads before it uses the first."""
 MOST_TABLE = 100 * 1024
@@ -142,10 +147,11 @@ class Sizes(NamedTuple):
     """Of shared memory for a problem."""
 
 
+@cache
 def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
     """Return in what form problems of this shape are solved."""
     few, many = sorted((num_left, num_right))
-    lanes = next(lanes for most, lanes in LANES.items() if many <= most)
+    lanes, threads, blocks = next(team for most, team in TEAMS.items() if many <= most)
     crew = min(lanes, 32)
     crews = lanes // crew
     span, width = -(-many // crew), -(-num_right // crew)
@@ -159,8 +165,7 @@ def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
     # An odd number of eight bytes, so that problems of a warp read different banks.
     memory = 8 * (few + 2 * many + -(-rest // 8) | 1)
     chunk = -(-width // -(-width // MOST_CHUNK))
-    threads = max(lanes, THREADS if lanes < 32 else 32)
-    shape = Shape(lanes, threads, BLOCKS.get((lanes, span), 1), span, chunk, words, int(table > 0))
+    shape = Shape(lanes, threads, blocks, span, chunk, words, int(table > 0))
     return shape, Sizes(stride, table, memory)
 
 
@@ -174,6 +179,7 @@ def form_of(num_left: int, num_right: int, dtype: torch.dtype, is_again: bool = 
     return Form("assign.cu", "assign", tuple(given.items()), memory, SHARED)
 
 
+@cache
 def scratch(num_left: int, num_right: int) -> tuple[int, int]:
     """Return the bytes of memory for a problem's table and its barred bits."""
     shape, sizes = shape_of(num_left, num_right)
@@ -218,7 +224,7 @@ def assign(
     if not cost.numel():
         return Found(found.indices.fill_(-1), *(own.zero_() for own in found[1:]))
     device, size = cost.device, cost.element_size()
-    forms, (table, barred), room = _plan(num_left, num_right, cost.dtype)
+    table, barred = scratch(num_left, num_right)
     many = max(1, MOST_SCRATCH // table) if table else count
     memory = torch.empty(min(many, count) * (table + barred), dtype=torch.uint8, device=device)
     ends = (num_left, num_right) if details else (0, 0)
@@ -240,20 +246,19 @@ def assign(
             num_left,
             num_right,
             maximize,
-            *room,
+            *shape_of(num_left, num_right)[1],
         )
-        runs = (Launch(kernel(form, device.index), *form.grid(some), form.memory) for form in forms)
-        launch(runs, batch, device)
+        launch(_launches(num_left, num_right, cost.dtype, some, device.index), batch, device)
     return found
 
 
 @cache
-def _plan(
-    num_left: int, num_right: int, dtype: torch.dtype
-) -> tuple[tuple[Form, Form], tuple[int, int], Sizes]:
-    """Return what is the same for all batches of this shape."""
-    forms = form_of(num_left, num_right, dtype), form_of(num_left, num_right, dtype, True)
-    return forms, scratch(num_left, num_right), shape_of(num_left, num_right)[1]
+def _launches(
+    num_left: int, num_right: int, dtype: torch.dtype, count: int, device: int
+) -> tuple[Launch, ...]:
+    """Return how this many problems are solved, and then those that are left."""
+    forms = (form_of(num_left, num_right, dtype, is_again) for is_again in (False, True))
+    return tuple(Launch(kernel(form, device), *form.grid(count), form.memory) for form in forms)
 
 
 def _room_for(cost: Tensor, details: bool) -> Found:

@@ -27,6 +27,13 @@ __device__ inline void meet() {  // all lanes of a problem see what the others w
 #endif
 }
 
+// Problems that share a warp go on at the same pace, so that they need not take turns. Only time depends on it.
+#ifndef together
+__device__ inline void together() {
+    if (LANES < 32) __syncwarp();
+}
+#endif
+
 // Reads before it are not put off until what they bring is used, one by one, as compilers like to.
 #define READS_ARE_UNDER_WAY __syncwarp(mask);
 

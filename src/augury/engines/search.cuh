@@ -140,6 +140,7 @@ __device__ inline void searched(
         }
         meet();
     }
+    together();
     for (int row = thread; row < few; row += LANES) due[row] = 1;
     int num_free = 0;  // the first of the queue are free, the last have no bid to make
     for (int from = 0; from < few; from += CREW) {
@@ -192,15 +193,14 @@ __device__ inline void searched(
             best = tags[0][lane] & 0xffff, row = tags[0][lane] >> 16;
         }
         bool is_beaten = false;
-        const bits same = __match_any_sync(mask, is_bidder ? best : FULL + lane);
-        if (asked(same & (same - 1)))
-            for (int other = 0; other < num_bidders; ++other) {
-                const unit rival = told_by(rise, other);
-                is_beaten |= (same >> other & 1) && (rival > rise || (rival == rise && other < lane));
-            }
+#pragma unroll
+        for (int other = 0; other < CREWS; ++other) {
+            const bool is_rival = other < num_bidders && other != lane && (tags[0][other] & 0xffff) == best;
+            is_beaten |= is_rival && (told[0][other] > rise || (told[0][other] == rise && other < lane));
+        }
         const bool wins = is_bidder && !is_beaten && (rise > 0 || loser == NONE);
         const bool returns = is_bidder && (is_beaten || (wins && loser != NONE));
-        const bits winners = asked(wins), all = asked(returns), others = asked(is_bidder && !wins && !is_beaten);
+        const bits all = asked(returns), others = asked(is_bidder && !wins && !is_beaten);
         const bits before = (1u << lane) - 1;
         num_free -= num_bidders;
         if (crew == 0) {
@@ -231,6 +231,7 @@ __device__ inline void searched(
         meet();
     }
 
+    together();
     for (int number_of = 0; number_of < num_free + num_kept; ++number_of) {  // shortest paths
         const int free_row = queue[number_of < num_free ? number_of : few - 1 + num_free - number_of];
         bits is_done = 0;
@@ -245,8 +246,11 @@ __device__ inline void searched(
             price[k] = KEPT(k);
         }
 #pragma unroll
-        for (int k = 0; k < EACH; ++k)
-            distance[k] = thread + k * LANES < many ? distance[k] - price[k] : FAR(unit);
+        for (int k = 0; k < EACH; ++k) {
+            const bool is_there = thread + k * LANES < many;
+            distance[k] = is_there ? distance[k] - price[k] : -FAR(unit);
+            is_done |= (bits)!is_there << k;
+        }
         unit least;
         int last;
         for (bool turn = false;; turn = !turn) {
@@ -255,32 +259,41 @@ __device__ inline void searched(
 #pragma unroll
             for (int k = 0; k < EACH; ++k)
                 if (!(is_done >> k & 1) && distance[k] < nearest) nearest = distance[k], found = pair[k];
-            least = nearest = least_of(nearest, found);
-            last = found & 0xffff;
-            bits active = nearest & 1;
 #if LANES > 32
-            const int own = last;
-            if (lane == 0) told[turn][crew] = nearest, tags[turn][crew] = found;
+            const bool is_own = lane == __ffs((int)asked(nearest == least_of(nearest))) - 1;
+            if (is_own) told[turn][crew] = nearest, tags[turn][crew] = found;
             meet();
-            nearest = lane < CREWS ? told[turn][lane] : FAR(unit);
-            found = lane < CREWS ? tags[turn][lane] : 0;
-            int which = found;
-            least = least_of(nearest & 1 ? FAR(unit) : nearest, which);
-            last = which & 0xffff;
-            active = asked((nearest & 1) && nearest < least);
+            least = FAR(unit), last = 0;
+#pragma unroll
+            for (int one = 0; one < CREWS; ++one) {
+                const unit there = told[turn][one];
+                if (!(there & 1) && there < least) least = there, last = tags[turn][one];
+            }
+            bits active = 0;
+#pragma unroll
+            for (int one = 0; one < CREWS; ++one) {
+                const unit there = told[turn][one];
+                active |= (bits)((there & 1) && there < least) << one;
+            }
 #else
-            const int own = last;
+            least = nearest = least_of(nearest, found);
+            last = found;
+            bits active = nearest & 1;
+            const bool is_own = thread == (found & 0xffff) % LANES;
 #endif
             if (!active) break;
-            if ((active >> crew & 1) && thread == own % LANES) is_done |= 1u << own / LANES;
+            if ((active >> crew & 1) && is_own) is_done |= 1u << (found & 0xffff) / LANES;
             while (active) {
                 unit base[AHEAD], cost[AHEAD][EACH];
                 int row[AHEAD];
 #pragma unroll
                 for (int i = 0; i < AHEAD; ++i) {
-                    const int who = __ffs((int)active) - 1, those = AHEAD > 1 ? told_by(found, who) : found;
-                    row[i] = those >> 16;
-                    base[i] = (AHEAD > 1 ? told_by(nearest, who) : nearest) - (unit)due[row[i]];
+#if LANES > 32
+                    const int who = __ffs((int)active) - 1;
+                    nearest = told[turn][who], found = tags[turn][who];
+#endif
+                    row[i] = found >> 16;
+                    base[i] = nearest - (unit)due[row[i]];
 #pragma unroll
                     for (int k = 0; k < EACH; ++k)
                         cost[i][k] = costs.cell(row[i], min(thread + k * LANES, many - 1));
@@ -293,13 +306,14 @@ __device__ inline void searched(
 #pragma unroll
                     for (int k = 0; k < EACH; ++k) {
                         const unit there = base[i] + cost[i][k] - price[k];
-                        if (there < distance[k] && thread + k * LANES < many) {
+                        if (there < distance[k]) {
                             distance[k] = there, before[k] = row[i];
                             is_done &= ~(1u << k);
                         }
                     }
             }
         }
+        last &= 0xffff;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             const int column = thread + k * LANES;
@@ -326,6 +340,7 @@ __device__ inline void searched(
         meet();
     }
 
+    together();
 #pragma unroll
     for (int k = 0; k < EACH; ++k)
         if (thread + k * LANES < many) shared.many_price[thread + k * LANES] = (wide)(KEPT(k) + 1) >> 1;

@@ -105,7 +105,9 @@ __device__ inline void settled(
     }
     const bool has_word = lane < WORDS;
     bits taken = has_word ? ~live[lane] : ~0u;  // or not live
-    if (!asked(taken != ~0u) && !is_nowhere_live) return;
+    const bool has_choice = asked(taken != ~0u) || is_nowhere_live;
+    together();
+    if (!has_choice) return;
 
     for (int row = 0; row < num_left; ++row) {
         const int had = column_of[row], target = had == NONE ? NOWHERE : had;

@@ -155,7 +155,7 @@ __device__ inline Problem measured(Given& given) {
 #define PAD(unit) ((unit)1 << (sizeof(unit) == 4 ? TABLE_BITS + 2 : MOST_BITS + 2))
 
 struct Table {
-    const int* cells;
+    int* cells;
     int stride;
     __device__ int cell(int row, int column) const { return cells[row * stride + column]; }
 };
@@ -174,7 +174,7 @@ struct Units {
 };
 
 template <bool has_barred>
-__device__ inline void fill(int* cells, int stride, const Given& given, const Problem& own) {
+__device__ inline void filled(const Table& table, const Given& given, const Problem& own) {
     const Coarse coarse(own, given.negates);
     const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW, few = own.few(), many = own.many();
     const int next_row = own.is_turned() ? 1 : given.stride, next = own.is_turned() ? given.stride : 1;
@@ -199,16 +199,15 @@ __device__ inline void fill(int* cells, int stride, const Given& given, const Pr
                     if (given.is_barred(cost[r][k], is_turned ? column : row, is_turned ? row : column))
                         units = own.table_barred;
                 }
-                if (row < few) cells[row * stride + column] = column < many ? 2 * units : PAD(int);
+                if (row < few) table.cells[row * table.stride + column] = column < many ? 2 * units : PAD(int);
             }
     }
 }
 
-__device__ inline Table filled(int* cells, int stride, const Given& given, const Problem& own) {
-    if (given.has_barred) fill<true>(cells, stride, given, own);
-    else fill<false>(cells, stride, given, own);
+__device__ inline void fill(const Table& table, const Given& given, const Problem& own) {
+    if (given.has_barred) filled<true>(table, given, own);
+    else filled<false>(table, given, own);
     meet();
-    return {cells, stride};
 }
 
 // Bit row · WORDS · 32 + column of `exact`: this pair may be assigned and costs just its prices; of
