@@ -159,7 +159,7 @@ def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
     table = -(-4 * few * stride // 8) * 8
     table = table if table <= MOST_TABLE else 0
     words = -(-num_right // 32) | 1
-    planes = 4 * (num_left * words + 2 * words + 1)
+    planes = 4 * (num_left + 1) * words
     offers = (1 + crews) * span * crew if crews > 1 else 0
     rest = max(table + 4 * offers, 8 * offers, planes, 8 * many)
     # An odd number of eight bytes, so that problems of a warp read different banks.

@@ -34,8 +34,10 @@ __device__ inline void together() {
 }
 #endif
 
+__device__ inline void crew_meets() { __syncwarp(mask); }
+
 // Reads before it are not put off until what they bring is used, one by one, as compilers like to.
-#define READS_ARE_UNDER_WAY __syncwarp(mask);
+#define READS_ARE_UNDER_WAY crew_meets();
 
 // Whether any lane of the problem says so; they meet.
 __device__ inline bool any_of_all(bool is_so) {
@@ -55,6 +57,16 @@ __device__ inline bits asked(bool is_so) {
 }
 template <class T> __device__ inline T told_by(T own, int lane) {
     return LANES == 1 ? own : __shfl_sync(mask, own, lane, CREW);
+}
+
+// What any lane of the crew has.
+__device__ inline bits any_bits(bits own) {
+#if LANES >= 32
+    return __reduce_or_sync(mask, own);
+#else
+    for (int step = CREW / 2; step; step /= 2) own |= __shfl_xor_sync(mask, own, step);
+    return own;
+#endif
 }
 
 struct Least { template <class T> __device__ T operator()(T a, T b) const { return a < b ? a : b; } };

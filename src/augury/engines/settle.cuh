@@ -4,8 +4,7 @@
 
 struct Planes {
     bits *exact, *barred;  // see `weighed`
-    bits *live, *reach;    // (WORDS,): sets of columns
-    int* loose;            // a free row, and where it may go; see `settled`
+    bits* columns;         // (WORDS,): a set of them
 };
 
 __device__ inline bool has_bit(const bits* set, int place) {
@@ -25,16 +24,36 @@ struct Ways {
         if (has_barred) found |= planes.barred[row * WORDS + k];
         return found;
     }
-    // The lowest column of this set, other than its own; NONE if there is none.
-    __device__ int first(int row, const bits* set, int own, bool is_settled) const {
+    __device__ bool has(int row, int column, bool is_settled) const {
+        return word(row, column / 32, is_settled) >> (column & 31) & 1;
+    }
+    // Whether there is one in this set of columns, other than its own.
+    __device__ bool any(int row, const bits* set, int own) const {
         for (int k = 0; k < WORDS; ++k) {
-            bits found = word(row, k, is_settled) & set[k];
+            bits found = word(row, k, false) & set[k];
             if (own >> 5 == k) found &= ~(1u << (own & 31));
-            if (found) return 32 * k + __ffs((int)found) - 1;
+            if (found) return true;
         }
-        return NONE;
+        return false;
     }
 };
+
+// A set of columns as words, one in each of the first lanes of a crew: those that are so.
+template <class Is> __device__ inline bits set_of(int count, Is is_so) {
+    const int lane = threadIdx.x % CREW;
+    bits own = 0;
+    for (int from = 0; from < count; from += CREW) {
+        const bits some = asked(from + lane < count && is_so(from + lane));
+        if (from / 32 == lane) own |= some << (from & 31);
+    }
+    return own;
+}
+__device__ inline int lowest_of(bits own) {
+    const bits some = asked(own != 0);
+    if (!some) return NONE;
+    const int word = __ffs((int)some) - 1;
+    return 32 * word + __ffs((int)told_by(own, word)) - 1;
+}
 
 // A price as a number like the costs (of those that are maximised, negated): a double or an integer.
 __device__ inline wide potential_of(wide price, bool has_offset, const Problem& own, bool negates) {
@@ -53,8 +72,120 @@ __device__ inline wide potential_of(wide price, bool has_offset, const Problem& 
 // alone, until the last takes what this row had. The row of a free column is nobody, and the column
 // of a free row is nowhere: any may move there whose price is 0. A column is live while its row
 // could move on to another live one: if none is, there is no other assignment.
-#define NOBODY (-2)
 #define NOWHERE (-3)
+
+struct Chain {
+    const Ways& ways;
+    const wide *left, *right;  // prices
+    short *column_of, *row_of;
+    short *queue, *before;  // columns whose rows are driven out, and where those come from
+    int num_left, num_right;
+
+    // The words of all free rows together.
+    __device__ bits of_free_rows(int row) const {
+        const int lane = threadIdx.x % CREW;
+        bits own = 0;
+        for (int k = 0; k < WORDS; ++k) {
+            bits some = 0;
+            for (int one = lane; one < num_left; one += CREW)
+                if (one != row && column_of[one] == NONE) some |= ways.word(one, k, one < row);
+            some = any_bits(some);
+            if (k == lane) own = some;
+        }
+        return own;
+    }
+    __device__ int free_row_to(int column, int row) const {
+        const int lane = threadIdx.x % CREW;
+        for (int from = 0; from < num_left; from += CREW) {
+            const int one = from + lane;
+            const bool is_so = one < num_left && one != row && column_of[one] == NONE;
+            const bits some = asked(is_so && ways.has(one, column, one < row));
+            if (some) return from + __ffs((int)some) - 1;
+        }
+        return NONE;
+    }
+
+    // The row takes the lowest wanted column that it can have, which is returned, or NONE. `open` are the
+    // columns that may change hands. One crew does it.
+    __device__ int moved(int row, int had, bits wanted, bits open, bool has_nowhere) const {
+        const int lane = threadIdx.x % CREW, target = had == NONE ? NOWHERE : had;
+        const bool has_word = lane < WORDS;
+        // Whose rows can take what this row had.
+        const bits ends = open & set_of(num_right, [&](int column) {
+            const int holder = row_of[column];
+            if (holder == row) return false;
+            if (holder == NONE) return target >= 0 && right[target] == 0;
+            return target == NOWHERE ? left[holder] == 0 : ways.has(holder, target, holder < row);
+        });
+        open &= ~(target / 32 == lane && target >= 0 ? 1u << (target & 31) : 0);
+        bits nobodys = 0;
+        bool has_nobodys = false, saw_nowhere = !has_nowhere || had == NONE;
+        int before_nowhere = NONE;
+        while (true) {
+            const int source = lowest_of(wanted & open);
+            if (source == NONE) return NONE;
+            int count = 1, last = NONE;
+            if (source / 32 == lane) open &= ~(1u << (source & 31));
+            if (lane == 0) queue[0] = source;
+            crew_meets();
+            if (asked(source / 32 == lane && ends >> (source & 31) & 1)) last = source;
+            for (int at = 0; at < count && last == NONE; ++at) {
+                const int column = queue[at];
+                bits found = 0;
+                if (column == NOWHERE) found = of_free_rows(row);
+                else if (row_of[column] == NONE) {
+                    if (!has_nobodys) nobodys = set_of(num_right, [&](int one) { return right[one] == 0; });
+                    has_nobodys = true;
+                    found = nobodys;
+                } else {
+                    const int holder = row_of[column];
+                    if (has_word) found = ways.word(holder, lane, holder < row);
+                    if (!saw_nowhere && left[holder] == 0) {
+                        saw_nowhere = true, before_nowhere = column;
+                        if (lane == 0) queue[count] = NOWHERE;
+                        ++count;
+                    }
+                }
+                if (column == NOWHERE && asked(target / 32 == lane && found >> (target & 31) & 1)) {
+                    last = NOWHERE;
+                    break;
+                }
+                found &= open;
+                const int end = lowest_of(found & ends);
+                if (end != NONE) {
+                    if (lane == 0) before[end] = column;
+                    last = end;
+                    break;
+                }
+                open &= ~found;
+                for (bits some; (some = asked(found != 0)); found &= found - 1) {
+                    if (found) {
+                        const int one = 32 * lane + __ffs((int)found) - 1;
+                        queue[count + __popc(some & ((1u << lane) - 1))] = one;
+                        before[one] = column;
+                    }
+                    count += __popc(some);
+                }
+                crew_meets();
+            }
+            if (last == NONE) continue;
+            crew_meets();
+            for (int column = last, to = target;; column = column == NOWHERE ? before_nowhere : before[column]) {
+                const int holder = column == NOWHERE ? free_row_to(to, row) : row_of[column];
+                crew_meets();
+                if (lane == 0) {
+                    if (holder != NONE) column_of[holder] = to == NOWHERE ? NONE : to;
+                    if (to != NOWHERE) row_of[to] = holder;
+                }
+                to = column;
+                if (column == source) break;
+            }
+            if (lane == 0) column_of[row] = source, row_of[source] = row;
+            crew_meets();
+            return source;
+        }
+    }
+};
 
 __device__ inline void settled(
     const Problem& own, const Shared& shared, const Planes& planes, short* column_of, short* row_of) {
@@ -63,28 +194,20 @@ __device__ inline void settled(
     const bool is_turned = own.is_turned(), has_nobody = num_left < num_right;
     const wide* left = is_turned ? shared.many_price : shared.few_price;
     const wide* right = is_turned ? shared.few_price : shared.many_price;
-    short* next = shared.parent;  // where the row of a column moves on to
-    bits *live = planes.live, *reach = planes.reach;
+    bits* live = planes.columns;
     const Ways ways = {planes, own.barred != 0};
 
-    // Columns 32 · lane + 0 … 31, in each crew: may they be free?
-    bits may_be_free = 0;
-    const int start = 32 * lane, end = min(start + 32, num_right);
-    if (has_nobody)
-        for (int column = start; column < end; ++column)
-            may_be_free |= (bits)(right[column] == 0) << (column & 31);
     for (int k = thread; k < WORDS; k += LANES) live[k] = below(num_right, 32 * k);
     meet();
     bool is_nobody_live = has_nobody, is_nowhere_live = is_turned;
     for (bool changes = true; changes;) {
         bits dead = 0;  // bit k: the column of row thread + k · LANES
-        bool loose_moves = false;
+        bool free_moves = false;
         for (int row = thread, k = 0; row < num_left; row += LANES, ++k) {
             const int column = column_of[row];
-            if (column == NONE)
-                loose_moves |= is_nowhere_live && ways.first(row, live, NONE, false) != NONE;
+            if (column == NONE) free_moves |= is_nowhere_live && ways.any(row, live, NONE);
             else if (has_bit(live, column) && !(is_nowhere_live && left[row] == 0))
-                dead |= (bits)(ways.first(row, live, column, false) == NONE) << k;
+                dead |= (bits)!ways.any(row, live, column) << k;
         }
         // Nobody moves only to a column that has a row.
         bool nobody_moves = false;
@@ -92,7 +215,7 @@ __device__ inline void settled(
             for (int column = thread; column < num_right; column += LANES)
                 nobody_moves |= right[column] == 0 && row_of[column] != NONE && has_bit(live, column);
         const bool kills_nobody = is_nobody_live && !any_of_all(nobody_moves);
-        const bool kills_nowhere = is_nowhere_live && !any_of_all(loose_moves);
+        const bool kills_nowhere = is_nowhere_live && !any_of_all(free_moves);
         changes = any_of_all(dead != 0) || kills_nobody || kills_nowhere;
         is_nobody_live &= !kills_nobody;
         is_nowhere_live &= !kills_nowhere;
@@ -104,95 +227,24 @@ __device__ inline void settled(
         meet();
     }
     const bool has_word = lane < WORDS;
-    bits taken = has_word ? ~live[lane] : ~0u;  // or not live
-    const bool has_choice = asked(taken != ~0u) || is_nowhere_live;
+    bits open = has_word ? live[lane] : 0;  // live, and not taken by a settled row
+    const bool has_choice = asked(open != 0) || is_nowhere_live;
     together();
-    if (!has_choice) return;
-
-    for (int row = 0; row < num_left; ++row) {
-        const int had = column_of[row], target = had == NONE ? NOWHERE : had;
-        if (had == NONE ? !is_nowhere_live : !has_bit(live, had)) continue;
-        const bool is_real = had != NONE && has_bit(planes.exact + row * WORDS, had);
-        bits wanted = has_word ? planes.exact[row * WORDS + lane] & ~taken : 0;
-        if (is_real) wanted &= below(had, start);
-        bits wanting = asked(wanted != 0);
-        int chosen = NONE;
-        if (wanting) {
-            // Back from the target: the columns whose rows can move on to it, nearer ones first.
-            const int first = __ffs((int)wanting) - 1;
-            const int lowest = 32 * first + __ffs((int)told_by(wanted, first)) - 1;
-            int nobody_to = NONE, loose_row = NONE, loose_to = NONE;
-            bool saw_nobody = !is_nobody_live, saw_nowhere = !is_nowhere_live || had == NONE;
-            bool goes_nowhere = had == NONE;
-            for (int k = thread; k < WORDS; k += LANES)
-                reach[k] = target >= 0 && target / 32 == k ? 1u << (target & 31) : 0;
-            if (thread == 0) *planes.loose = 0x7fffffff;
-            meet();
-            for (bool grows = true; grows;) {
-                bits found = 0;  // bit k: the column of row thread + k · LANES
-                for (int one = thread, k = 0; one < num_left; one += LANES, ++k) {
-                    const int column = column_of[one];
-                    if (one == row) continue;
-                    if (column == NONE) {
-                        if (saw_nowhere) continue;
-                        const int to = ways.first(one, reach, NONE, one < row);
-                        if (to != NONE) atomicMin(planes.loose, PAIR(to, one));
-                    } else if (has_bit(live, column) && !has_bit(reach, column)) {
-                        if (one < row && has_bit(planes.exact + one * WORDS, column)) continue;
-                        int to = ways.first(one, reach, NONE, one < row);
-                        if (to == NONE && goes_nowhere && left[one] == 0) to = NOWHERE;
-                        if (to == NONE) continue;
-                        next[column] = to;
-                        found |= 1u << k;
-                    }
-                }
-                const bits freed = has_word && !saw_nobody ? may_be_free & reach[lane] : 0;
-                const bits freeing = asked(freed != 0);
-                grows = any_of_all(found != 0) || freeing;
-                if (freeing) {
-                    const int word = __ffs((int)freeing) - 1;
-                    nobody_to = 32 * word + __ffs((int)told_by(freed, word)) - 1;
-                    saw_nobody = true;
-                    for (int column = thread; column < num_right; column += LANES)
-                        if (row_of[column] == NONE && has_bit(live, column))
-                            atomicOr(reach + column / 32, 1u << (column & 31));
-                }
-                for (int one = thread, k = 0; one < num_left; one += LANES, ++k)
-                    if (found >> k & 1) atomicOr(reach + column_of[one] / 32, 1u << (column_of[one] & 31));
-                if (!saw_nowhere && *planes.loose != 0x7fffffff) {
-                    loose_row = *planes.loose >> 16, loose_to = *planes.loose & 0xffff;
-                    saw_nowhere = goes_nowhere = grows = true;
-                }
-                meet();
-                const bits best = has_word ? wanted & reach[lane] : 0;
-                wanting = asked(best != 0);
-                if (wanting) {
-                    const int word = __ffs((int)wanting) - 1;
-                    chosen = 32 * word + __ffs((int)told_by(best, word)) - 1;
-                    if (chosen == lowest) break;
-                }
-            }
-            if (chosen != NONE && thread == 0) {
-                int mover = row, column = chosen;
-                while (true) {
-                    const int holder = column == NOWHERE ? loose_row : row_of[column];
-                    if (mover == NOBODY) row_of[column] = NONE;
-                    else {
-                        column_of[mover] = column == NOWHERE ? NONE : column;
-                        if (column != NOWHERE) row_of[column] = mover;
-                    }
-                    if (column == target) break;
-                    mover = holder == NONE ? NOBODY : holder;
-                    column = column == NOWHERE ? loose_to : holder == NONE ? nobody_to : next[column];
-                }
-            }
-            meet();
-        }
-        const int has = chosen == NONE ? had : chosen;
-        if (chosen != NONE || is_real) {
-            if (has >> 5 == lane) taken |= 1u << (has & 31);
+    if (has_choice && thread < CREW) {
+        const Chain chain
+            = {ways, left, right, column_of, row_of, shared.queue, shared.parent, num_left, num_right};
+        for (int row = 0; row < num_left; ++row) {
+            const int had = column_of[row];
+            if (had == NONE ? !is_nowhere_live : !has_bit(live, had)) continue;
+            const bool is_real = had != NONE && has_bit(planes.exact + row * WORDS, had);
+            bits wanted = has_word ? planes.exact[row * WORDS + lane] & open : 0;
+            if (is_real) wanted &= below(had, 32 * lane);
+            int has = asked(wanted != 0) ? chain.moved(row, had, wanted, open, is_nowhere_live) : NONE;
+            if (has == NONE && is_real) has = had;
+            if (has != NONE && has / 32 == lane) open &= ~(1u << (has & 31));
         }
     }
+    meet();
 }
 
 // The proof, from bits and prices alone: pairs are exact, no column is assigned twice, all of the
@@ -203,7 +255,7 @@ __device__ inline void proven(const Batch& batch, wide number_of, const Problem&
     const bool is_turned = own.is_turned(), has_nobody = own.num_left < own.num_right;
     const wide* left = is_turned ? shared.many_price : shared.few_price;
     const wide* right = is_turned ? shared.few_price : shared.many_price;
-    bits* taken = planes.reach;
+    bits* taken = planes.columns;
     meet();
     for (int k = thread; k < WORDS; k += LANES) taken[k] = 0;
     meet();
