@@ -287,7 +287,7 @@ def test_a_side_has_at_most_1024_nodes() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("most_table", [0, 10**6])
-@pytest.mark.parametrize("lanes", [8, 16, 32, 64, 128, 512])
+@pytest.mark.parametrize("lanes", [8, 16, 32, 64, 128, 256])
 def test_on_a_gpu_it_is_the_first_of_the_best(
     forced: Callable[[int, int], None], lanes: int, most_table: int
 ) -> None:

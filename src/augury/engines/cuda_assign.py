@@ -36,7 +36,7 @@ TEAMS = {
     64: (32, 32, 1),
     128: (128, 128, 1),
     768: (256, 256, 2),
-    MOST_SIDE: (512, 512, 1),
+    MOST_SIDE: (256, 256, 1),
 }
 """By the most nodes that a problem has on a side: the lanes that share it, the threads of a block,
 and how many blocks a multiprocessor should have room for, if that is worth fewer registers."""

@@ -15,6 +15,8 @@ typedef unsigned int bits;
 // What other lanes may be changing: some value that it has had.
 #ifndef glance
 template <class T> __device__ inline T glance(const T& place) { return *(const volatile T*)&place; }
+// And one of those that lanes leave there at the same time is there afterwards.
+template <class T> __device__ inline void leave(T& place, T value) { *(volatile T*)&place = value; }
 #endif
 // The lanes of this warp that work on the same problem.
 #define mask (LANES >= 32 ? ~0u : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)

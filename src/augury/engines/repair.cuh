@@ -68,11 +68,11 @@ __device__ inline bool repaired(
         for (int k = thread; k < num_pairs; k += LANES)
             dearer[k] = difference(shared.pairs[k] >> 16, shared.pairs[k] & 0xffff);
     bool goes_on = true;
-    for (int sweep = 0; goes_on && sweep <= few; ++sweep) {
+    for (int sweep = 0; goes_on && sweep <= 4 * few; ++sweep) {
         bool lowers = false;
         const auto lower = [&](int row, int column, wide more) {
             const wide least = glance(price[mate[row]]) + more;
-            if (least < glance(price[column])) atomicMin(&price[column], least), lowers = true;
+            if (least < glance(price[column])) leave(price[column], least), lowers = true;
         };
         if (is_list)
             for (int k = thread; k < num_pairs; k += LANES)

@@ -13,9 +13,8 @@
 // half the memory: as long as a row is free, so is a column, at its first price; so no price leaves
 // -2 C … C, and no sum here exceeds 7 C, which doubled is below 2^31.
 
-#define BIDS 3                                   // times the free rows
-#define EACH ((SPAN + CREWS - 1) / CREWS)        // columns that a lane keeps the distances of
-#define AHEAD (CREWS > 1 ? 4 : 1)                // rows that a search reads at a time
+#define BIDS (CREWS > 1 ? 6 : 2)                  // times the free rows
+#define EACH ((SPAN + CREWS - 1) / CREWS)         // columns that a lane keeps the distances of
 #define FAR(unit) ((unit)(sizeof(unit) == 4 ? 0x7fffffff : (wide)1 << 62))  // no way there
 
 // A column and a row in one number.
@@ -69,8 +68,12 @@ __device__ inline void searched(
     short *mate = shared.mate, *row_of = shared.row_of, *parent = shared.parent, *queue = shared.queue;
     unit cost[SPAN];
 #if LANES > 32
-    __shared__ unit told[2][CREWS];  // by each crew
-    __shared__ int tags[2][CREWS];
+    struct alignas(16) Bid { unit rise, pays; int pair, loser; };
+    // The nearest column of a crew: how far it is if it ends a path, or goes on; what the row that it goes on
+    // from adds to its costs; and that row, or the column where it ends.
+    struct alignas(16) Step { unit ends, goes_on, base; int place; };
+    __shared__ Bid bids[CREWS];
+    __shared__ Step steps[2][CREWS];
     unit *prices = room, *offers = room + FULL;  // (FULL,), (crew, FULL)
     for (int column = thread; column < FULL; column += LANES) prices[column] = 0;
 #else
@@ -183,20 +186,21 @@ __device__ inline void searched(
         }
 #if LANES > 32
         if (lane == 0) {
-            told[0][crew] = rise, told[1][crew] = pays;
-            tags[0][crew] = PAIR(best, row), tags[1][crew] = loser;
+            bids[crew] = {rise, pays, PAIR(best, row), loser};
         }
         meet();
         const bool is_bidder = lane < num_bidders;
         if (is_bidder) {  // of all crews, each sees to the bid of its lane's number
-            rise = told[0][lane], pays = told[1][lane], loser = tags[1][lane];
-            best = tags[0][lane] & 0xffff, row = tags[0][lane] >> 16;
+            const Bid own = bids[lane];
+            rise = own.rise, pays = own.pays, loser = own.loser;
+            best = own.pair & 0xffff, row = own.pair >> 16;
         }
         bool is_beaten = false;
 #pragma unroll
         for (int other = 0; other < CREWS; ++other) {
-            const bool is_rival = other < num_bidders && other != lane && (tags[0][other] & 0xffff) == best;
-            is_beaten |= is_rival && (told[0][other] > rise || (told[0][other] == rise && other < lane));
+            const unit rival = bids[other].rise;
+            const bool is_rival = other < num_bidders && other != lane && (bids[other].pair & 0xffff) == best;
+            is_beaten |= is_rival && (rival > rise || (rival == rise && other < lane));
         }
         const bool wins = is_bidder && !is_beaten && (rise > 0 || loser == NONE);
         const bool returns = is_bidder && (is_beaten || (wins && loser != NONE));
@@ -252,7 +256,7 @@ __device__ inline void searched(
             is_done |= (bits)!is_there << k;
         }
         unit least;
-        int last;
+        int last = 0;
         for (bool turn = false;; turn = !turn) {
             unit nearest = FAR(unit);
             int found = 0;
@@ -261,59 +265,55 @@ __device__ inline void searched(
                 if (!(is_done >> k & 1) && distance[k] < nearest) nearest = distance[k], found = pair[k];
 #if LANES > 32
             const bool is_own = lane == __ffs((int)asked(nearest == least_of(nearest))) - 1;
-            if (is_own) told[turn][crew] = nearest, tags[turn][crew] = found;
+            if (is_own) {
+                const bool goes_on = nearest & 1;
+                const int row = found >> 16;
+                steps[turn][crew] = {goes_on ? FAR(unit) : nearest, goes_on ? nearest : FAR(unit),
+                                     goes_on ? nearest - (unit)due[row] : 0, goes_on ? row : found & 0xffff};
+            }
             meet();
-            least = FAR(unit), last = 0;
+            const Step* step = steps[turn];
+            unit next = FAR(unit);
+            least = FAR(unit);
 #pragma unroll
-            for (int one = 0; one < CREWS; ++one) {
-                const unit there = told[turn][one];
-                if (!(there & 1) && there < least) least = there, last = tags[turn][one];
+            for (int one = 0; one < CREWS; ++one) least = min(least, step[one].ends), next = min(next, step[one].goes_on);
+            if (next >= least) {
+                for (int one = CREWS; one--;)
+                    if (step[one].ends == least) last = step[one].place;
+                break;
             }
-            bits active = 0;
-#pragma unroll
-            for (int one = 0; one < CREWS; ++one) {
-                const unit there = told[turn][one];
-                active |= (bits)((there & 1) && there < least) << one;
-            }
+            if (is_own && (nearest & 1) && nearest < least) is_done |= 1u << (found & 0xffff) / LANES;
 #else
-            least = nearest = least_of(nearest, found);
-            last = found;
-            bits active = nearest & 1;
-            const bool is_own = thread == (found & 0xffff) % LANES;
+            least = least_of(nearest, found);
+            last = found & 0xffff;
+            if (!(least & 1)) break;
+            const struct { unit goes_on, base; int place; } step[1] = {{least - 1, least - (unit)due[found >> 16], found >> 16}};
+            if (thread == last % LANES) is_done |= 1u << last / LANES;
 #endif
-            if (!active) break;
-            if ((active >> crew & 1) && is_own) is_done |= 1u << (found & 0xffff) / LANES;
-            while (active) {
-                unit base[AHEAD], cost[AHEAD][EACH];
-                int row[AHEAD];
+            unit base[CREWS], cost[CREWS][EACH];
+            int row[CREWS];
+            bool is_nearer[CREWS];
 #pragma unroll
-                for (int i = 0; i < AHEAD; ++i) {
-#if LANES > 32
-                    const int who = __ffs((int)active) - 1;
-                    nearest = told[turn][who], found = tags[turn][who];
-#endif
-                    row[i] = found >> 16;
-                    base[i] = nearest - (unit)due[row[i]];
+            for (int one = 0; one < CREWS; ++one) {
+                base[one] = step[one].base, row[one] = step[one].place;
+                is_nearer[one] = step[one].goes_on < least;
+                if (is_nearer[one])
 #pragma unroll
                     for (int k = 0; k < EACH; ++k)
-                        cost[i][k] = costs.cell(row[i], min(thread + k * LANES, many - 1));
-                    // The last is read again where there are no more.
-                    if (i + 1 == AHEAD || active & (active - 1)) active &= active - 1;
-                }
-                READS_ARE_UNDER_WAY
-#pragma unroll
-                for (int i = 0; i < AHEAD; ++i)
-#pragma unroll
-                    for (int k = 0; k < EACH; ++k) {
-                        const unit there = base[i] + cost[i][k] - price[k];
-                        if (there < distance[k]) {
-                            distance[k] = there, before[k] = row[i];
-                            is_done &= ~(1u << k);
-                        }
-                    }
+                        cost[one][k] = costs.cell(row[one], min(thread + k * LANES, many - 1));
             }
+            READS_ARE_UNDER_WAY
+#pragma unroll
+            for (int one = 0; one < CREWS; ++one)
+#pragma unroll
+                for (int k = 0; k < EACH; ++k) {
+                    const unit there = base[one] + cost[one][k] - price[k];
+                    if (is_nearer[one] && there < distance[k]) {
+                        distance[k] = there, before[k] = row[one];
+                        is_done &= ~(1u << k);
+                    }
+                }
         }
-        last &= 0xffff;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             const int column = thread + k * LANES;

@@ -1,7 +1,7 @@
 // Costs become whole units, and at last are compared with the prices; see problem.cuh.
 
-// How many costs a lane reads before it uses the first: more where a problem has few lanes to wait with.
-#define MANY (CREWS > 1 ? 8 : 16)
+// How many costs a lane reads before it uses the first.
+#define MANY 16
 #define ROWS (CHUNK < MANY ? MANY / CHUNK : 1)  // rows, CHUNK of each
 #define LINES (SPAN < MANY ? MANY / SPAN : 1)   // rows of a table
 
@@ -57,6 +57,31 @@ __device__ inline void each_cost(const Given& given, Start start, See see, Look 
     }
 }
 
+// Calls see(cost) for every cost, some of them again: 16 bytes at a time where they lie side by side.
+template <class See> __device__ inline void each_in_any_order(const Given& given, See see) {
+    constexpr int SIDE_BY_SIDE = 16 / sizeof(number), UNDER_WAY = LANES < 32 ? 4 : 8;
+    struct alignas(16) Pack { number own[SIDE_BY_SIDE]; };
+    const int thread = threadIdx.x % LANES, count = given.num_left * given.num_right;
+    if (given.num_right < given.stride || (size_t)given.costs % sizeof(Pack)) {
+        each_cost(given, [](int) {}, [&](int, int, number cost) { return see(cost), false; },
+                  [](int, int, number) {});
+        return;
+    }
+    const Pack* packs = (const Pack*)given.costs;
+    const int whole = count / SIDE_BY_SIDE;
+    for (int from = thread; from - thread < whole; from += LANES * UNDER_WAY) {
+        Pack some[UNDER_WAY];
+#pragma unroll
+        for (int k = 0; k < UNDER_WAY; ++k) some[k] = packs[min(from + k * LANES, whole - 1)];
+        READS_ARE_UNDER_WAY
+#pragma unroll
+        for (int k = 0; k < UNDER_WAY; ++k)
+#pragma unroll
+            for (int i = 0; i < SIDE_BY_SIDE; ++i) see(some[k].own[i]);
+    }
+    for (int place = whole * SIDE_BY_SIDE + thread; place < count; place += LANES) see(given.costs[place]);
+}
+
 __device__ inline int width_of(wide whole) { return 64 - __clzll(whole); }  // in bits
 
 // What all costs have in common.
@@ -80,23 +105,20 @@ struct Measure {
 
 // All costs; first as if every pair may be assigned, which is so nearly always and is quicker.
 __device__ inline Measure seen(const Given& given) {
-    const auto start = [](int) {};
     Measure own;
     if (!given.allowed) {
         bool are_numbers = true;
-        const auto see = [&](int, int, number cost) {
+        each_in_any_order(given, [&](number cost) {
             own.see(cost);
 #if IS_FLOAT
             are_numbers &= fabs(cost) < INFINITE;
 #endif
-            return false;
-        };
-        each_cost(given, start, see, [](int, int, number) {});
+        });
         own.kinds = 1 << ALLOWED;
         if (!any_of_all(!are_numbers)) return own;
         own = Measure();
     }
-    each_cost(given, start, [](int, int, number) { return true; }, [&](int row, int column, number cost) {
+    each_cost(given, [](int) {}, [](int, int, number) { return true; }, [&](int row, int column, number cost) {
         const int kind = given.kind(cost, row, column);
         own.kinds |= 1 << kind;
         if (kind == ALLOWED) own.see(cost);
@@ -157,7 +179,9 @@ __device__ inline Problem measured(Given& given) {
 struct Table {
     int* cells;
     int stride;
-    __device__ int cell(int row, int column) const { return cells[row * stride + column]; }
+    __device__ int cell(int row, int column) const {  // few instructions, for it is read often
+        return *(const int*)((const char*)cells + (4u * stride * row + 4u * column));
+    }
 };
 
 // The same in units, read as they are given: slow, and seldom needed.
@@ -225,19 +249,21 @@ __device__ inline int weigh(
         exact[k] = 0;
         if (has_barred) barred[k] = 0;
     }
-    meet();
     int faults = 0, price[CHUNK];  // of the columns, without the last bits
+    int* paid = shared.pairs;      // of the rows
     const auto without = [&](wide price) {
         const wide found = price >> own.dropped;
         if (found >> 29 != found >> 63) faults |= UNPROVEN;  // sums could leave an int
         return (int)found;
     };
+    for (int row = threadIdx.x % LANES; row < given.num_left; row += LANES) paid[row] = without(left[row]);
+    meet();
     const auto start = [&](int first) {
 #pragma unroll
         for (int k = 0; k < CHUNK; ++k) price[k] = without(right[min(first + k * CREW, given.num_right - 1)]);
     };
     const auto see = [&](int row, int k, number cost) {
-        return has_barred || coarse.units(cost) - without(left[row]) - price[k] <= clear;
+        return has_barred || coarse.units(cost) - paid[row] - price[k] <= clear;
     };
     each_cost(given, start, see, [&](int row, int column, number cost) {
         const bool is_barred = has_barred && given.kind(cost, row, column) != ALLOWED;
