@@ -173,22 +173,21 @@ def test_floats_have_scipys_indices(folder: Path, shape: tuple[int, int], dtype:
         np.testing.assert_array_equal(indices, expected)
 
 
-@pytest.mark.parametrize("shape", [(16, 9), (33, 64), (64, 40), (70, 90), (130, 100), (300, 20)])
-@pytest.mark.parametrize("kind", ["float32", "ties", "sized", "barred", "wide"])
+@pytest.mark.parametrize("shape", [(16, 16), (33, 64), (70, 90), (130, 100), (300, 20)])
+@pytest.mark.parametrize("kind", ["float32", "ties", "barred", "wide"])
 def test_indices_are_those_of_the_cpu(folder: Path, shape: tuple[int, int], kind: str) -> None:
     rng = np.random.default_rng(sum(shape))
     size = (2 if max(shape) <= 64 else 1, *shape)
     cost: Any = rng.random(size, np.float32)
-    if kind in ("ties", "sized"):
+    if kind == "ties":
         cost = rng.integers(0, 6, size).astype(np.int32)
     if kind == "barred":
         cost = rng.integers(0, 1000, size).astype(np.int32)
     if kind == "wide":
         cost = rng.integers(-(2**50), 2**50, size)
     mask = rng.random(size) < 0.3 if kind == "barred" else None
-    sizes = rng.integers(1, shape, (size[0], 2)) if kind == "sized" else None
-    found = solve(folder, cost, mask, None if sizes is None else sizes.astype(np.int32))
-    expected = assign_dense(cost, allowed=mask, sizes=sizes, partial=True)
+    found = solve(folder, cost, mask)
+    expected = assign_dense(cost, allowed=mask, partial=True)
     assert (found.status <= Status.PARTIAL).all()
     np.testing.assert_array_equal(found.indices, expected.columns)
 

@@ -5,9 +5,7 @@
 //                which are exact?
 //   search.cuh   the table → an assignment and prices, by the method of assignments.py
 //   repair.cuh   → prices of the units themselves, where the table lacks bits
-//   chain.cuh    → of the assignments over exact costs the first in order;
-//   held.cuh     the same for small problems
-//   settle.cuh   by one of them, and whether it is proven
+//   settle.cuh   → of the assignments over exact costs the first in order, and whether it is proven
 //   assign.cu    the kernel
 //
 // Given when they are compiled: how many lanes there are (lanes.cuh), the type of the costs, `number`, and
@@ -59,7 +57,7 @@ struct Shared {
     wide *few_price, *many_price;  // (few,), (many,): in units above the offset
     short* mate;                   // (many,): the column of each row of the table
     short* row_of;                 // (many,): the row of each column
-    short *parent, *queue;         // (many,): see search.cuh and chain.cuh
+    short *parent, *queue;         // (many,): see search.cuh and settle.cuh
     int* pairs;                    // (many,): both in one, see repair.cuh
     wide* rest;                    // a table and what the search needs; later the planes of bits
 };
