@@ -131,7 +131,7 @@ def linear_assignment(
     """
     given, mask, sizes, maximize = _checked(cost, mask, sizes, maximize)
     call = _operator if torch.compiler.is_compiling() else _assigned
-    indices, status, rows, columns = call(given, mask, sizes, maximize, details)
+    indices, status, rows, columns = call(given, mask, sizes, maximize)
     if not details:
         return indices if cost.ndim == 3 else indices[0]
     is_assigned = indices >= 0
@@ -213,15 +213,12 @@ Found = tuple[Tensor, Tensor, Tensor, Tensor]
 """Indices, status, and the potentials of rows and columns."""
 
 
-def _assigned(
-    cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool, details: bool
-) -> Found:
-    """Without `details` the potentials may be empty, though they are made and checked."""
+def _assigned(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
     if not cost.is_cuda:
-        return _on_cpu(cost, mask, sizes, maximize, details)
+        return _on_cpu(cost, mask, sizes, maximize)
     from augury.engines.cuda_assign import assign
 
-    indices, status, rows, columns = assign(cost, mask, sizes, maximize, details)
+    indices, status, rows, columns = assign(cost, mask, sizes, maximize)
     return indices, status, rows, columns
 
 
@@ -229,23 +226,18 @@ _operator = torch.library.custom_op("augury::linear_assignment", _assigned, muta
 
 
 @_operator.register_fake
-def _(
-    cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool, details: bool
-) -> Found:
+def _(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
     count, num_rows, num_columns = cost.shape
     wide = torch.float64 if cost.is_floating_point() else torch.int64
-    ends = (num_rows, num_columns) if details else (0, 0)
     return (
         cost.new_empty((count, num_rows), dtype=torch.int64),
         cost.new_empty((count,), dtype=torch.int32),
-        cost.new_empty((count, ends[0]), dtype=wide),
-        cost.new_empty((count, ends[1]), dtype=wide),
+        cost.new_empty((count, num_rows), dtype=wide),
+        cost.new_empty((count, num_columns), dtype=wide),
     )
 
 
-def _on_cpu(
-    cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool, details: bool
-) -> Found:
+def _on_cpu(cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool) -> Found:
     """Assign by the compiled loops of the CPU."""
     from augury.engines import assignments
 
@@ -258,12 +250,11 @@ def _on_cpu(
     )
     status = found.status.astype(np.int32)  # INFEASIBLE is PARTIAL now
     status[~fits] = Status.INVALID
-    end = None if details else 0
     return (
         torch.from_numpy(found.columns),
         torch.from_numpy(status),
-        torch.from_numpy(found.row_price)[:, :end].contiguous(),
-        torch.from_numpy(found.column_price)[:, :end].contiguous(),
+        torch.from_numpy(found.row_price),
+        torch.from_numpy(found.column_price),
     )
 
 

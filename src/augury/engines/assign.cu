@@ -33,12 +33,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch
 
     Planes planes;
     planes.exact = (bits*)shared.rest;
-    planes.columns = planes.exact + batch.num_left * WORDS;
-#if FITS
-    planes.barred = planes.columns + WORDS;
-#else
     planes.barred = batch.barred + number_of * batch.num_left * WORDS;
-#endif
+    planes.columns = planes.exact + batch.num_left * WORDS;
     short* column_of = own.is_turned() ? shared.row_of : shared.mate;
     short* row_of = own.is_turned() ? shared.mate : shared.row_of;
     const int few = own.few(), many = own.many();

@@ -159,7 +159,7 @@ def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
     table = -(-4 * few * stride // 8) * 8
     table = table if table <= MOST_TABLE else 0
     words = -(-num_right // 32) | 1
-    planes = 4 * ((2 if table else 1) * num_left + 1) * words
+    planes = 4 * (num_left + 1) * words
     offers = (1 + crews) * span * crew if crews > 1 else 0
     rest = max(table + 4 * offers, 8 * offers, planes, 8 * many)
     # An odd number of eight bytes, so that problems of a warp read different banks.
@@ -181,11 +181,10 @@ def form_of(num_left: int, num_right: int, dtype: torch.dtype, is_again: bool = 
 
 @cache
 def scratch(num_left: int, num_right: int) -> tuple[int, int]:
-    """Return the bytes of memory for a problem's table and its barred bits, where they do not fit."""
+    """Return the bytes of memory for a problem's table and its barred bits."""
     shape, sizes = shape_of(num_left, num_right)
-    if shape.fits:
-        return 0, 0
-    return -(-4 * min(num_left, num_right) * sizes.stride // 8) * 8, 4 * num_left * shape.words
+    table = 0 if shape.fits else 4 * min(num_left, num_right) * sizes.stride
+    return -(-table // 8) * 8, 4 * num_left * shape.words
 
 
 @cache
@@ -227,9 +226,7 @@ def assign(
     device, size = cost.device, cost.element_size()
     table, barred = scratch(num_left, num_right)
     many = max(1, MOST_SCRATCH // table) if table else count
-    room = min(many, count) * (table + barred)
-    memory = torch.empty(room, dtype=torch.uint8, device=device) if room else None
-    place = 0 if memory is None else memory.data_ptr()
+    memory = torch.empty(min(many, count) * (table + barred), dtype=torch.uint8, device=device)
     ends = (num_left, num_right) if details else (0, 0)
     for start in range(0, count, many):
         some = min(many, count - start)
@@ -237,8 +234,8 @@ def assign(
             cost.data_ptr() + start * num_left * num_right * size,
             None if mask is None else mask.data_ptr() + start * num_left * num_right,
             None if sizes is None else sizes.data_ptr() + start * 8,
-            place,
-            place + some * table,
+            memory.data_ptr(),
+            memory.data_ptr() + some * table,
             found.indices.data_ptr() + start * num_left * 8,
             found.status.data_ptr() + start * 4,
             *(
@@ -282,7 +279,7 @@ def launch(those: Iterable[Launch], batch: Structure, device: torch.device) -> N
     # Making a `Stream` takes as long as a launch.
     stream = torch._C._cuda_getCurrentRawStream(device.index)
     arguments = (c_void_p * 1)(addressof(batch))
-    is_current = torch._C._cuda_getDevice() == device.index
+    is_current = torch.cuda.current_device() == device.index
     with nullcontext() if is_current else torch.cuda.device(device):
         for run, blocks, threads, memory in those:
             shape = blocks, 1, 1, threads, 1, 1, memory

@@ -41,7 +41,7 @@ struct Batch {
     const unsigned char* allowed;  // the same, or none: which pairs may be assigned
     const int* sizes;              // (problem, 2), or none: how many rows and columns there are
     int* tables;                   // (problem, few, stride), where they do not fit
-    bits* barred;                  // (problem, left, WORDS), likewise: see `weighed`
+    bits* barred;                  // (problem, left, WORDS): see `weighed`
     wide* indices;                 // (problem, left): the answer
     int* status;                   // (problem,): `Status` in augury/torch.py
     wide *left_potential, *right_potential;  // of each node, or none

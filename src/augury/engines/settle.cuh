@@ -209,8 +209,8 @@ struct Living {
             if (column[k] != NONE && is_nowhere_live) stays |= (bits)(left[row] == 0) << k;
 #pragma unroll
             for (int w = 0; w < SETS; ++w) {
-                const bits own_column = column[k] >> 5 == w ? 1u << (column[k] & 31) : 0;
-                ways_of[k][w] = is_row ? ways.word(row, w, false) & ~own_column : 0;
+                ways_of[k][w] = is_row ? ways.word(row, w, false) : 0;
+                if (column[k] >> 5 == w) ways_of[k][w] &= ~(1u << (column[k] & 31));
             }
         }
         bits to_nobody = 0, nobodys = 0;  // columns to which nobody moves, and nobody's
@@ -231,7 +231,8 @@ struct Living {
                 for (int w = 0; w < SETS; ++w) some |= ways_of[k][w] & sets[w];
                 if (column[k] == NONE) moves |= some != 0;
 #pragma unroll
-                for (int w = 0; w < SETS; ++w) dead[w] |= !some && column[k] >> 5 == w ? 1u << (column[k] & 31) : 0;
+                for (int w = 0; w < SETS; ++w)
+                    if (!some && column[k] >> 5 == w) dead[w] |= 1u << (column[k] & 31);
             }
 #pragma unroll
             for (int w = 0; w < SETS; ++w) {
