@@ -173,21 +173,22 @@ def test_floats_have_scipys_indices(folder: Path, shape: tuple[int, int], dtype:
         np.testing.assert_array_equal(indices, expected)
 
 
-@pytest.mark.parametrize("shape", [(16, 16), (33, 64), (70, 90), (130, 100), (300, 20)])
-@pytest.mark.parametrize("kind", ["float32", "ties", "barred", "wide"])
+@pytest.mark.parametrize("shape", [(16, 9), (33, 64), (64, 40), (70, 90), (130, 100), (300, 20)])
+@pytest.mark.parametrize("kind", ["float32", "ties", "sized", "barred", "wide"])
 def test_indices_are_those_of_the_cpu(folder: Path, shape: tuple[int, int], kind: str) -> None:
     rng = np.random.default_rng(sum(shape))
     size = (2 if max(shape) <= 64 else 1, *shape)
     cost: Any = rng.random(size, np.float32)
-    if kind == "ties":
+    if kind in ("ties", "sized"):
         cost = rng.integers(0, 6, size).astype(np.int32)
     if kind == "barred":
         cost = rng.integers(0, 1000, size).astype(np.int32)
     if kind == "wide":
         cost = rng.integers(-(2**50), 2**50, size)
     mask = rng.random(size) < 0.3 if kind == "barred" else None
-    found = solve(folder, cost, mask)
-    expected = assign_dense(cost, allowed=mask, partial=True)
+    sizes = rng.integers(1, shape, (size[0], 2)) if kind == "sized" else None
+    found = solve(folder, cost, mask, None if sizes is None else sizes.astype(np.int32))
+    expected = assign_dense(cost, allowed=mask, sizes=sizes, partial=True)
     assert (found.status <= Status.PARTIAL).all()
     np.testing.assert_array_equal(found.indices, expected.columns)
 
@@ -222,6 +223,19 @@ def test_what_is_no_cost_is_a_status(folder: Path) -> None:
     best = solve(folder, -cost, sizes=sizes, maximize=True)
     np.testing.assert_array_equal(best.indices, found.indices)
     np.testing.assert_array_equal(best.status, found.status)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 4), (5, 7), (17, 9)])
+def test_no_cost_is_overlooked(folder: Path, shape: tuple[int, int]) -> None:
+    """Each problem has NaN, or its only cost, in another place."""
+    count = shape[0] * shape[1]
+    is_it = np.eye(count, dtype=bool).reshape(count, *shape)
+    cost = np.where(is_it, np.nan, 1).astype(np.float32)
+    assert (solve(folder, cost).status == Status.INVALID).all()
+    found = solve(folder, np.where(is_it, -(2**30), 1).astype(np.int32))
+    assert (found.status == Status.OPTIMAL).all()
+    rows, columns = np.divmod(np.arange(count), shape[1])
+    np.testing.assert_array_equal(found.indices[np.arange(count), rows], columns)
 
 
 def test_costs_that_need_more_than_57_bits_are_rounded_and_said_to_be(folder: Path) -> None:
