@@ -4,7 +4,7 @@ Tensors are on the card before and after. Every answer is proven there, and comp
 costs with the peer's for all problems, the indices with SciPy's for some. Times are medians by
 CUDA events, both in one run.
 
-    python benchmarks/cuda_assign.py [--out FILE] [--kernels]
+    python benchmarks/cuda_assign.py [--out FILE] [--host]
 
 The peer is compared if it is installed: `pip install torch-linear-assignment==0.1.0`.
 """
@@ -66,7 +66,8 @@ def ties(shape: tuple[int, ...], seed: Any) -> Tensor:
     return torch.randint(0, 10, shape, generator=seed, device="cuda", dtype=torch.int32)
 
 
-FAMILIES = {"uniform": uniform, "rank-one": rank_one, "detection": detection, "ties": ties}
+FAMILIES = {"uniform": uniform, "detection": detection, "rank-one": rank_one, "ties": ties}
+SEED = 0
 
 
 def milliseconds(call: Any, least: float = 0.2) -> float:
@@ -118,8 +119,8 @@ def main() -> None:
     """Measure, print, and write."""
     options = argparse.ArgumentParser()
     options.add_argument("--out", type=Path)
-    options.add_argument("--kernels", action="store_true", help="the time of each kernel")
-    options.add_argument("--families", default="uniform,rank-one,detection,ties")
+    options.add_argument("--host", action="store_true", help="the time of the host for a call, too")
+    options.add_argument("--families", default=",".join(FAMILIES))
     chosen = options.parse_args()
     try:
         from torch_linear_assignment import batch_linear_assignment  # type: ignore
@@ -128,8 +129,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for family in chosen.families.split(","):
         for shape in SHAPES:
-            seed = torch.Generator("cuda").manual_seed(0)
-            cost = FAMILIES[family](shape, seed)
+            cost = FAMILIES[family](shape, torch.Generator("cuda").manual_seed(SEED))
             wrong = compared(cost)
             row: dict[str, Any] = {"family": family, "shape": shape, "wrong": wrong}
             row["augury"] = milliseconds(partial(assign, cost, None, None, False))
@@ -143,22 +143,11 @@ def main() -> None:
             ratio = row.get("peer", 0) / row["augury"]
             tail = f"{row.get('peer', 0):9.3f} {ratio:6.2f}x  {row.get('worst', 0):+.1e} {wrong}"
             print(f"{family:10} {shape!s:18} {row['augury']:9.3f} ms {tail}", flush=True)
-            if chosen.kernels:
+            if chosen.host:
                 print(f"    host       {microseconds(cost) / 1000:8.3f} ms")
-                _print_kernels(cost)
     if chosen.out:
-        record = {"rows": rows, "card": torch.cuda.get_device_name(), **provenance("cuda")}
+        record = {"rows": rows, "seed": SEED, **provenance("cuda")}
         chosen.out.write_text(json.dumps(record, indent=1, default=str) + "\n")
-
-
-def _print_kernels(cost: Tensor) -> None:
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        for _ in range(3):
-            assign(cost, None, None, False)
-        torch.cuda.synchronize()
-    for event in profile.key_averages():
-        if event.key in ("prepare", "assign", "weigh", "settle"):
-            print(f"    {event.key:10} {event.device_time_total / 3000:8.3f} ms")
 
 
 if __name__ == "__main__":

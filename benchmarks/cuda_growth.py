@@ -17,11 +17,13 @@ from typing import Any
 
 from augury.experiments.plots import STYLE
 from augury.files import atomic_file
+from augury.provenance import provenance
 
 SIDES, BATCHES = (8, 16, 32, 64, 128, 256, 512, 1024), (1, 16, 256, 4096, 65536)
 BYTES_A_SECOND, OPERATIONS_A_SECOND = 4.8e12, 132 * 64 * 1.98e9
 """An H200: its memory, and 64 integer additions a cycle on each of 132 processors."""
 MOST_CELLS = 2**28
+SEED = 0
 COLOURS = ("#0072B2", "#CC79A7", "#D55E00", "#E69F00", "#009E73")
 
 
@@ -37,7 +39,7 @@ def measured() -> list[dict[str, Any]]:
         for batch in BATCHES:
             if batch * n * n > MOST_CELLS:
                 continue
-            cost = uniform((batch, n, n), torch.Generator("cuda").manual_seed(0))
+            cost = uniform((batch, n, n), torch.Generator("cuda").manual_seed(SEED))
             taken = milliseconds(lambda cost=cost: linear_assignment(cost))
             rows.append({"n": n, "batch": batch, "milliseconds": taken})
             print(f"{n:5} {batch:6} {taken:10.3f} ms", flush=True)
@@ -84,9 +86,10 @@ def main() -> None:
     options.add_argument("--picture", type=Path, default=Path("cuda-growth.png"))
     given = options.parse_args()
     if given.out:
-        given.out.write_text(json.dumps(measured(), indent=1) + "\n")
+        record = {"rows": measured(), "seed": SEED, **provenance("cuda")}
+        given.out.write_text(json.dumps(record, indent=1) + "\n")
     if given.draw:
-        draw(json.loads(given.draw.read_text()), given.picture)
+        draw(json.loads(given.draw.read_text())["rows"], given.picture)
 
 
 if __name__ == "__main__":

@@ -267,7 +267,16 @@ def one_with_costs(runs: Sequence[Run]) -> str:
     return markdown(["one graph", "family", "OR-Tools takes, × ours", "ms"], rows)
 
 
-FAMILIES = {"uniform": "uniform", "detection": "detection", "ties": "ties 0 to 9"}
+FAMILIES = {"rank-one": "rank one and noise", "ties": "ties 0 to 9"}
+STAGES = [
+    (64, 64, "uniform"),
+    (128, 128, "uniform"),
+    (128, 128, "ties"),
+    (300, 300, "uniform"),
+    (300, 300, "rank-one"),
+    (300, 300, "ties"),
+]
+"""The shapes and costs of which the page tells the stages."""
 
 
 def card_assignments(runs: Sequence[Run]) -> str:
@@ -287,6 +296,19 @@ def card_assignments(runs: Sequence[Run]) -> str:
         rows.append(row)
     heads = [head for family in families for head in (FAMILIES.get(family, family), "×")]
     return markdown(["problems × n × m", *heads], rows)
+
+
+def card_stages(runs: Sequence[Run]) -> str:
+    """Where a kernel for assignments spends its time: cycles of a problem, in thousands."""
+    (run,) = runs
+    found = {(*row["shape"][1:], row["family"]): row for row in run["rows"]}
+    rows = []
+    for n, m, family in STAGES:
+        row = found[n, m, family]
+        cycles = [f"{taken / 1000:,.1f}" for taken in row["cycles"].values()]
+        rows.append([f"{n} × {m}", FAMILIES.get(family, family), *cycles, f"{row['steps']:,.0f}"])
+    names = next(iter(found.values()))["cycles"]
+    return markdown(["n × m", "costs", *names, "steps of paths"], rows)
 
 
 def card_matchings(runs: Sequence[Run]) -> str:
@@ -379,6 +401,7 @@ TABLES = {
     "assignments": Table(("bench-assignments",), assignments),
     "one with costs": Table(("bench-costs",), one_with_costs),
     "card assignments": Table(("cuda-assign",), card_assignments),
+    "card stages": Table(("cuda-stages",), card_stages),
     "card matchings": Table(("cuda-match", "cuda-match64"), card_matchings),
     "card flows": Table(("cuda-flows",), card_flows),
     "card kernels": Table(("bench-h200",), card_kernels),

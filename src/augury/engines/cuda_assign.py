@@ -45,7 +45,8 @@ MOST_CHUNK = 8
 MOST_TABLE = 100 * 1024
 """Bytes of a table that is kept in shared memory, so that there is room for two."""
 LANES_FILE = "lanes.cuh"
-SHARED = (LANES_FILE, "problem.cuh", "units.cuh", "search.cuh", "repair.cuh", "settle.cuh")
+STAGES = ("problem", "units", "search", "repair", "settle", "proof")
+SHARED = (LANES_FILE, *(f"{stage}.cuh" for stage in STAGES))
 """What the kernel begins with."""
 MOST_SCRATCH = 2**30
 """Bytes of costs, as units, that a call holds; larger batches are solved in parts."""

@@ -5,7 +5,8 @@
 //                which are exact?
 //   search.cuh   the table → an assignment and prices, by the method of assignments.py
 //   repair.cuh   → prices of the units themselves, where the table lacks bits
-//   settle.cuh   → of the assignments over exact costs the first in order, and whether it is proven
+//   settle.cuh   → of the assignments over exact costs the first in order
+//   proof.cuh    whether it is proven
 //   assign.cu    the kernel
 //
 // Given when they are compiled: how many lanes there are (lanes.cuh), the type of the costs, `number`, and

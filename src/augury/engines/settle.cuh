@@ -1,6 +1,12 @@
-// Of all assignments of least cost the first in order is found, and proven; see problem.cuh.
+// Of all assignments of least cost the first in order is found; see problem.cuh.
 //
 // Rows and columns are the left and the right here. A plane of bits has WORDS words for each row.
+//
+// Assignments are compared as the columns of their rows in order, where any column is before none.
+// A row in turn takes the lowest column from which those driven out can move on, over exact pairs
+// alone, until the last takes what this row had. The row of a free column is nobody, and the column
+// of a free row is nowhere: any may move there whose price is 0. A column is live while its row
+// could move on to another live one: if none is, there is no other assignment.
 
 struct Planes {
     bits *exact, *barred;  // see `weighed`
@@ -55,23 +61,6 @@ __device__ inline int lowest_of(bits own) {
     return 32 * word + __ffs((int)told_by(own, word)) - 1;
 }
 
-// A price as a number like the costs (of those that are maximised, negated): a double or an integer.
-__device__ inline wide potential_of(wide price, bool has_offset, const Problem& own, bool negates) {
-#if IS_FLOAT
-    const int half = own.exponent / 2;
-    const double sum = (double)(price + (has_offset ? own.offset : 0));
-    return __double_as_longlong(sum * power(half) * power(own.exponent - half));
-#else
-    const unsigned long long sum = (unsigned long long)price << own.exponent, offset = own.offset;
-    return (wide)(!has_offset ? sum : negates ? sum - offset : sum + offset);
-#endif
-}
-
-// Assignments are compared as the columns of their rows in order, where any column is before none.
-// A row in turn takes the lowest column from which those driven out can move on, over exact pairs
-// alone, until the last takes what this row had. The row of a free column is nobody, and the column
-// of a free row is nowhere: any may move there whose price is 0. A column is live while its row
-// could move on to another live one: if none is, there is no other assignment.
 #define NOWHERE (-3)
 #define MOST_HELD 16  // words of its rows that a lane keeps
 #define SETS (WORDS < (SPAN * CREW + 31) / 32 ? WORDS : (SPAN * CREW + 31) / 32)  // words that have columns
@@ -196,13 +185,12 @@ struct Living {
     bool is_nobody_live, is_nowhere_live;
 
     // One crew has all rows in registers.
-    static constexpr int HELD = SPAN;
     __device__ bits held() {
         const int lane = threadIdx.x % CREW, num_left = own.num_left, num_right = own.num_right;
-        bits ways_of[HELD][SETS], sets[SETS], stays = 0;  // bit k: the row may move nowhere
-        int column[HELD];
+        bits ways_of[SPAN][SETS], sets[SETS], stays = 0;  // bit k: the row may move nowhere
+        int column[SPAN];
 #pragma unroll
-        for (int k = 0; k < HELD; ++k) {
+        for (int k = 0; k < SPAN; ++k) {
             const int row = lane + k * CREW;
             const bool is_row = row < num_left;
             column[k] = is_row ? column_of[row] : NONE;
@@ -225,7 +213,7 @@ struct Living {
             bool moves = false, nobody_moves = false;  // a free row; nobody
             changes = false;
 #pragma unroll
-            for (int k = 0; k < HELD; ++k) {
+            for (int k = 0; k < SPAN; ++k) {
                 bits some = stays >> k & 1;
 #pragma unroll
                 for (int w = 0; w < SETS; ++w) some |= ways_of[k][w] & sets[w];
@@ -301,7 +289,7 @@ __device__ inline void settled(
     const wide* right = is_turned ? shared.few_price : shared.many_price;
     const Ways ways = {planes, own.barred != 0};
     Living living = {own, ways, left, right, column_of, row_of, planes.columns, num_left < num_right, is_turned};
-    constexpr bool IS_HELD = SETS * Living::HELD <= MOST_HELD;
+    constexpr bool IS_HELD = SETS * SPAN <= MOST_HELD;
     bits open = 0;  // live, and not taken by a settled row
     if (!IS_HELD) open = living.shared();
     else if (thread < CREW) open = living.held();
@@ -322,52 +310,4 @@ __device__ inline void settled(
         }
     }
     meet();
-}
-
-// The proof, from bits and prices alone: pairs are exact, no column is assigned twice, all of the
-// smaller side are, and of the larger one none has a price above 0, nor a free one below.
-__device__ inline void proven(const Batch& batch, wide number_of, const Problem& own,
-    const Shared& shared, const Planes& planes, short* column_of, int faults) {
-    const int thread = threadIdx.x % LANES, num_left = batch.num_left, num_right = batch.num_right;
-    const bool is_turned = own.is_turned(), has_nobody = own.num_left < own.num_right;
-    const wide* left = is_turned ? shared.many_price : shared.few_price;
-    const wide* right = is_turned ? shared.few_price : shared.many_price;
-    bits* taken = planes.columns;
-    meet();
-    for (int k = thread; k < WORDS; k += LANES) taken[k] = 0;
-    meet();
-    for (int row = thread; row < own.num_left; row += LANES) {
-        const int column = column_of[row];
-        if (column != NONE) {
-            const bits bit = 1u << (column & 31);
-            if (atomicOr(taken + column / 32, bit) & bit) faults |= UNPROVEN;
-            if (!has_bit(planes.exact + row * WORDS, column)) {
-                faults |= PARTIAL;
-                column_of[row] = NONE;
-                if (!own.barred || !has_bit(planes.barred + row * WORDS, column)) faults |= UNPROVEN;
-            }
-        } else if (!is_turned || left[row] != 0) faults |= UNPROVEN;
-        if (is_turned && left[row] > 0) faults |= UNPROVEN;
-    }
-    meet();
-    for (int column = thread; column < own.num_right; column += LANES) {
-        if (!has_bit(taken, column) && (!has_nobody || right[column] != 0)) faults |= UNPROVEN;
-        if (has_nobody && right[column] > 0) faults |= UNPROVEN;
-    }
-    faults = over_all(faults, Both());
-    if (thread == 0)
-        batch.status[number_of]
-            = faults & UNPROVEN ? 4 : faults & ROUNDED ? 3 : faults & INVALID ? 2 : faults & PARTIAL ? 1 : 0;
-
-    for (int row = thread; row < num_left; row += LANES)
-        batch.indices[number_of * num_left + row]
-            = row < own.num_left && !(faults & UNPROVEN) ? column_of[row] : NONE;
-    if (!batch.left_potential) return;
-    wide* potential = batch.left_potential + number_of * num_left;
-    for (int row = thread; row < num_left; row += LANES)
-        potential[row] = row < own.num_left ? potential_of(left[row], !is_turned, own, batch.negates) : 0;
-    potential = batch.right_potential + number_of * num_right;
-    for (int column = thread; column < num_right; column += LANES)
-        potential[column]
-            = column < own.num_right ? potential_of(right[column], is_turned, own, batch.negates) : 0;
 }
