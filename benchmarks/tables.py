@@ -300,15 +300,21 @@ def card_assignments(runs: Sequence[Run]) -> str:
 
 def card_stages(runs: Sequence[Run]) -> str:
     """Where a kernel for assignments spends its time: cycles of a problem, in thousands."""
-    (run,) = runs
-    found = {(*row["shape"][1:], row["family"]): row for row in run["rows"]}
+    found: dict[tuple[Any, ...], list[Run]] = {}
+    for run in runs:
+        for row in run["rows"]:
+            found.setdefault((*row["shape"][1:], row["family"]), []).append(row)
     rows = []
     for n, m, family in STAGES:
-        row = found[n, m, family]
-        cycles = [f"{taken / 1000:,.1f}" for taken in row["cycles"].values()]
-        rows.append([f"{n} × {m}", FAMILIES.get(family, family), *cycles, f"{row['steps']:,.0f}"])
-    names = next(iter(found.values()))["cycles"]
-    return markdown(["n × m", "costs", *names, "steps of paths"], rows)
+        own = found[n, m, family]
+        cycles = [
+            spread((row["cycles"][stage] / 1000 for row in own), "{:,.1f}")
+            for stage in own[0]["cycles"]
+        ]
+        steps = spread((row["steps"] for row in own), "{:,.0f}")
+        rows.append([f"{n} × {m}", FAMILIES.get(family, family), *cycles, steps])
+    stages = next(iter(found.values()))[0]["cycles"]
+    return markdown(["n × m", "costs", *stages, "steps of paths"], rows)
 
 
 def card_matchings(runs: Sequence[Run]) -> str:

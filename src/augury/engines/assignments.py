@@ -60,8 +60,8 @@ class Assignments(NamedTuple):
     """What was found for each matrix; where there is no assignment, −1 and 0.
 
     >>> found = assign_dense([[[4, 1, 3], [2, 0, 5]], [[1, 2, 2], [1, 2, 3]]])
-    >>> found.columns.tolist(), (found.status == OPTIMAL).all()
-    ([[1, 0], [2, 0]], True)
+    >>> found.columns.tolist(), bool((found.status == OPTIMAL).all())
+    ([[1, 0], [0, 1]], True)
     """
 
     columns: WideArray
