@@ -165,6 +165,7 @@ struct Chain {
                     if (holder != NONE) column_of[holder] = to == NOWHERE ? NONE : to;
                     if (to != NOWHERE) row_of[to] = holder;
                 }
+                crew_meets();
                 to = column;
                 if (column == source) break;
             }
