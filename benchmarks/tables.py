@@ -304,17 +304,16 @@ def card_stages(runs: Sequence[Run]) -> str:
     for run in runs:
         for row in run["rows"]:
             found.setdefault((*row["shape"][1:], row["family"]), []).append(row)
-    rows = []
-    for n, m, family in STAGES:
-        own = found[n, m, family]
-        cycles = [
-            spread((row["cycles"][stage] / 1000 for row in own), "{:,.1f}")
-            for stage in own[0]["cycles"]
-        ]
-        steps = spread((row["steps"] for row in own), "{:,.0f}")
-        rows.append([f"{n} × {m}", FAMILIES.get(family, family), *cycles, steps])
-    stages = next(iter(found.values()))[0]["cycles"]
-    return markdown(["n × m", "costs", *stages, "steps of paths"], rows)
+    chosen = [found[n, m, family] for n, m, family in STAGES]
+    rows = [
+        [stage, *(spread((r["cycles"][stage] / 1000 for r in own), "{:,.1f}") for own in chosen)]
+        for stage in chosen[0][0]["cycles"]
+    ]
+    rows.append(
+        ["steps of paths", *(spread((r["steps"] for r in own), "{:,.0f}") for own in chosen)]
+    )
+    heads = [f"{n} × {m}, {FAMILIES.get(family, family)}" for n, m, family in STAGES]
+    return markdown(["thousand cycles", *heads], rows)
 
 
 def card_matchings(runs: Sequence[Run]) -> str:
