@@ -147,11 +147,11 @@ def wrong_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "a list, not a tensor", ([[1]],), {}
     yield "4 axes, not", (torch.zeros(1, 1, 1, 1),), {}
     yield "real numbers, and these are torch.complex64", (cost.to(torch.complex64),), {}
-    yield "the mask has the shape (3, 4), not (2, 3, 4)", (cost, torch.ones(3, 4).bool()), {}
+    yield "the shape of the mask is (3, 4), not (2, 3, 4)", (cost, torch.ones(3, 4).bool()), {}
     yield "the mask is Boolean, not torch.float32", (cost, cost), {}
-    yield "the sizes has the shape (2,), not (2, 2)", (cost,), {"sizes": torch.ones(2).long()}
+    yield "the shape of the sizes is (2,), not (2, 2)", (cost,), {"sizes": torch.ones(2).long()}
     yield "sizes are integers, not torch.float32", (cost,), {"sizes": torch.ones(2, 2)}
-    yield "the mask is on meta", (cost, torch.ones(2, 3, 4, device="meta").bool()), {}
+    yield "the costs are on cpu, and the mask on meta", (cost, torch.ones(2, 3, 4, device="meta").bool()), {}
 
 
 @pytest.mark.parametrize(("told", "given", "more"), list(wrong_calls()))

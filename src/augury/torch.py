@@ -202,10 +202,10 @@ def _sizes(cost: Tensor, sizes: Tensor) -> Tensor:
 def _beside(cost: Tensor, given: Tensor, name: str, shape: Sequence[int]) -> Tensor:
     """Return what comes with the costs in this shape; its axis of problems may be missing."""
     if given.device != cost.device:
-        raise InputError(f"the {name} is on {given.device}, and the costs are on {cost.device}")
+        raise InputError(f"the costs are on {cost.device}, and the {name} on {given.device}")
     wanted = tuple(shape) if cost.ndim == 3 else tuple(shape[1:])
     if tuple(given.shape) != wanted:
-        raise InputError(f"the {name} has the shape {tuple(given.shape)}, not {wanted}")
+        raise InputError(f"the shape of the {name} is {tuple(given.shape)}, not {wanted}")
     return given.reshape(tuple(shape)).contiguous()
 
 
