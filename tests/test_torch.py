@@ -151,7 +151,8 @@ def wrong_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "the mask is Boolean, not torch.float32", (cost, cost), {}
     yield "the shape of the sizes is (2,), not (2, 2)", (cost,), {"sizes": torch.ones(2).long()}
     yield "sizes are integers, not torch.float32", (cost,), {"sizes": torch.ones(2, 2)}
-    yield "the costs are on cpu, and the mask on meta", (cost, torch.ones(2, 3, 4, device="meta").bool()), {}
+    far = torch.ones(2, 3, 4, device="meta").bool()
+    yield "the costs are on cpu, and the mask on meta", (cost, far), {}
 
 
 @pytest.mark.parametrize(("told", "given", "more"), list(wrong_calls()))
