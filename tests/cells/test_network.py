@@ -92,8 +92,10 @@ def test_gradients_reach_every_weight_of_a_cell(cell: Cell) -> None:
     network = untrained()
     case_logits(network, cell).square().sum().backward()
     for name, weight in network[cell.name].named_parameters():
-        is_cancelled = (cell.name, name) == ("nearest", "score.bias")
-        assert weight.grad is not None and bool(weight.grad.abs().sum() > 0) != is_cancelled, name
+        is_cancelled = (cell.name, name) == ("nearest", "score.bias")  # up to rounding
+        assert weight.grad is not None and bool(weight.grad.abs().sum() > 1e-4) != is_cancelled, (
+            name
+        )
 
 
 def test_the_weights_can_be_written_down_exactly() -> None:

@@ -174,7 +174,7 @@ def test_floats_have_scipys_indices(folder: Path, shape: tuple[int, int], dtype:
 
 
 @pytest.mark.parametrize("shape", [(16, 9), (33, 64), (64, 40), (70, 90), (130, 100), (300, 20)])
-@pytest.mark.parametrize("kind", ["float32", "ties", "sized", "barred", "wide"])
+@pytest.mark.parametrize("kind", ["float32", "ties", "sized", "barred", "gated", "wide"])
 def test_indices_are_those_of_the_cpu(folder: Path, shape: tuple[int, int], kind: str) -> None:
     rng = np.random.default_rng(sum(shape))
     size = (2 if max(shape) <= 64 else 1, *shape)
@@ -185,7 +185,8 @@ def test_indices_are_those_of_the_cpu(folder: Path, shape: tuple[int, int], kind
         cost = rng.integers(0, 1000, size).astype(np.int32)
     if kind == "wide":
         cost = rng.integers(-(2**50), 2**50, size)
-    mask = rng.random(size) < 0.3 if kind == "barred" else None
+    shares = {"barred": 0.3, "gated": 2 / max(shape)}  # with few pairs not every row has a column
+    mask = rng.random(size) < shares[kind] if kind in shares else None
     sizes = rng.integers(1, shape, (size[0], 2)) if kind == "sized" else None
     found = solve(folder, cost, mask, None if sizes is None else sizes.astype(np.int32))
     expected = assign_dense(cost, allowed=mask, sizes=sizes, partial=True)
@@ -265,6 +266,22 @@ def test_wrong_prices_prove_nothing(folder: Path, before: str) -> None:
         assert (found.indices[:3] == -1).all()
     else:  # where a free column's price is looked at once more
         assert found.status[1:3].tolist() == [Status.UNPROVEN] * 2
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9])
+def test_prices_whose_sums_overflow_prove_nothing(folder: Path, share: float) -> None:
+    """Half of all integers are added on both sides: sums of two prices are what they were."""
+    rng = np.random.default_rng(5)
+    cost = rng.integers(0, 100, (2, 6, 6)).astype(np.int32)
+    mask = rng.random(cost.shape) < share
+    what = """
+        if (number_of == 0 && threadIdx.x % LANES == 0)
+            for (wide* prices : {shared.few_price, shared.many_price})
+                for (int k = 0; k < 6; ++k) prices[k] ^= 1ull << 63;
+        meet();
+    """
+    found = solve(folder, cost, mask, spoil=("if (is_known) faults |= weighed(", what))
+    assert found.status.tolist() == [Status.UNPROVEN, Status.OPTIMAL]
 
 
 @pytest.mark.parametrize(

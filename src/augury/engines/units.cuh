@@ -251,10 +251,12 @@ __device__ inline int weigh(
     }
     int faults = 0, price[CHUNK];  // of the columns, without the last bits
     int* paid = shared.pairs;      // of the rows
+    // Prices whose sums could overflow prove nothing. They may be as large as what bars a pair: then every
+    // pair is looked at, and nothing is done without the last bits.
+    const int most = has_barred ? 61 : 29 + own.dropped;
     const auto without = [&](wide price) {
-        const wide found = price >> own.dropped;
-        if (found >> 29 != found >> 63) faults |= UNPROVEN;  // sums could leave an int
-        return (int)found;
+        if (price >> most != price >> 63) faults |= UNPROVEN;
+        return (int)(price >> own.dropped);
     };
     for (int row = threadIdx.x % LANES; row < given.num_left; row += LANES) paid[row] = without(left[row]);
     meet();
