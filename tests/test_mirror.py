@@ -39,6 +39,7 @@ ELSEWHERE = {
     "engines/gpu.py": "engines/test_table.py",
     "engines/lanes.py": "engines/test_assignments.py",
     "engines/lists.py": "engines/test_engines.py",
+    "engines/round_forms.py": "engines/test_rounds.py",
     "engines/sharded_check.py": "engines/test_sharded.py",
     "engines/sharded_files.py": "engines/test_sharded.py",
     "engines/sharded_loops.py": "engines/test_sharded.py",

@@ -15,15 +15,8 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from augury.classical.arrays import read_only
 from augury.engines import match_dense, match_sparse, rounds, small
 from augury.engines.lists import transpose
-from augury.engines.rounds import (
-    Listed,
-    Packed,
-    State,
-    match_bits,
-    match_listed,
-    match_packed,
-    match_rounds,
-)
+from augury.engines.round_forms import Listed, Packed, State
+from augury.engines.rounds import match_bits, match_listed, match_packed, match_rounds
 from augury.engines.small import MOST_SIDE, SPARSE, has_rounds, is_dense
 
 Matched = tuple[list[int], int]

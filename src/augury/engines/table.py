@@ -346,7 +346,8 @@ def _match_large(adjacency: npt.NDArray[np.uint8]) -> Mates:
     some = rows if is_large else rows[:: max(1, rows.size // SAMPLE)]
     if not is_dense(len(some), num_right, int(np.count_nonzero(some))):
         return _match_listed(adjacency)
-    from augury.engines.rounds import Packed, State, match_packed
+    from augury.engines.round_forms import Packed, State
+    from augury.engines.rounds import match_packed
 
     mates, rounds = np.empty((count, num_left), np.int32), np.empty(count, np.int32)
     match_packed(adjacency, Packed.of(num_left, num_right), State.of(num_right), mates, rounds)
