@@ -137,7 +137,8 @@ def test_so_it_is_among_very_many(shape: tuple[int, int], high: int) -> None:
     [
         ((100, 8, 8), 2), ((100, 8, 8), 4), ((60, 13, 13), 3), ((60, 17, 17), 3), ((30, 32, 32), 4),
         ((30, 48, 48), 10), ((30, 64, 64), 4), ((30, 64, 64), 30), ((8, 70, 70), 4),
-        ((5, 130, 130), 40), ((60, 5, 9), 3), ((60, 9, 5), 3), ((20, 40, 70), 5), ((20, 70, 40), 5),
+        ((5, 130, 130), 40), ((5, 130, 130), 3), ((3, 200, 200), 10),
+        ((60, 5, 9), 3), ((60, 9, 5), 3), ((20, 40, 70), 5), ((20, 70, 40), 5),
         ((400, 6, 8), 3), ((200, 12, 14), 5), ((40, 62, 66), 12),
     ],
 )  # fmt: skip
@@ -145,6 +146,21 @@ def test_the_pass_over_lists_finds_none_before_it(shape: tuple[int, int, int], h
     cost = np.random.default_rng(high).integers(0, high, shape)
     mates, price = least_cost.assigned(cost)
     for own, values, known in zip(mates, cost, price, strict=True):
+        assert first_in_order(as_graph(values.astype(float)), own, known).tolist() == own.tolist()
+
+
+@pytest.mark.parametrize("size", [40, 70, 130])
+def test_rows_may_have_too_few_columns_that_cost_them_the_least(size: int) -> None:
+    rng = np.random.default_rng(size)
+    cost = rng.integers(5, 9, (4, size, size))
+    many, few = size * 3 // 4, size // 3
+    shapes = (many, few), (many, few + 1), (few, few), (many, many)
+    for own, (rows, columns) in zip(cost, shapes, strict=True):
+        own[:rows, :columns] = rng.random((rows, columns)) < 0.3
+        own[rows:, columns:] = rng.random((size - rows, size - columns)) < 0.3
+    mates, price = least_cost.assigned(cost)
+    for own, values, known in zip(mates, cost, price, strict=True):
+        assert values[np.arange(size), own].sum() == values[linear_sum_assignment(values)].sum()
         assert first_in_order(as_graph(values.astype(float)), own, known).tolist() == own.tolist()
 
 

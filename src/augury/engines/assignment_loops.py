@@ -1,8 +1,8 @@
 """A table of whole costs becomes an assignment of least cost, with prices that prove it.
 
 Jonker and Volgenant (1987): columns are priced at their least cost, free rows bid for them, and the
-rows left over are assigned along shortest augmenting paths. Small tables begin with rows matched to
-columns that cost them the least (`tight_word`).
+rows left over are assigned along shortest augmenting paths. Square tables of up to 16 rows, or with
+many ties, begin with rows matched to columns that cost them the least (`tight.match_ties`).
 
 Tables are int32 or int64, their rows a multiple of eight long (`lanes`), and everything is exact:
 costs are at most `largest(dtype)`, and a run ends with TOO_WIDE as soon as a price or a distance

@@ -35,8 +35,7 @@ from augury.engines.assignment_loops import (
     start_of,
     width_of,
 )
-from augury.engines.tight import Tight, has_circle, mark, settle
-from augury.engines.tight_word import are_tight, match_ties
+from augury.engines.tight import Tight, are_tight, has_circle, mark, match_ties, settle
 from augury.errors import InputError
 
 OPTIMAL, INFEASIBLE, INVALID = 0, 1, 2
@@ -528,7 +527,7 @@ def _solve_all(tables: Tables, which: Any, dense: Dense, tight: Tight, is_float:
         down, _ = _place(tables, number, k, dense)
         num_rows, num_columns = dense.size[0], dense.size[1]
         begin(dense)
-        num_matched = match_ties(dense)
+        num_matched = match_ties(dense, tight)
         how = FULL if num_matched == num_rows else assign(dense, num_matched == 0)
         if how != FULL:
             status[number] = INFEASIBLE if how == NOT_FULL else _TOO_WIDE

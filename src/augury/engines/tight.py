@@ -31,7 +31,14 @@ from augury.engines.lanes import (
     union_of,
     where,
 )
-from augury.engines.tight_word import FEW, SMALL, settle_word
+from augury.engines.tight_word import (
+    FEW,
+    SMALL,
+    are_tight_in_word,
+    mark_least,
+    match_ties_of_word,
+    settle_word,
+)
 from augury.engines.words import ONE, ZERO, highest, lowest
 
 WORD = 64
@@ -86,6 +93,65 @@ class Tight(NamedTuple):
 
 
 @inlined
+def match_ties(dense: Dense, tight: Tight) -> int:
+    """Give rows columns that cost them the least, and return how many have one.
+
+    Larger tables are left alone unless ties are many: bids are better there. Rows take the least
+    column that is left, in turn, which is nearly the first assignment. If all get one, `words` has
+    the tight pairs.
+    """
+    size = dense.size[0]
+    if size != dense.size[1] or size == 0:
+        return 0
+    return match_ties_of_word(dense) if size <= WORD else _match_ties(dense, tight)
+
+
+@inlined
+def _match_ties(dense: Dense, tight: Tight) -> int:
+    size, num_words, num_free = dense.size[0], words_of(dense.size[1]), 0
+    if not mark_least(dense, num_words):
+        return 0
+    _enliven(tight)
+    for word in range(num_words):
+        tight.left[word] = tight.alive[word]
+    for row in range(size):
+        column = _least_left(tight, num_words, row)
+        if column >= 0:
+            dense.column_of[row], dense.row_of[column] = column, row
+        else:
+            dense.free[num_free] = row
+            num_free += 1
+    for k in range(num_free):
+        if not _take_over(tight, num_words, np.int64(dense.free[k])):
+            for word in range(num_words):  # where nothing is left, nothing ever will be
+                tight.alive[word] &= ~tight.seen[word]
+    num_matched = 0
+    for column in range(size):
+        if dense.row_of[column] >= 0:
+            dense.is_taken[column >> 3] |= np.uint8(1 << (column & 7))
+            num_matched += 1
+    return num_matched
+
+
+@inlined
+def are_tight(tight: Tight) -> bool:
+    """Do as `mark` does, from the words of `match_ties`: without each row's own column.
+
+    Each word holds what costs its row the least: that the row's column is in it is all to prove.
+    """
+    num_rows, num_words, are_in = tight.size[0], words_of(tight.size[1]), True
+    if num_rows <= WORD:
+        return are_tight_in_word(tight)
+    _enliven(tight)
+    for row in range(num_rows):
+        own = np.int64(tight.column_of[row])
+        place = row * num_words + (own >> 6)
+        are_in &= (tight.words[place] & bit(own)) != ZERO
+        tight.words[place] &= ~bit(own)
+    return are_in
+
+
+@inlined
 def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     """Fill the sets; return whether no pair costs less than its prices.
 
@@ -94,10 +160,7 @@ def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     num_rows, num_columns, width = dense.size[0], dense.size[1], dense.size[2]
     table, price, num_words = dense.table, dense.price, words_of(num_columns)
     least, above = spread(0, table), spread(slack + 1, table)
-    for word in range(num_words):
-        tight.free[word] = tight.words[num_rows * num_words + word] = ZERO
-        left = num_columns - word * WORD
-        tight.alive[word] = ~ZERO if left >= WORD else (ONE << np.uint64(left)) - ONE
+    _enliven(tight)
     for row in range(num_rows):
         start, own = start_of(dense, row), dense.column_of[row]
         paid = np.int64(table[start + own]) - price[own]
@@ -118,6 +181,17 @@ def mark(dense: Dense, tight: Tight, slack: int) -> bool:
     return least_of(least) >= 0
 
 
+@inlined
+def _enliven(tight: Tight) -> None:
+    """Make all columns alive and none free; the row of free columns is tight with none."""
+    num_rows, num_columns = tight.size[0], tight.size[1]
+    num_words = words_of(num_columns)
+    for word in range(num_words):
+        tight.free[word] = tight.words[num_rows * num_words + word] = ZERO
+        left = num_columns - word * WORD
+        tight.alive[word] = ~ZERO if left >= WORD else (ONE << np.uint64(left)) - ONE
+
+
 @compiled
 def settle(tight: Tight, is_exchanged: bool, is_tied: bool) -> None:
     """Make the assignment the first of its cost, where there are several."""
@@ -126,7 +200,7 @@ def settle(tight: Tight, is_exchanged: bool, is_tied: bool) -> None:
     elif tight.size[0] == tight.size[1] <= WORD:
         settle_word(tight, is_tied)
     else:
-        _settle_rows(tight, words_of(tight.size[1]))
+        _settle_rows(tight, words_of(tight.size[1]), is_tied)
 
 
 @inlined
@@ -199,7 +273,7 @@ def has_circle(tight: Tight) -> bool:  # noqa: C901  # loops over words, inlined
 
 
 @inlined
-def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops over words
+def _take_least(tight: Tight, num_words: int) -> None:  # loops over words
     """Give each row in turn the least column that is left; the few left without take one over.
 
     With many ties this is nearly the first assignment. If it leaves many rows without a column,
@@ -213,13 +287,7 @@ def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops ov
         tight.words[row * num_words + (own >> 6)] |= bit(own)
         tight.stack[row] = own
         if tight.alive[own >> 6] & bit(own):
-            tight.stack[row] = -1
-            for word in range(num_words):
-                ways = tight.words[row * num_words + word] & tight.left[word]
-                if ways:
-                    tight.left[word] ^= ways & (ZERO - ways)
-                    tight.stack[row] = word * WORD + np.int64(lowest(ways))
-                    break
+            tight.stack[row] = _least_left(tight, num_words, row)
             num_without += tight.stack[row] < 0
     if num_without * FEW <= num_rows:
         for row in range(num_rows):
@@ -232,8 +300,19 @@ def _take_least(tight: Tight, num_words: int) -> None:  # noqa: C901  # loops ov
 
 
 @inlined
-def _take_over(tight: Tight, num_words: int, free_row: Any) -> None:  # noqa: C901  # over words
-    """Give a row a column along a path to one that is left; there is always one.
+def _least_left(tight: Tight, num_words: int, row: int) -> Any:
+    """Take the least column that is left for a row, −1 if none is."""
+    for word in range(num_words):
+        ways = tight.words[row * num_words + word] & tight.left[word]
+        if ways:
+            tight.left[word] ^= ways & (ZERO - ways)
+            return word * WORD + np.int64(lowest(ways))
+    return -1
+
+
+@inlined
+def _take_over(tight: Tight, num_words: int, free_row: Any) -> bool:  # noqa: C901  # over words
+    """Give a row a column along a path to one that is left; return whether there is one.
 
     The search goes on from the last row that it has reached: rows before it can stay as they are.
     """
@@ -255,23 +334,29 @@ def _take_over(tight: Tight, num_words: int, free_row: Any) -> None:  # noqa: C9
                 fresh &= fresh - ONE
         if column >= 0:
             break
+        row = -1
         for word in range(num_words - 1, -1, -1):
             if tight.waiting[word]:
                 row = word * WORD + np.int64(highest(tight.waiting[word]))
                 tight.waiting[word] ^= bit(row)
                 break
+        if row < 0:
+            return False
     while True:
         before = np.int64(tight.column_of[row])
         tight.column_of[row], tight.row_of[column] = column, row
         if row == free_row:
-            return
+            return True
         column, row = before, np.int64(tight.parent[row])
 
 
 @inlined
-def _settle_rows(tight: Tight, num_words: int) -> None:
-    """Give each row in turn the least column that it can have."""
-    if tight.size[0] == tight.size[1] > SMALL:
+def _settle_rows(tight: Tight, num_words: int, is_tied: bool) -> None:
+    """Give each row in turn the least column that it can have.
+
+    After `match_ties` nothing needs a fresh start.
+    """
+    if tight.size[0] == tight.size[1] > SMALL and not is_tied:
         _take_least(tight, num_words)
     for row in range(tight.size[0]):
         own = np.int64(tight.column_of[row])

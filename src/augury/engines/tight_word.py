@@ -1,7 +1,4 @@
-"""`tight` where a word holds all columns and none is free: the same, with sets in registers.
-
-Such tables also begin here: with many ties, matching on tight pairs assigns all rows or most.
-"""
+"""`tight` where a word holds all columns and none is free: the same, with sets in registers."""
 
 from __future__ import annotations
 
@@ -23,15 +20,10 @@ FEW = 8
 
 
 @inlined
-def match_ties(dense: Dense) -> int:
-    """Give rows columns that cost them the least, and return how many have one.
-
-    Larger tables are left alone unless ties are many: bids are better there. Rows take the least
-    column that is left, in turn, which is nearly the first assignment. If all get one, `words` has
-    the tight pairs.
-    """
+def match_ties_of_word(dense: Dense) -> int:
+    """Do as `tight.match_ties` does."""
     size = dense.size[0]
-    if size != dense.size[1] or size == 0 or size > WORD or not _mark_least(dense):
+    if not mark_least(dense, 1):
         return 0
     everything, num_free = ~ZERO >> np.uint64(WORD - size), 0
     left = everything
@@ -53,21 +45,23 @@ def match_ties(dense: Dense) -> int:
 
 
 @inlined
-def _mark_least(dense: Dense) -> bool:
+def mark_least(dense: Dense, num_words: int) -> bool:
     """Set the columns that cost each row the least; return whether to go on with them."""
     size, width, table, price = dense.size[0], dense.size[2], dense.table, dense.price
     num_tight, out = ZERO, dense.out[0]
     for row in range(size):
-        start, least, ways = start_of(dense, row), spread(out, table), ZERO
+        start, least = start_of(dense, row), spread(out, table)
         for column in range(0, width, LANES):
             least = smaller(least, load(table, start + column) - load(price, column))
         paid = least_of(least)
         here = spread(paid, table)
-        for column in range(0, width, LANES):
-            bits = mask_equal(load(table, start + column) - load(price, column), here)
-            ways |= np.uint64(bits) << np.uint64(column)
-        dense.words[row] = ways
-        num_tight += count(ways)
+        for word in range(num_words):
+            ways = ZERO
+            for column in range(word * WORD, min(word * WORD + WORD, width), LANES):
+                bits = mask_equal(load(table, start + column) - load(price, column), here)
+                ways |= np.uint64(bits) << np.uint64(column & (WORD - 1))
+            dense.words[row * num_words + word] = ways
+            num_tight += count(ways)
         is_few = size > SMALL and row & 3 == 3 and num_tight < MANY * (row + 1)
         if is_few or paid >= out >> 1:
             return False
@@ -75,11 +69,8 @@ def _mark_least(dense: Dense) -> bool:
 
 
 @inlined
-def are_tight(tight: Any) -> bool:
-    """Do as `tight.mark` does, from the words of `match_ties`: without each row's own column.
-
-    Each word holds what costs its row the least: that the row's column is in it is all to prove.
-    """
+def are_tight_in_word(tight: Any) -> bool:
+    """Do as `tight.are_tight` does."""
     size, are_in = tight.size[0], ONE
     for row in range(size):
         own = np.uint64(tight.column_of[row])
