@@ -14,7 +14,6 @@
 
 #define MOST_BITS 57    // units, and those of pairs that must not be assigned, are below 2^57
 #define TABLE_BITS 27   // and below 2^27 in a table, so that sums of them fit an int; see search.cuh
-#define BARRED_BITS 24  // where some pairs must not be assigned, the others are below 2^24 there
 #define EXACT_BITS (sizeof(number) == 4 && IS_FLOAT ? 24 : TABLE_BITS)  // to which a table has no error
 #define ERROR 8         // and beyond that one below this, in units of the table
 

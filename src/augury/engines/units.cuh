@@ -163,12 +163,10 @@ __device__ inline Problem measured(Given& given) {
         highest = Scale{own.offset, own.exponent, negates}.units(negates ? low : high);
     }
     own.barred = given.has_barred ? few * highest + 1 : 0;
-    // A table holds what is barred as it is, or as more than other pairs cost.
     const wide most = max(highest, own.barred);
-    own.table_barred = (int)min(most, (wide)(1 << TABLE_BITS) - 1);
     own.is_rounded = most >> EXACT_BITS != 0;
-    if (own.is_rounded)
-        own.dropped = max(0, width_of(highest) - (given.has_barred ? BARRED_BITS : TABLE_BITS));
+    if (own.is_rounded) own.dropped = max(0, width_of(most) - TABLE_BITS);
+    own.table_barred = (int)(own.barred >> own.dropped);
     return own;
 }
 
