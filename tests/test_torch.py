@@ -152,7 +152,10 @@ def wrong_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "the shape of the sizes is (2,), not (2, 2)", (cost,), {"sizes": torch.ones(2).long()}
     yield "sizes are integers, not torch.float32", (cost,), {"sizes": torch.ones(2, 2)}
     far = torch.ones(2, 3, 4, device="meta").bool()
-    yield "the costs are on cpu, and the mask on meta", (cost, far), {}
+    yield "the costs are on cpu, and the mask is on meta", (cost, far), {}
+    yield "the mask is a ndarray, not a tensor", (cost, np.ones((2, 3, 4), bool)), {}
+    yield "the sizes are a list, not a tensor", (cost,), {"sizes": [[3, 4]] * 2}
+    yield "the costs are a sparse tensor, which .to_dense() makes dense", (cost.to_sparse(),), {}
 
 
 @pytest.mark.parametrize(("told", "given", "more"), list(wrong_calls()))
@@ -160,6 +163,13 @@ def test_wrong_calls_are_told(told: str, given: Any, more: Any) -> None:
     with pytest.raises(InputError) as caught:
         linear_assignment(*given, **more)
     assert told in str(caught.value)
+
+
+def test_tensors_without_numbers_have_answers_without_numbers() -> None:
+    cost = torch.empty(2, 3, 4, device="meta")
+    assert columns(cost).shape == (2, 3)
+    assert details(cost).column_potentials.dtype == torch.float64
+    assert matching(cost, details=True).row_cover.shape == (2, 3)
 
 
 def test_no_gradient_goes_through_indices_and_one_through_costs() -> None:

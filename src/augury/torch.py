@@ -130,7 +130,7 @@ def linear_assignment(
     tensor([[1, 0]])
     """
     given, mask, sizes, maximize = _checked(cost, mask, sizes, maximize)
-    call = _operator if torch.compiler.is_compiling() else _assigned
+    call = _operator if torch.compiler.is_compiling() or given.is_meta else _assigned
     indices, status, rows, columns = call(given, mask, sizes, maximize)
     if not details:
         return indices if cost.ndim == 3 else indices[0]
@@ -171,8 +171,7 @@ def _checked(
     cost: Tensor, mask: Tensor | None, sizes: Tensor | None, maximize: bool
 ) -> tuple[Tensor, Tensor | None, Tensor | None, bool]:
     """Return the arguments as kernels take them."""
-    if not isinstance(cost, Tensor):
-        raise InputError(f"the costs are a {type(cost).__name__}, not a tensor")
+    _require_tensor(cost, "costs are")
     if cost.ndim not in (2, 3):
         axes = "(problem, row, column) or (row, column)"
         raise InputError(f"the costs have {cost.ndim} axes, not {axes}")
@@ -180,7 +179,7 @@ def _checked(
         raise InputError(f"costs are real numbers, and these are {cost.dtype}")
     shape = cost.shape if cost.ndim == 3 else (1, *cost.shape)
     if mask is not None:
-        mask = _beside(cost, mask, "mask", shape)
+        mask = _beside(cost, mask, "mask is", shape)
         if mask.dtype != torch.bool:
             raise InputError(f"the mask is Boolean, not {mask.dtype}")
     if sizes is not None:
@@ -190,21 +189,30 @@ def _checked(
     return given, mask, sizes, bool(maximize)
 
 
+def _require_tensor(given: Any, what: str) -> None:
+    if not isinstance(given, Tensor):
+        raise InputError(f"the {what} a {type(given).__name__}, not a tensor")
+    if given.layout != torch.strided:
+        raise InputError(f"the {what} a sparse tensor, which .to_dense() makes dense")
+
+
 def _sizes(cost: Tensor, sizes: Tensor) -> Tensor:
     """Return (problem, 2) integers that come with costs or with graphs."""
     count = cost.shape[0] if cost.ndim == 3 else 1
-    own = _beside(cost, sizes, "sizes", (count, 2))
+    own = _beside(cost, sizes, "sizes are", (count, 2))
     if own.is_floating_point() or own.is_complex() or own.dtype == torch.bool:
         raise InputError(f"sizes are integers, not {own.dtype}")
     return own
 
 
-def _beside(cost: Tensor, given: Tensor, name: str, shape: Sequence[int]) -> Tensor:
+def _beside(cost: Tensor, given: Tensor, what: str, shape: Sequence[int]) -> Tensor:
     """Return what comes with the costs in this shape; its axis of problems may be missing."""
+    _require_tensor(given, what)
     if given.device != cost.device:
-        raise InputError(f"the costs are on {cost.device}, and the {name} on {given.device}")
+        raise InputError(f"the costs are on {cost.device}, and the {what} on {given.device}")
     wanted = tuple(shape) if cost.ndim == 3 else tuple(shape[1:])
     if tuple(given.shape) != wanted:
+        name = what.split()[0]
         raise InputError(f"the shape of the {name} is {tuple(given.shape)}, not {wanted}")
     return given.reshape(tuple(shape)).contiguous()
 
@@ -309,8 +317,7 @@ def matching(
     >>> matching(torch.tensor([[[1, 1, 0], [1, 0, 0], [0, 0, 1]]]))
     tensor([[1, 0, 2]])
     """
-    if not isinstance(adjacency, Tensor):
-        raise InputError(f"the adjacency is a {type(adjacency).__name__}, not a tensor")
+    _require_tensor(adjacency, "adjacency is")
     if adjacency.ndim not in (2, 3):
         axes = "(graph, row, column) or (row, column)"
         raise InputError(f"the adjacency has {adjacency.ndim} axes, not {axes}")
@@ -334,7 +341,7 @@ def matching(
         row_counts = torch.arange(num_rows, device=own.device) < rows[:, None]
         column_counts = torch.arange(num_columns, device=own.device) < columns[:, None]
         edges = edges & row_counts[:, :, None] & column_counts[:, None, :]
-    call = _matching_operator if torch.compiler.is_compiling() else _matched
+    call = _matching_operator if torch.compiler.is_compiling() or given.is_meta else _matched
     indices, is_proven, row_cover, column_cover = call(edges.contiguous())
     status = torch.where(is_proven, OPTIMAL, UNPROVEN)
     status = torch.where(is_valid, status, INVALID).to(torch.int32)

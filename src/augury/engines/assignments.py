@@ -106,8 +106,8 @@ def assign_dense(
     """
     if threads < 1:
         raise InputError(f"the matrices are shared by at least one thread, not {threads}")
-    checked: tuple[Any, Any, Any] = _checked(cost, allowed, sizes)
-    costs, mask_of, ends_of = checked
+    costs = _checked_costs(cost)
+    mask_of, ends_of = _checked_pairs(allowed, costs), _checked_sizes(sizes, costs)
     count, num_rows, num_columns = costs.shape
     prices = np.zeros((count, num_rows), np.int64), np.zeros((count, num_columns), np.int64)
     status, shift = np.full(count, _READ, np.int8), np.zeros(count, np.int64)
@@ -182,9 +182,18 @@ def _assign_some(
     _refuse(found, numbers[is_large | (answer.status == INVALID)])
 
 
-def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
-    """Return the arguments as compiled loops take them."""
-    cost = unmasked(cost, "costs")
+def _array(values: Any, what: str) -> Any:
+    try:
+        return unmasked(values, what)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise InputError(f"there are rows of unequal length in the {what}") from None
+
+
+def _checked_costs(given: Any) -> Any:
+    """Return costs as compiled loops take them."""
+    cost = _array(given, "costs")
     if cost.ndim != 3:
         raise InputError(f"the costs have {cost.ndim} axes, not (matrix, row, column)")
     if cost.dtype.kind not in "fiub" or cost.dtype.itemsize > 8:
@@ -194,20 +203,33 @@ def _checked(cost: Any, allowed: Any, sizes: Any) -> tuple[Any, Any, Any]:
     if cost.dtype not in (np.int32, np.int64, np.float32, np.float64):
         real = np.float64 if cost.dtype.itemsize > 4 else np.float32
         cost = cost.astype(real if cost.dtype.kind == "f" else np.int64)
-    cost = read_only(cost)
-    if allowed is None:
-        allowed = np.empty((0, 0, 0), np.bool_)
-    elif np.shape(allowed) != cost.shape:
-        raise InputError(f"allowed is {np.shape(allowed)}, but the costs are {cost.shape}")
-    if sizes is None:
-        sizes = np.broadcast_to(cost.shape[1:], (len(cost), 2))
-    elif np.shape(sizes) != (len(cost), 2):
-        raise InputError(f"sizes is {np.shape(sizes)}, not (matrix, 2)")
-    else:
-        sizes = np.asarray(sizes, np.int64)
-        if (sizes < 0).any() or (sizes > cost.shape[1:]).any():
-            raise InputError("sizes are from 0 to the rows and columns of the costs")
-    return cost, read_only(allowed, np.bool_), read_only(sizes, np.int64)
+    return read_only(cost)
+
+
+def _checked_pairs(given: Any, cost: Any) -> Any:
+    """Return which pairs are allowed; nothing if all are."""
+    if given is None:
+        return read_only(np.empty((0, 0, 0), np.bool_))
+    allowed = _array(given, "allowed pairs")
+    if allowed.shape != cost.shape:
+        raise InputError(f"allowed is {allowed.shape}, but the costs are {cost.shape}")
+    if allowed.dtype != np.bool_:
+        raise InputError(f"allowed is Boolean, not {allowed.dtype}")
+    return read_only(allowed)
+
+
+def _checked_sizes(given: Any, cost: Any) -> Any:
+    """Return how many rows and columns of each matrix count."""
+    if given is None:
+        return read_only(np.broadcast_to(cost.shape[1:], (len(cost), 2)), np.int64)
+    sizes = _array(given, "sizes")
+    if sizes.shape != (len(cost), 2):
+        raise InputError(f"sizes is {sizes.shape}, not (matrix, 2)")
+    if sizes.dtype.kind not in "iu":
+        raise InputError(f"sizes are integers, not {sizes.dtype}")
+    if (sizes < 0).any() or (sizes > cost.shape[1:]).any():
+        raise InputError("sizes are from 0 to the rows and columns of the costs")
+    return read_only(sizes, np.int64)
 
 
 class Matrices(NamedTuple):
