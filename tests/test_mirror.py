@@ -35,6 +35,7 @@ ELSEWHERE = {
     "classical/formats/npy.py": "classical/formats/test_matrix.py",
     "classical/formats/own_arrays.py": "classical/formats/test_matrix.py",
     "engines/assignment_loops.py": "engines/test_assignments.py",
+    "engines/assignment_tables.py": "engines/test_assignments.py",
     "engines/engine.py": "engines/test_engines.py",
     "engines/gpu.py": "engines/test_table.py",
     "engines/lanes.py": "engines/test_assignments.py",

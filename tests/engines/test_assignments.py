@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from augury.classical.arrays import read_only
 from augury.classical.first import first_in_order
-from augury.engines import assignments, least_cost
+from augury.engines import assignment_tables, assignments, least_cost
 from augury.engines.assignment_loops import largest as largest_of
 from augury.engines.assignments import INFEASIBLE, INVALID, OPTIMAL, Assignments, assign_dense
 from augury.errors import InputError
@@ -369,13 +369,13 @@ def misaligned(cost: np.ndarray) -> np.ndarray:
 def test_loops_are_compiled_once_however_the_costs_lie_in_memory(lay: Any) -> None:
     cost = np.random.default_rng(14).random((5, 6, 7))
     expected = assign_dense(cost, allowed=cost > 0.1, sizes=np.full((5, 2), 6))
-    compiled = len(assignments._read_floats.signatures)
+    compiled = len(assignment_tables.read_floats.signatures)
     given_ = lay(cost)
     assert given_.flags.aligned is (lay is not misaligned)
     found = assign_dense(given_, allowed=lay(cost) > 0.1, sizes=np.full((5, 2), 6))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert len(assignments._read_floats.signatures) == compiled
+    assert len(assignment_tables.read_floats.signatures) == compiled
 
 
 def test_prices_beyond_63_bits_make_a_matrix_invalid_and_no_other() -> None:
