@@ -62,6 +62,7 @@ __device__ inline int lowest_of(bits own) {
 }
 
 #define NOWHERE (-3)
+#define FEW 8  // one row in this many may be without a column
 #define MOST_HELD 16  // words of its rows that a lane keeps
 #define SETS (WORDS < (SPAN * CREW + 31) / 32 ? WORDS : (SPAN * CREW + 31) / 32)  // words that have columns
 // Lanes for each of them: as many as there are for the next power of two.
@@ -106,8 +107,8 @@ struct Chain {
     }
 
     // The row takes the lowest wanted column that it can have, which is returned, or NONE. `open` are the
-    // columns that may change hands. One crew does it.
-    __device__ int moved(int row, int had, bits wanted, bits open, bool has_nowhere) const {
+    // columns that may change hands, and at last those of them that were not reached. One crew does it.
+    __device__ int moved(int row, int had, bits wanted, bits& open, bool has_nowhere) const {
         const int lane = threadIdx.x % CREW, target = had == NONE ? NOWHERE : had;
         const bool has_word = lane < WORDS;
         open &= ~(target / 32 == lane && target >= 0 ? 1u << (target & 31) : 0);
@@ -173,6 +174,83 @@ struct Chain {
             crew_meets();
             return source;
         }
+    }
+};
+
+// Where there are as many rows as columns, and all may be assigned: what saves searches.
+struct Square {
+    const Ways& ways;
+    short *column_of, *row_of;
+    short *queue, *before;  // columns that a search has reached, and where from
+    int size;
+
+    // Each row in turn takes the lowest column that is left, and the few without one take one over; unless they
+    // are many, then all stays as it is. With many ties this is nearly the first assignment. One crew does it.
+    __device__ void begin(const bits* live, bits open) const {
+        const int lane = threadIdx.x % CREW;
+        bits left = open;
+        int num_without = 0;
+        for (int row = 0; row < size; ++row) {
+            int column = column_of[row];
+            if (has_bit(live, column)) {
+                column = lowest_of(lane < WORDS ? ways.word(row, lane, false) & left : 0);
+                if (column == NONE) ++num_without;
+                else if (column / 32 == lane) left ^= 1u << (column & 31);
+            }
+            if (lane == 0) queue[row] = column;
+        }
+        if (num_without * FEW > size) return;
+        crew_meets();
+        for (int row = lane; row < size; row += CREW) {
+            column_of[row] = queue[row];
+            if (queue[row] != NONE) row_of[queue[row]] = row;
+        }
+        crew_meets();
+        for (int row = 0; row < size; ++row)
+            if (column_of[row] == NONE) complete(row, open, left);
+    }
+
+    // A row gets a column that is left: along a path on which each row takes that of the next.
+    __device__ void complete(int row, bits open, bits& left) const {
+        const int lane = threadIdx.x % CREW;
+        int to, from = NONE, holder = row;
+        for (int at = 0, count = 0;; ++at) {
+            bits found = lane < WORDS ? ways.word(holder, lane, false) & open : 0;
+            to = lowest_of(found & left);
+            if (to != NONE) break;
+            open &= ~found;
+            for (bits some; (some = asked(found != 0)); found &= found - 1) {
+                const int one = 32 * lane + __ffs((int)found) - 1;
+                if (found) queue[count + __popc(some & ((1u << lane) - 1))] = one, before[one] = from;
+                count += __popc(some);
+            }
+            crew_meets();
+            from = queue[at], holder = row_of[from];
+        }
+        if (to / 32 == lane) left ^= 1u << (to & 31);
+        for (; from != NONE; to = from, from = before[from]) {
+            holder = row_of[from];
+            if (lane == 0) column_of[holder] = to, row_of[to] = holder;
+            crew_meets();
+        }
+        if (lane == 0) column_of[row] = to, row_of[to] = row;
+        crew_meets();
+    }
+
+    // Forget the ways into what a search has reached in vain: they lead in no circle among what is open. The
+    // column that the search could not reach counts as well, for its row keeps it.
+    __device__ void part(bits seen) const {
+        const int lane = threadIdx.x % CREW;
+        for (int from = 0; from < size; from += CREW) {
+            const int row = from + lane, column = row < size ? column_of[row] : 0;
+            const bits own = told_by(seen, column / 32);
+            const bool is_outside = row < size && !(own >> (column & 31) & 1);
+            for (int k = 0; k < SETS; ++k) {
+                const bits some = told_by(seen, k);
+                if (is_outside) ways.planes.exact[row * WORDS + k] &= ~some;
+            }
+        }
+        crew_meets();
     }
 };
 
@@ -297,6 +375,9 @@ __device__ inline void settled(
     const bool has_choice = asked(open != 0) || living.is_nowhere_live;
     together();
     if (has_choice && thread < CREW) {
+        const bool is_square = CREW == 32 && num_left == num_right && !own.barred;
+        const Square square = {ways, column_of, row_of, shared.queue, shared.parent, num_left};
+        if (is_square) square.begin(living.live, open);
         const Chain chain
             = {ways, left, right, column_of, row_of, shared.queue, shared.parent, num_left, num_right};
         for (int row = 0; row < num_left; ++row) {
@@ -305,7 +386,12 @@ __device__ inline void settled(
             const bool is_real = had != NONE && has_bit(planes.exact + row * WORDS, had);
             bits wanted = has_word ? planes.exact[row * WORDS + lane] & open : 0;
             if (is_real) wanted &= below(had, 32 * lane);
-            int has = asked(wanted != 0) ? chain.moved(row, had, wanted, open, living.is_nowhere_live) : NONE;
+            int has = NONE;
+            if (asked(wanted != 0)) {
+                bits unseen = open;
+                has = chain.moved(row, had, wanted, unseen, living.is_nowhere_live);
+                if (has == NONE && is_square) square.part(open & ~unseen);
+            }
             if (has == NONE && is_real) has = had;
             if (has != NONE && has / 32 == lane) open &= ~(1u << (has & 31));
         }
