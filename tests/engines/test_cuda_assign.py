@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -355,6 +356,42 @@ def test_a_wrong_assignment_is_not_proven_by_prices_that_fit_it(
     found = solve(folder, np.array([cost], np.int32), spoil=spoil)
     assert found.status.tolist() == [Status.UNPROVEN]
     assert (found.indices == -1).all()
+
+
+def load_benchmark(name: str) -> Any:
+    path = Path(__file__).parents[2] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["uniform", "both"])
+def test_the_stages_that_a_benchmark_counts_are_those_of_the_kernel(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages, plain = load_benchmark("cuda_stages"), simulated
+    held: list[ctypes.CDLL] = []
+
+    def counting(folder: Path, code: str) -> ctypes.CDLL:
+        if "#define IS_AGAIN 0" not in code:
+            return plain(folder, code)
+        clock = "static long long ticks; static long long clock64() { return ticks += 1000; }"
+        held.append(plain(folder, clock + stages.instrumented(code)))
+        return held[-1]
+
+    monkeypatch.setattr(f"{__name__}.simulated", counting)
+    cost = COSTS[kind](np.random.default_rng(0), (3, 48, 48))
+    found = solve(folder, cost)
+    counters = list((ctypes.c_longlong * 16).in_dll(held[0], "counters"))
+    cycles = dict(zip(stages.STAGES, counters, strict=False))
+    counts = dict(zip(stages.COUNTS, counters[len(stages.STAGES) :], strict=False))
+    assert counts["solved again"] == found.num_again == {"uniform": 0, "both": 3}[kind]
+    is_passed = [took > 0 for took in cycles.values()]
+    assert is_passed == [kind == "uniform" or name not in ("settled", "proven") for name in cycles]
+    assert sum(cycles.values()) < 10**9
+    assert counts["steps"] >= counts["paths"] > 0 < counts["bids"]
 
 
 def test_a_side_has_at_most_1024_nodes() -> None:
