@@ -44,7 +44,8 @@ bounds: .venv/for-test
 	    tests/algorithms tests/cells tests/classical tests/engines tests/inputs tests/paper tests/peers tests/tables \
 	    tests/training tests/test_finer.py tests/test_solver.py tests/test_torch.py
 
-# Kernels for a GPU on simulated blocks, whose threads ThreadSanitizer takes for threads. Takes two minutes.
+# Kernels for a GPU on simulated blocks, whose lanes ThreadSanitizer takes for threads. Takes two
+# minutes, or four where kernels are compiled anew.
 .PHONY: races
 races: .venv/for-test
 	RACES=1 LD_PRELOAD=$$(g++ -print-file-name=libtsan.so) $(BIN)/python -m pytest -q -s -p no:xdist \

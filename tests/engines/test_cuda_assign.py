@@ -199,6 +199,8 @@ COSTS: dict[str, Draw] = {
 KINDS = ["uniform", "ties", "both"] if FINDS_RACES else list(COSTS)
 """Others take the same ways through the kernel, and finding races takes ten times as long."""
 
+LIMITS = ("", "sized", "maximised", "many barred", "few allowed")
+
 
 def limited(limit: str, rng: np.random.Generator, cost: Any) -> tuple[Any, Any, Any, bool]:
     """Return a problem with these costs; where few pairs are allowed, not all can be assigned."""
@@ -225,8 +227,20 @@ def assert_as_on_the_cpu(found: Solved, cost: Any, mask: Any, sizes: Any, maximi
 def test_indices_are_those_of_the_cpu(folder: Path, shape: tuple[int, int], kind: str) -> None:
     rng = np.random.default_rng(sum(shape))
     count = 2 if max(shape) <= 64 else 1
-    for limit in ("", "sized", "maximised", "many barred", "few allowed"):
+    for limit in LIMITS:
         problem = limited(limit, rng, COSTS[kind](rng, (count, *shape)))
+        assert_as_on_the_cpu(solve(folder, *problem), *problem)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [2, 8, 16, 32, 64, 65, 128, 160])
+def test_random_problems_are_solved_as_on_the_cpu(folder: Path, side: int) -> None:
+    """Found once: problems of which a part is assigned that were not proven."""
+    for seed in range(1000):
+        rng = np.random.default_rng((side, seed))
+        kind, limit = rng.choice(list(COSTS)), rng.choice(LIMITS)
+        shape = [(side, side), (side, side * 2 // 3), (side // 2, side)][seed % 3]
+        problem = limited(limit, rng, COSTS[kind](rng, (max(1, 4000 // side**2), *shape)))
         assert_as_on_the_cpu(solve(folder, *problem), *problem)
 
 
@@ -424,7 +438,7 @@ def on_gpu(cost: Any, mask: Any = None, sizes: Any = None, maximize: bool = Fals
 @pytest.mark.parametrize("kind", COSTS)
 def test_on_a_gpu_indices_are_those_of_the_cpu(side: int, kind: str) -> None:
     rng = np.random.default_rng(side)
-    for limit in ("", "sized", "maximised", "many barred", "few allowed"):
+    for limit in LIMITS:
         for shape in [(side, side), (side, side - 3), (side // 2, side)]:
             cost = COSTS[kind](rng, (max(1, min(200, 2**18 // side**2)), *shape))
             problem = limited(limit, rng, cost)
