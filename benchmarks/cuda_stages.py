@@ -32,7 +32,7 @@ STAGES = (
     "settled",
     "proven",
 )
-COUNTS = ("bids", "paths", "steps", "solved again")
+COUNTS = ("bids", "paths", "steps", "solved again", "searches")
 HEAD = """
 extern "C" { __device__ unsigned long long counters[16]; }
 #define ADD(k, amount) atomicAdd(counters + (k), (unsigned long long)(amount))
@@ -52,6 +52,7 @@ BEFORE = {
     "    if (is_known) faults |= weighed(": "PASSES(5)",
     "        if (threadIdx.x % LANES == 0) batch.status[number_of] = AGAIN": "ENDS(6) COUNT(12, 1)",
     "    settled(own, shared, planes, column_of, row_of);": "PASSES(6)",
+    "        int before_nowhere = NONE;": "COUNT(13, 1)",
     "    proven(batch, number_of, own,": "PASSES(7)",
 }
 """What is counted in front of a line."""

@@ -144,7 +144,7 @@ def test_one_matrix_needs_no_axis_and_empty_ones_are_taken(device: str) -> None:
 
 def wrong_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     cost = torch.zeros(2, 3, 4)
-    yield "a list, not a tensor", ([[1]],), {}
+    yield "of type list, not a tensor", ([[1]],), {}
     yield "4 axes, not", (torch.zeros(1, 1, 1, 1),), {}
     yield "real numbers, and these are torch.complex64", (cost.to(torch.complex64),), {}
     yield "the shape of the mask is (3, 4), not (2, 3, 4)", (cost, torch.ones(3, 4).bool()), {}
@@ -152,10 +152,10 @@ def wrong_calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "the shape of the sizes is (2,), not (2, 2)", (cost,), {"sizes": torch.ones(2).long()}
     yield "sizes are integers, not torch.float32", (cost,), {"sizes": torch.ones(2, 2)}
     far = torch.ones(2, 3, 4, device="meta").bool()
-    yield "the costs are on cpu, and the mask is on meta", (cost, far), {}
-    yield "the mask is a ndarray, not a tensor", (cost, np.ones((2, 3, 4), bool)), {}
-    yield "the sizes are a list, not a tensor", (cost,), {"sizes": [[3, 4]] * 2}
-    yield "the costs are a sparse tensor, which .to_dense() makes dense", (cost.to_sparse(),), {}
+    yield "the mask is on meta, not on cpu", (cost, far), {}
+    yield "the mask is of type ndarray, not a tensor", (cost, np.ones((2, 3, 4), bool)), {}
+    yield "the sizes are of type list, not a tensor", (cost,), {"sizes": [[3, 4]] * 2}
+    yield "the costs are sparse, and .to_dense() makes a tensor dense", (cost.to_sparse(),), {}
 
 
 @pytest.mark.parametrize(("told", "given", "more"), list(wrong_calls()))
@@ -282,7 +282,7 @@ def test_matchings_take_any_numbers_one_graph_and_sizes(device: str) -> None:
 
 def test_what_is_no_adjacency_is_refused() -> None:
     for wrong, told in (
-        ([[1]], "a list, not a tensor"),
+        ([[1]], "of type list, not a tensor"),
         (torch.ones(3), "1 axes"),
         (torch.ones((2, 2), dtype=torch.complex64), "real numbers"),
     ):

@@ -191,9 +191,9 @@ def _checked(
 
 def _require_tensor(given: Any, what: str) -> None:
     if not isinstance(given, Tensor):
-        raise InputError(f"the {what} a {type(given).__name__}, not a tensor")
+        raise InputError(f"the {what} of type {type(given).__name__}, not a tensor")
     if given.layout != torch.strided:
-        raise InputError(f"the {what} a sparse tensor, which .to_dense() makes dense")
+        raise InputError(f"the {what} sparse, and .to_dense() makes a tensor dense")
 
 
 def _sizes(cost: Tensor, sizes: Tensor) -> Tensor:
@@ -209,7 +209,7 @@ def _beside(cost: Tensor, given: Tensor, what: str, shape: Sequence[int]) -> Ten
     """Return what comes with the costs in this shape; its axis of problems may be missing."""
     _require_tensor(given, what)
     if given.device != cost.device:
-        raise InputError(f"the costs are on {cost.device}, and the {what} on {given.device}")
+        raise InputError(f"the {what} on {given.device}, not on {cost.device}")
     wanted = tuple(shape) if cost.ndim == 3 else tuple(shape[1:])
     if tuple(given.shape) != wanted:
         name = what.split()[0]

@@ -197,7 +197,7 @@ COSTS: dict[str, Draw] = {
 }
 
 KINDS = ["uniform", "ties", "both"] if FINDS_RACES else list(COSTS)
-"""Others take the same ways through the kernel, and finding races takes ten times as long."""
+"""Floats, ties, and costs that need a second run: finding races takes ten times as long."""
 
 LIMITS = ("", "sized", "maximised", "many barred", "few allowed")
 
@@ -381,31 +381,59 @@ def load_benchmark(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("kind", ["uniform", "both"])
-def test_the_stages_that_a_benchmark_counts_are_those_of_the_kernel(
-    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+Counted = Callable[[Any], tuple[dict[str, int], dict[str, int], Solved]]
+
+
+@pytest.fixture
+def counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
+    """Return a function that solves with the counters of `benchmarks/cuda_stages.py`."""
     stages, plain = load_benchmark("cuda_stages"), simulated
     held: list[ctypes.CDLL] = []
+
+    def counters_of(library: ctypes.CDLL) -> Any:
+        return (ctypes.c_longlong * 16).in_dll(library, "counters")
 
     def counting(folder: Path, code: str) -> ctypes.CDLL:
         if "#define IS_AGAIN 0" not in code:
             return plain(folder, code)
         clock = "static long long ticks; static long long clock64() { return ticks += 1000; }"
         held.append(plain(folder, clock + stages.instrumented(code)))
+        counters_of(held[-1])[:] = [0] * 16  # a library is loaded once
         return held[-1]
 
     monkeypatch.setattr(f"{__name__}.simulated", counting)
-    cost = COSTS[kind](np.random.default_rng(0), (3, 48, 48))
-    found = solve(folder, cost)
-    counters = list((ctypes.c_longlong * 16).in_dll(held[0], "counters"))
-    cycles = dict(zip(stages.STAGES, counters, strict=False))
-    counts = dict(zip(stages.COUNTS, counters[len(stages.STAGES) :], strict=False))
+
+    def run(cost: Any) -> tuple[dict[str, int], dict[str, int], Solved]:
+        found = solve(folder, cost)
+        counters = list(counters_of(held[-1]))
+        cycles = dict(zip(stages.STAGES, counters, strict=False))
+        return cycles, dict(zip(stages.COUNTS, counters[len(cycles) :], strict=False)), found
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["uniform", "both"])
+def test_the_stages_that_a_benchmark_counts_are_those_of_the_kernel(
+    counted: Counted, kind: str
+) -> None:
+    cycles, counts, found = counted(COSTS[kind](np.random.default_rng(0), (3, 48, 48)))
     assert counts["solved again"] == found.num_again == {"uniform": 0, "both": 3}[kind]
     is_passed = [took > 0 for took in cycles.values()]
     assert is_passed == [kind == "uniform" or name not in ("settled", "proven") for name in cycles]
     assert sum(cycles.values()) < 10**9
     assert counts["steps"] >= counts["paths"] > 0 < counts["bids"]
+
+
+@pytest.mark.parametrize(("size", "high", "most"), [(128, 4, 20), (128, 10, 40), (300, 10, 50)])
+def test_few_searches_find_the_first_of_equals(
+    counted: Counted, size: int, high: int, most: int
+) -> None:
+    """Searches of a problem: 109, 90 and 236 where each row begins with what it was assigned."""
+    count = 1 if size == 300 else 3
+    cost = np.random.default_rng(size).integers(0, high, (count, size, size), np.int32)
+    _, counts, found = counted(cost)
+    assert (found.status == Status.OPTIMAL).all()
+    assert 0 < counts["searches"] <= count * most
 
 
 def test_a_side_has_at_most_1024_nodes() -> None:
