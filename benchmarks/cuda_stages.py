@@ -33,9 +33,14 @@ STAGES = (
     "proven",
 )
 COUNTS = ("bids", "paths", "steps", "solved again", "searches")
-HEAD = """
-extern "C" { __device__ unsigned long long counters[16]; }
-#define ADD(k, amount) atomicAdd(counters + (k), (unsigned long long)(amount))
+COPIES, MOST = 1024, 16
+"""Problems that run at the same time count in different places, lest they wait for each other."""
+HEAD = f"""
+#define COPIES {COPIES}
+extern "C" {{ __device__ unsigned long long counters[COPIES][{MOST}]; }}"""
+HEAD += """
+#define OWN counters[(blockIdx.x * GROUPS + threadIdx.x / LANES) % COPIES]
+#define ADD(k, amount) atomicAdd(OWN + (k), (unsigned long long)(amount))
 #define COUNT(k, amount) if (threadIdx.x % LANES == 0) ADD(k, amount);
 #define ENDS(k) COUNT(k, clock64())
 #define BEGINS(k) COUNT(k, -clock64())
@@ -48,10 +53,10 @@ BEFORE = {
     "    for (int number_of = 0; number_of < num_free + num_kept; ++number_of) {": "PASSES(3)",
     "        const int free_row = queue[number_of < num_free": "COUNT(10, 1)",
     "            unit nearest = FAR(unit);": "COUNT(11, 1)",
-    "    if (own.is_rounded) is_known = repaired(": "PASSES(4)",
-    "    if (is_known) faults |= weighed(": "PASSES(5)",
-    "        if (threadIdx.x % LANES == 0) batch.status[number_of] = AGAIN": "ENDS(6) COUNT(12, 1)",
-    "    settled(own, shared, planes, column_of, row_of);": "PASSES(6)",
+    "        is_known = !own.is_rounded || repaired(": "PASSES(4)",
+    "        const int found = is_known ? weighed(": "PASSES(5)",
+    "        if (threadIdx.x % LANES == 0) batch.status[number_of] = own": "ENDS(6) COUNT(12, 1)",
+    "    settled(own, faults & HAS_BARRED,": "PASSES(6)",
     "        int before_nowhere = NONE;": "COUNT(13, 1)",
     "    proven(batch, number_of, own,": "PASSES(7)",
 }
@@ -89,7 +94,8 @@ def kernel(form: cuda_assign.Form, device: int) -> Any:
         found = compiled.get_function(form.name)
         found.max_dynamic_shared_size_bytes = form.memory
         if not is_again:
-            HELD.append(module.ndarray((16,), module.uint64, compiled.get_global("counters")))
+            place = compiled.get_global("counters")
+            HELD.append(module.ndarray((COPIES, MOST), module.uint64, place))
         return found.kernel
 
 
@@ -97,22 +103,26 @@ def main() -> None:
     """Measure, print, and write."""
     import torch
 
-    from cuda_assign import FAMILIES, SHAPES
+    from cuda_assign import FAMILIES, SHAPES, uniform
 
     options = argparse.ArgumentParser()
     options.add_argument("--out", type=Path)
+    options.add_argument("--families", default=",".join(FAMILIES))
+    options.add_argument("--allowed", type=float, help="the share of pairs that may be assigned")
     chosen = options.parse_args()
     cuda_assign.kernel = kernel
     rows: list[dict[str, Any]] = []
     for shape in SHAPES:
-        for family, draw in FAMILIES.items():
-            cost = draw(shape, torch.Generator("cuda").manual_seed(SEED))
+        for family in chosen.families.split(","):
+            seed = torch.Generator("cuda").manual_seed(SEED)
+            cost = FAMILIES[family](shape, seed)
+            mask = chosen.allowed and uniform(shape, seed) < chosen.allowed
             for _ in range(2):  # the first call compiles
                 for counters in HELD:
                     counters.fill(0)
-                cuda_assign.assign(cost, None, None, False)
+                cuda_assign.assign(cost, mask, None, False)
                 torch.cuda.synchronize()
-            counted = np.sum([counters.get() for counters in HELD], axis=0)
+            counted = np.sum([counters.get() for counters in HELD], axis=(0, 1))
             mean = (counted / shape[0]).round(1).tolist()
             row: dict[str, Any] = {"family": family, "shape": shape}
             row["cycles"] = dict(zip(STAGES, mean, strict=False))
@@ -120,7 +130,13 @@ def main() -> None:
             rows.append(row)
             print(family, shape, row["cycles"], flush=True)
     if chosen.out:
-        record = {"rows": rows, "what": __doc__, "seed": SEED, **provenance("cuda")}
+        record = {
+            "rows": rows,
+            "what": __doc__,
+            "allowed": chosen.allowed,
+            "seed": SEED,
+            **provenance("cuda"),
+        }
         chosen.out.write_text(json.dumps(record, indent=1, default=str) + "\n")
 
 

@@ -1,13 +1,15 @@
 // The kernel for assignments: a problem from its costs to a proven answer; see problem.cuh.
 //
-// It runs twice: by tables of ints, and, IS_AGAIN, for the few problems of which they say too little.
+// It runs twice: by tables of ints, and, IS_AGAIN, for the problems that the first run has left: those of which a
+// table says too little, and those in which pairs are barred though there was no mask.
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch batch) {
     MEMORY
     const int group = threadIdx.x / LANES;
     const wide number_of = (wide)blockIdx.x * GROUPS + group;
     if (number_of >= batch.num_problems) return;
-    if (IS_AGAIN && batch.status[number_of] != AGAIN) return;
+    const int before = IS_AGAIN ? batch.status[number_of] : LATER;
+    if (before != AGAIN && before != LATER) return;
     const int most_few = min(batch.num_left, batch.num_right), most_many = max(batch.num_left, batch.num_right);
     Shared shared;
     shared.few_price = memory + group * (batch.bytes / 8);
@@ -39,34 +41,37 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch
     short* row_of = own.is_turned() ? shared.mate : shared.row_of;
     const int few = own.few(), many = own.many();
     const Units units = {given, own};
-    bool is_known = true;
+    bool is_known = false;
     together();
-#if IS_AGAIN
-    searched(units, few, many, shared, shared.rest);
-#else
+    if (before == LATER && !own.is_for_later) {
 #if FITS
-    int* cells = (int*)shared.rest;
+        int* cells = (int*)shared.rest;
 #else
-    int* cells = batch.tables + number_of * most_few * batch.stride;
+        int* cells = batch.tables + number_of * most_few * batch.stride;
 #endif
-    const Table table = {cells, batch.stride};
-    fill(table, given, own);
-    together();
-    searched(table, few, many, shared, (int*)shared.rest + batch.table_bytes / 4);
-    together();
-    if (own.is_rounded) is_known = repaired(table, units, own, shared);
-#endif
-    together();
-    if (is_known) faults |= weighed(given, own, shared, planes.exact, planes.barred);
-#if !IS_AGAIN
-    if (!is_known || (own.is_rounded && faults & UNPROVEN)) {
-        if (threadIdx.x % LANES == 0) batch.status[number_of] = AGAIN;
-        return;
+        const Table table = {cells, batch.stride};
+        fill(table, given, own);
+        together();
+        searched(table, few, many, shared, (int*)shared.rest + batch.table_bytes / 4);
+        together();
+        is_known = !own.is_rounded || repaired(table, units, own, shared);
+        together();
+        const int found = is_known ? weighed(given, own, shared, planes.exact, planes.barred) : 0;
+        is_known = is_known && !(own.is_rounded && found & UNPROVEN);
+        if (is_known) faults |= found;
     }
+    if (!is_known) {
+#if IS_AGAIN
+        searched(units, few, many, shared, shared.rest);
+        faults |= weighed(given, own, shared, planes.exact, planes.barred);
+#else
+        if (threadIdx.x % LANES == 0) batch.status[number_of] = own.is_for_later ? LATER : AGAIN;
+        return;
 #endif
+    }
     meet();
     together();
-    settled(own, shared, planes, column_of, row_of);
+    settled(own, faults & HAS_BARRED, shared, planes, column_of, row_of);
     together();
     proven(batch, number_of, own, shared, planes, column_of, faults);
 }

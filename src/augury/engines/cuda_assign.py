@@ -170,11 +170,18 @@ def shape_of(num_left: int, num_right: int) -> tuple[Shape, Sizes]:
     return shape, Sizes(stride, table, memory)
 
 
-def form_of(num_left: int, num_right: int, dtype: torch.dtype, is_again: bool = False) -> Form:
+def form_of(
+    num_left: int,
+    num_right: int,
+    dtype: torch.dtype,
+    has_mask: bool = False,
+    is_again: bool = False,
+) -> Form:
     """Return the kernel for problems of this shape, or the one that is left the rare ones."""
     number, is_float = NUMBERS[dtype]
     shape, sizes = shape_of(num_left, num_right)
     given: dict[str, Any] = {"number": number, "IS_FLOAT": is_float, "IS_AGAIN": int(is_again)}
+    given["BARS"] = int(has_mask or is_again)
     given |= {name.upper(): value for name, value in shape._asdict().items()}
     memory = shape.threads // shape.lanes * sizes.shared_bytes
     return Form("assign.cu", "assign", tuple(given.items()), memory, SHARED)
@@ -249,16 +256,19 @@ def assign(
             maximize,
             *shape_of(num_left, num_right)[1],
         )
-        launch(_launches(num_left, num_right, cost.dtype, some, device.index), batch, device)
+        has_mask = mask is not None
+        those = _launches(num_left, num_right, cost.dtype, has_mask, some, device.index)
+        launch(those, batch, device)
     return found
 
 
 @cache
 def _launches(
-    num_left: int, num_right: int, dtype: torch.dtype, count: int, device: int
+    num_left: int, num_right: int, dtype: torch.dtype, has_mask: bool, count: int, device: int
 ) -> tuple[Launch, ...]:
     """Return how this many problems are solved, and then those that are left."""
-    forms = (form_of(num_left, num_right, dtype, is_again) for is_again in (False, True))
+    kinds = (has_mask, False), (True, True)
+    forms = (form_of(num_left, num_right, dtype, *kind) for kind in kinds)
     return tuple(Launch(kernel(form, device), *form.grid(count), form.memory) for form in forms)
 
 

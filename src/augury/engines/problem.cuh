@@ -9,8 +9,9 @@
 //   proof.cuh    whether it is proven
 //   assign.cu    the kernel
 //
-// Given when they are compiled: how many lanes there are (lanes.cuh), the type of the costs, `number`, and
-// what cuda_assign.py says of a `Shape`. The tests run all this on a simulated block, tests/engines/warps.h.
+// Given when they are compiled: how many lanes there are (lanes.cuh), the type of the costs, `number`, whether
+// there may be pairs that must not be assigned, BARS, and what cuda_assign.py says of a `Shape`. The tests run
+// all this on a simulated block, tests/engines/warps.h.
 
 #define MOST_BITS 57    // units, and those of pairs that must not be assigned, are below 2^57
 #define TABLE_BITS 27   // and below 2^27 in a table, so that sums of them fit an int; see search.cuh
@@ -27,13 +28,16 @@ struct Problem {
     int dropped;       // bits that the table lacks
     int table_barred;  // what `barred` is there
     bool is_rounded;   // whether the table says less than the units
-    bool is_valid;
+    bool is_valid, is_for_later;
     __device__ bool is_turned() const { return num_left > num_right; }
     __device__ int few() const { return min(num_left, num_right); }
     __device__ int many() const { return max(num_left, num_right); }
 };
 enum { ROUNDED = 1, PARTIAL = 2, INVALID = 4, UNPROVEN = 8 };  // faults, as bits
-#define AGAIN 99  // the status of a problem that a table says too little of
+#define HAS_BARRED 16  // beside them: some pair that must not be assigned costs just its prices
+// The status of a problem that is left for a second kernel: a table says too little of it, or pairs are barred.
+#define AGAIN 99
+#define LATER 98
 
 // All of them, and what is found; see `Batch` in cuda_assign.py.
 struct Batch {
@@ -149,8 +153,8 @@ struct Coarse {
 
 enum { ALLOWED, BARRED, WRONG };
 
-__device__ inline int kind_of(number cost, const unsigned char* allowed, int place, bool negates) {
-    if (allowed && !allowed[place]) return BARRED;
+__device__ inline int kind_of(number cost, bool is_allowed, bool negates) {
+    if (!is_allowed) return BARRED;
 #if IS_FLOAT
     if (cost - cost != 0) return cost == cost && (cost > 0) != negates ? BARRED : WRONG;
 #endif

@@ -359,14 +359,14 @@ struct Living {
     }
 };
 
-__device__ inline void settled(
-    const Problem& own, const Shared& shared, const Planes& planes, short* column_of, short* row_of) {
+__device__ inline void settled(const Problem& own, bool has_barred, const Shared& shared, const Planes& planes,
+    short* column_of, short* row_of) {
     const int thread = threadIdx.x % LANES, lane = thread % CREW;
     const int num_left = own.num_left, num_right = own.num_right;
     const bool is_turned = own.is_turned(), has_word = lane < WORDS;
     const wide* left = is_turned ? shared.many_price : shared.few_price;
     const wide* right = is_turned ? shared.few_price : shared.many_price;
-    const Ways ways = {planes, own.barred != 0};
+    const Ways ways = {planes, has_barred};
     Living living = {own, ways, left, right, column_of, row_of, planes.columns, num_left < num_right, is_turned};
     constexpr bool IS_HELD = SETS * SPAN <= MOST_HELD;
     bits open = 0;  // live, and not taken by a settled row
@@ -375,7 +375,7 @@ __device__ inline void settled(
     const bool has_choice = asked(open != 0) || living.is_nowhere_live;
     together();
     if (has_choice && thread < CREW) {
-        const bool is_square = CREW == 32 && num_left == num_right && !own.barred;
+        const bool is_square = CREW == 32 && num_left == num_right && !has_barred;
         const Square square = {ways, column_of, row_of, shared.queue, shared.parent, num_left};
         if (is_square) square.begin(living.live, open);
         const Chain chain

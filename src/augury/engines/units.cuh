@@ -10,19 +10,17 @@ struct Given {
     const number* __restrict__ costs;
     const unsigned char* __restrict__ allowed;
     int num_left, num_right, stride;
-    bool negates, has_barred;
-    __device__ int kind(number cost, int row, int column) const {
-        return kind_of(cost, allowed, row * stride + column, negates);
-    }
+    bool negates, has_barred;  // where pairs may be
+    __device__ bool is_allowed(int row, int column) const { return !allowed || allowed[row * stride + column]; }
     __device__ bool is_barred(number cost, int row, int column) const {
-        return has_barred && kind(cost, row, column) != ALLOWED;
+        return BARS && has_barred && kind_of(cost, is_allowed(row, column), negates) != ALLOWED;
     }
 };
 
-// Calls start(first), then see(row, k, cost) for every cost in column first + k · CREW, a row by a crew,
-// and look(row, column, cost) where it returns true. What is seen may be seen again, what is looked at
+// Calls start(first), then see(row, k, cost, is_allowed) for every cost in column first + k · CREW, a row by
+// a crew, and look(row, column) where it returns true. What is seen may be seen again, what is looked at
 // not: where rows or columns end, the last is read once more.
-template <class Start, class See, class Look>
+template <bool has_barred, class Start, class See, class Look>
 __device__ inline void each_cost(const Given& given, Start start, See see, Look look) {
     const int lane = threadIdx.x % CREW, crew = threadIdx.x % LANES / CREW;
     const int num_left = given.num_left, num_right = given.num_right;
@@ -31,27 +29,34 @@ __device__ inline void each_cost(const Given& given, Start start, See see, Look 
         start(first);
         for (int from = crew; from < num_left; from += CREWS * ROWS) {
             number cost[ROWS][CHUNK];
+            bool is_allowed[ROWS][CHUNK] = {};
+            const auto place = [&](int r, int k) {
+                const int row = min(from + r * CREWS, num_left - 1);
+                return row * given.stride + min(first + k * CREW, num_right - 1);
+            };
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
 #pragma unroll
-                for (int k = 0; k < CHUNK; ++k) {
-                    const int row = min(from + r * CREWS, num_left - 1);
-                    cost[r][k] = given.costs[row * given.stride + min(first + k * CREW, num_right - 1)];
-                }
+                for (int k = 0; k < CHUNK; ++k) cost[r][k] = given.costs[place(r, k)];
+            if (has_barred && given.allowed)
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+                    for (int k = 0; k < CHUNK; ++k) is_allowed[r][k] = given.allowed[place(r, k)];
             READS_ARE_UNDER_WAY
             bits those = 0;  // bit r · CHUNK + k
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
 #pragma unroll
                 for (int k = 0; k < CHUNK; ++k) {
-                    const bool is_seen = see(min(from + r * CREWS, num_left - 1), k, cost[r][k]);
+                    const bool may = !given.allowed || is_allowed[r][k];
+                    const bool is_seen = see(min(from + r * CREWS, num_left - 1), k, cost[r][k], may);
                     those |= (bits)is_seen << (r * CHUNK + k);
                 }
             for (; those; those &= those - 1) {
                 const int place = __ffs((int)those) - 1;
                 const int row = from + place / CHUNK * CREWS, column = first + place % CHUNK * CREW;
-                if (row < num_left && column < num_right)
-                    look(row, column, given.costs[row * given.stride + column]);
+                if (row < num_left && column < num_right) look(row, column);
             }
         }
     }
@@ -63,8 +68,8 @@ template <class See> __device__ inline void each_in_any_order(const Given& given
     struct alignas(16) Pack { number own[SIDE_BY_SIDE]; };
     const int thread = threadIdx.x % LANES, count = given.num_left * given.num_right;
     if (given.num_right < given.stride || (size_t)given.costs % sizeof(Pack)) {
-        each_cost(given, [](int) {}, [&](int, int, number cost) { return see(cost), false; },
-                  [](int, int, number) {});
+        each_cost<false>(given, [](int) {}, [&](int, int, number cost, bool) { return see(cost), false; },
+                         [](int, int) {});
         return;
     }
     const Pack* packs = (const Pack*)given.costs;
@@ -87,7 +92,7 @@ __device__ inline int width_of(wide whole) { return 64 - __clzll(whole); }  // i
 // What all costs have in common.
 struct Measure {
     number low, high;
-    int kinds;  // bit k: some are of kind k
+    int kinds;  // bit k: some are of kind k; none where that is not known
 #if IS_FLOAT
     number finest;  // a power of two that divides all, or a little more; infinite of zeros
     __device__ Measure() : low(INFINITE), high(-INFINITE), kinds(0), finest(INFINITE) {}
@@ -106,7 +111,7 @@ struct Measure {
 // All costs; first as if every pair may be assigned, which is so nearly always and is quicker.
 __device__ inline Measure seen(const Given& given) {
     Measure own;
-    if (!given.allowed) {
+    if (!BARS || !given.allowed) {
         bool are_numbers = true;
         each_in_any_order(given, [&](number cost) {
             own.see(cost);
@@ -118,11 +123,14 @@ __device__ inline Measure seen(const Given& given) {
         if (!any_of_all(!are_numbers)) return own;
         own = Measure();
     }
-    each_cost(given, [](int) {}, [](int, int, number) { return true; }, [&](int row, int column, number cost) {
-        const int kind = given.kind(cost, row, column);
+#if BARS
+    each_cost<true>(given, [](int) {}, [&](int, int, number cost, bool is_allowed) {
+        const int kind = kind_of(cost, is_allowed, given.negates);
         own.kinds |= 1 << kind;
         if (kind == ALLOWED) own.see(cost);
-    });
+        return false;
+    }, [](int, int) {});
+#endif
     return own;
 }
 
@@ -143,6 +151,7 @@ __device__ inline Problem measured(Given& given) {
     Problem own = {};
     own.num_left = given.num_left, own.num_right = given.num_right;
     own.is_valid = !(kinds >> WRONG & 1);
+    own.is_for_later = !BARS && !kinds && own.few();
     given.has_barred = kinds >> BARRED & 1;
     const int few = own.few();
     const int room = given.has_barred ? MOST_BITS - width_of(few) : MOST_BITS;  // few · cost is below 2^57
@@ -202,13 +211,20 @@ __device__ inline void filled(const Table& table, const Given& given, const Prob
     const int next_row = own.is_turned() ? 1 : given.stride, next = own.is_turned() ? given.stride : 1;
     for (int from = crew; from < few; from += CREWS * LINES) {
         number cost[LINES][SPAN];
+        bool is_allowed[LINES][SPAN] = {};
+        const auto place = [&](int r, int k) {
+            const int row = min(from + r * CREWS, few - 1), column = min(lane + k * CREW, many - 1);
+            return row * next_row + column * next;
+        };
 #pragma unroll
         for (int r = 0; r < LINES; ++r)
 #pragma unroll
-            for (int k = 0; k < SPAN; ++k) {
-                const int row = min(from + r * CREWS, few - 1), column = min(lane + k * CREW, many - 1);
-                cost[r][k] = given.costs[row * next_row + column * next];
-            }
+            for (int k = 0; k < SPAN; ++k) cost[r][k] = given.costs[place(r, k)];
+        if (has_barred && given.allowed)
+#pragma unroll
+            for (int r = 0; r < LINES; ++r)
+#pragma unroll
+                for (int k = 0; k < SPAN; ++k) is_allowed[r][k] = given.allowed[place(r, k)];
         READS_ARE_UNDER_WAY
 #pragma unroll
         for (int r = 0; r < LINES; ++r)
@@ -216,25 +232,22 @@ __device__ inline void filled(const Table& table, const Given& given, const Prob
             for (int k = 0; k < SPAN; ++k) {
                 const int row = from + r * CREWS, column = lane + k * CREW;
                 int units = coarse.units(cost[r][k]);
-                if (has_barred && row < few && column < many) {
-                    const bool is_turned = own.is_turned();
-                    if (given.is_barred(cost[r][k], is_turned ? column : row, is_turned ? row : column))
-                        units = own.table_barred;
-                }
+                const bool may = !given.allowed || is_allowed[r][k];
+                if (has_barred && kind_of(cost[r][k], may, given.negates) != ALLOWED) units = own.table_barred;
                 if (row < few) table.cells[row * table.stride + column] = column < many ? 2 * units : PAD(int);
             }
     }
 }
 
 __device__ inline void fill(const Table& table, const Given& given, const Problem& own) {
-    if (given.has_barred) filled<true>(table, given, own);
+    if (BARS && given.has_barred) filled<BARS>(table, given, own);
     else filled<false>(table, given, own);
     meet();
 }
 
 // Bit row · WORDS · 32 + column of `exact`: this pair may be assigned and costs just its prices; of
 // `barred`: it may not, and would. Returns faults. A pair whose cost without the last bits is clearly
-// more than its prices needs no closer look.
+// more than its prices needs no closer look, nor does any where no bits are lacking.
 template <bool has_barred>
 __device__ inline int weigh(
     const Given& given, const Problem& own, const Shared& shared, bits* exact, bits* barred) {
@@ -243,17 +256,16 @@ __device__ inline int weigh(
     const wide* left = own.is_turned() ? shared.many_price : shared.few_price;
     const wide* right = own.is_turned() ? shared.few_price : shared.many_price;
     const int few = own.few(), clear = own.is_rounded ? ERROR + 2 : 0;
+    // A pair more must be worth more than any difference of costs: a cost from here on may be too dear.
+    const int dear = has_barred ? (int)((own.barred - 1) / few >> own.dropped) + 1 - clear : 0;
     for (int k = threadIdx.x % LANES; k < given.num_left * WORDS; k += LANES) {
         exact[k] = 0;
         if (has_barred) barred[k] = 0;
     }
     int faults = 0, price[CHUNK];  // of the columns, without the last bits
     int* paid = shared.pairs;      // of the rows
-    // Prices whose sums could overflow prove nothing. They may be as large as what bars a pair: then every
-    // pair is looked at, and nothing is done without the last bits.
-    const int most = has_barred ? 61 : 29 + own.dropped;
-    const auto without = [&](wide price) {
-        if (price >> most != price >> 63) faults |= UNPROVEN;
+    const auto without = [&](wide price) {  // those whose sums could overflow prove nothing
+        if (price >> 29 + own.dropped != price >> 63) faults |= UNPROVEN;
         return (int)(price >> own.dropped);
     };
     for (int row = threadIdx.x % LANES; row < given.num_left; row += LANES) paid[row] = without(left[row]);
@@ -262,19 +274,35 @@ __device__ inline int weigh(
 #pragma unroll
         for (int k = 0; k < CHUNK; ++k) price[k] = without(right[min(first + k * CREW, given.num_right - 1)]);
     };
-    const auto see = [&](int row, int k, number cost) {
-        return has_barred || coarse.units(cost) - paid[row] - price[k] <= clear;
+    const auto see = [&](int row, int k, number cost, bool is_allowed) {
+        int units = coarse.units(cost);
+        bool may_be_dear = false;
+        if (has_barred) {
+            const bool is_barred = kind_of(cost, is_allowed, given.negates) != ALLOWED;
+            may_be_dear = !is_barred && units >= dear;
+            if (is_barred) units = own.table_barred;
+        }
+        const int slack = units - paid[row] - price[k];
+        if (slack + clear < 0) faults |= UNPROVEN;
+        return slack <= clear || may_be_dear;
     };
-    each_cost(given, start, see, [&](int row, int column, number cost) {
-        const bool is_barred = has_barred && given.kind(cost, row, column) != ALLOWED;
+    each_cost<has_barred>(given, start, see, [&](int row, int column) {
+        const bits bit = 1u << (column & 31);
+        bits* word = exact + row * WORDS + column / 32;
+        if (!has_barred && !own.is_rounded) {
+            atomicOr(word, bit);
+            return;
+        }
+        const number cost = given.costs[row * given.stride + column];
+        const bool is_barred = given.is_barred(cost, row, column);
         const wide units = is_barred ? own.barred : scale.units(cost);
         const wide slack = units - left[row] - right[column];
-        // A pair more must be worth more than any difference of costs.
         const bool is_dear = has_barred && !is_barred && few * units >= own.barred;
         if (slack < 0 || units < 0 || is_dear) faults |= UNPROVEN;
         if (slack == 0) {
-            atomicOr((is_barred ? barred : exact) + row * WORDS + column / 32, 1u << (column & 31));
-            if (!is_barred && !scale.is_exact(cost)) faults |= ROUNDED;
+            atomicOr(is_barred ? barred + row * WORDS + column / 32 : word, bit);
+            if (is_barred) faults |= HAS_BARRED;
+            else if (!scale.is_exact(cost)) faults |= ROUNDED;
         }
     });
     return over_all(faults, Both());
@@ -282,6 +310,6 @@ __device__ inline int weigh(
 
 __device__ inline int weighed(
     const Given& given, const Problem& own, const Shared& shared, bits* exact, bits* barred) {
-    if (given.has_barred) return weigh<true>(given, own, shared, exact, barred);
+    if (BARS && given.has_barred) return weigh<BARS>(given, own, shared, exact, barred);
     return weigh<false>(given, own, shared, exact, barred);
 }
