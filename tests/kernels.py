@@ -29,14 +29,25 @@ static long long memory[1 << 17];
 """
 PIPES: dict[str, Any] = {"capture_output": True, "text": True}
 PATIENCE = 120.0
-MOST_LOADED = 12
-"""Kernels that keep their fibers, if they find races."""
-LOADED: list[ctypes.CDLL] = []
+MOST_RECENT = 6
+"""Kernels that keep their fibers, if they find races: each takes megabytes."""
+RECENT: dict[str, ctypes.CDLL] = {}
+"""Those by their names, the last one used at the end."""
+
+
+def simulated(folder: Path, code: str) -> ctypes.CDLL:
+    """Compile this code, or load what an earlier run made of the same text with the same tools."""
+    library = loaded(folder, code)
+    if FINDS_RACES:
+        RECENT.pop(library._name, None)
+        RECENT[library._name] = library
+        if len(RECENT) > MOST_RECENT:
+            RECENT.pop(next(iter(RECENT))).forget()
+    return library
 
 
 @cache
-def simulated(folder: Path, code: str) -> ctypes.CDLL:
-    """Compile this code, or load what an earlier run made of the same text with the same tools."""
+def loaded(folder: Path, code: str) -> ctypes.CDLL:
     if COMPILER is None:
         pytest.skip("there is no C++ compiler")
     tools = [*FLAGS, str(Path(COMPILER).resolve().stat().st_mtime_ns), WARPS.read_text("utf-8")]
@@ -49,7 +60,4 @@ def simulated(folder: Path, code: str) -> ctypes.CDLL:
         own = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         subprocess.run(command, input=code, check=True, timeout=PATIENCE, env=own, **PIPES)
         new.replace(library)
-    LOADED.append(ctypes.CDLL(str(library)))
-    if FINDS_RACES and len(LOADED) > MOST_LOADED:
-        LOADED[-1 - MOST_LOADED].forget()
-    return LOADED[-1]
+    return ctypes.CDLL(str(library))

@@ -18,7 +18,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 #define __global__
 #define __device__
@@ -232,7 +231,7 @@ UNSEEN static void start() {
 UNSEEN static void launch(void (*body)(), long long blocks, int threads) {
     kernel = body;
     prepare();
-    static std::vector<char> stacks((size_t)MOST_THREADS << 16);
+    static char* const stacks = new char[(size_t)MOST_THREADS << 16];  // not zeroed: few pages are used
     blockDim.x = num_threads = threads;
     const int all = (threads + 31) / 32 * 32;
     for (long long block = 0; block < blocks; ++block) {

@@ -202,9 +202,15 @@ def kernel(form: Form, device: int) -> Any:
     with module.cuda.Device(device):
         options = ("--std=c++17",)
         found = module.RawModule(code=form.code, options=options).get_function(form.name)
-        if form.memory > MOST_MEMORY // 2:  # there is some that is not counted here
-            found.max_dynamic_shared_size_bytes = form.memory
+        allow(found, form.memory)
         return found.kernel
+
+
+def allow(function: Any, memory: int) -> None:
+    """Let a kernel have this much shared memory, or more: forms of the same text are one kernel."""
+    if memory > MOST_MEMORY // 2:  # there is some that is not counted here
+        most = max(memory, function.max_dynamic_shared_size_bytes)
+        function.max_dynamic_shared_size_bytes = most
 
 
 class Launch(NamedTuple):

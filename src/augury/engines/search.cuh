@@ -50,7 +50,7 @@ template <class unit> __device__ inline unit least_of(unit own, int& tag, int tu
 
 #if LANES > 32
 #define PRICE(k) prices[lane + (k) * CREW]   // of column k of a row that a lane reads
-#define KEPT(k) prices[thread + (k) * LANES]  // of column k of those that it keeps
+#define KEPT(k) prices[min(thread + (k) * LANES, FULL - 1)]  // of column k of those that it keeps
 #else
 #define PRICE(k) prices[k]
 #define KEPT(k) prices[k]
