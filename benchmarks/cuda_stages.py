@@ -32,7 +32,7 @@ STAGES = (
     "settled",
     "proven",
 )
-COUNTS = ("bids", "paths", "steps", "solved again", "searches")
+COUNTS = ("bids", "paths", "steps", "solved again", "searches", "sweeps")
 COPIES, MOST = 1024, 16
 """Problems that run at the same time count in different places, lest they wait for each other."""
 HEAD = f"""
@@ -58,6 +58,7 @@ BEFORE = {
     "        if (threadIdx.x % LANES == 0) batch.status[number_of] = own": "ENDS(6) COUNT(12, 1)",
     "    settled(own, faults & HAS_BARRED,": "PASSES(6)",
     "        int before_nowhere = NONE;": "COUNT(13, 1)",
+    "        bool lowers = false;": "COUNT(14, 1)",
     "    proven(batch, number_of, own,": "PASSES(7)",
 }
 """What is counted in front of a line."""

@@ -460,6 +460,17 @@ def test_a_kernel_keeps_the_memory_of_the_largest_problem_that_it_was_given() ->
         assert function.max_dynamic_shared_size_bytes == expected * 1024
 
 
+@pytest.mark.parametrize(("kind", "is_again"), [("both", 1), ("double", 0)])
+def test_pairs_near_their_prices_are_not_looked_for_for_ever(
+    counted: Counted, kind: str, is_again: int
+) -> None:
+    """Found once, on a GPU: with 1,024 a side, costs of which a table knows half took a minute."""
+    _, counts, found = counted(COSTS[kind](np.random.default_rng(0), (1, 170, 170)))
+    assert found.status.tolist() == [Status.OPTIMAL]
+    assert found.num_again == is_again
+    assert 0 < counts["sweeps"] <= 65
+
+
 def test_a_side_has_at_most_1024_nodes() -> None:
     with pytest.raises(InputError, match="at most 1024 nodes a side, not 1025"):
         cuda_assign.assign(torch.zeros(1, 1025, 2), None, None, False)

@@ -3,10 +3,13 @@
 // The search saw costs without their last bits. What it found is nearly always best for the units too,
 // but some pairs are cheaper there than their prices, or an assigned one dearer. Only pairs about as
 // cheap as their prices can be, so along these, prices of columns are lowered until none is too cheap
-// (Bellman and Ford). If that never ends, or a free column would need a price, the assignment is not best.
+// (Bellman and Ford). If that does not end, or a free column would need a price, the assignment is not best. Such
+// pairs are kept in a list; where they are too many, they are looked for in each sweep, and sweeps are few if each
+// reads the memory of the card.
 
 #define RAISE (8 * ERROR)  // in units of the table, both
 #define NEAR (2 * (RAISE + ERROR))
+#define MOST_LOOKS 64  // through a table in the memory of the card
 
 // Calls see(row, column) for pairs that are not assigned and cost little more than their prices.
 template <class See>
@@ -41,7 +44,12 @@ __device__ inline bool repaired(
     const Table& table, const Units& units, const Problem& own, const Shared& shared) {
     const int thread = threadIdx.x % LANES, lane = thread % CREW, few = own.few(), many = own.many();
     const bool has_free = few < many;
-    wide *row_price = shared.few_price, *price = shared.many_price, *dearer = shared.rest;
+    wide *row_price = shared.few_price, *price = shared.many_price;
+    // Pairs, and later how much dearer each is than what its row has: where the table was, or beside it.
+    constexpr bool IS_BESIDE = !FITS && CREWS > 1;
+    const int room = IS_BESIDE ? (1 + CREWS) * many * 2 / 3 : many;
+    wide* dearer = shared.rest;
+    int* pairs = IS_BESIDE ? (int*)(dearer + room) : shared.pairs;
     const short* mate = shared.mate;
     __shared__ int counts[GROUPS];
     int& count = counts[threadIdx.x / LANES];
@@ -52,31 +60,29 @@ __device__ inline bool repaired(
     meet();
     each_near(table, few, many, shared, old_price, [&](int row, int column) {
         const int place = atomicAdd(&count, 1);
-        if (place < many) shared.pairs[place] = PAIR(column, row);
+        if (place < room) pairs[place] = PAIR(column, row);
     });
     for (int column = thread; column < many; column += LANES) {
         const wide own_price = price[column] << own.dropped, raise = (wide)RAISE << own.dropped;
         price[column] = has_free && shared.row_of[column] != NONE ? min(own_price + raise, (wide)0) : own_price;
     }
     meet();
-    const bool is_list = count <= many;  // else they are looked for again
+    const bool is_list = count <= room;
     const int num_pairs = is_list ? count : 0;
     const auto difference = [&](int row, int column) {
         return (units.cell(row, column) - units.cell(row, mate[row])) >> 1;
     };
-    if (is_list)
-        for (int k = thread; k < num_pairs; k += LANES)
-            dearer[k] = difference(shared.pairs[k] >> 16, shared.pairs[k] & 0xffff);
+    for (int k = thread; k < num_pairs; k += LANES) dearer[k] = difference(pairs[k] >> 16, pairs[k] & 0xffff);
     bool goes_on = true;
-    for (int sweep = 0; goes_on && sweep <= 4 * few; ++sweep) {
+    const int most_sweeps = is_list || FITS ? 4 * few : MOST_LOOKS;
+    for (int sweep = 0; goes_on && sweep <= most_sweeps; ++sweep) {
         bool lowers = false;
         const auto lower = [&](int row, int column, wide more) {
             const wide least = glance(price[mate[row]]) + more;
             if (least < glance(price[column])) leave(price[column], least), lowers = true;
         };
         if (is_list)
-            for (int k = thread; k < num_pairs; k += LANES)
-                lower(shared.pairs[k] >> 16, shared.pairs[k] & 0xffff, dearer[k]);
+            for (int k = thread; k < num_pairs; k += LANES) lower(pairs[k] >> 16, pairs[k] & 0xffff, dearer[k]);
         else
             each_near(table, few, many, shared, old_price, [&](int row, int column) {
                 lower(row, column, difference(row, column));

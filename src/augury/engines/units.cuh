@@ -247,7 +247,7 @@ __device__ inline void fill(const Table& table, const Given& given, const Proble
 
 // Bit row · WORDS · 32 + column of `exact`: this pair may be assigned and costs just its prices; of
 // `barred`: it may not, and would. Returns faults. A pair whose cost without the last bits is clearly
-// more than its prices needs no closer look, nor does any where no bits are lacking.
+// more than its prices needs no closer look.
 template <bool has_barred>
 __device__ inline int weigh(
     const Given& given, const Problem& own, const Shared& shared, bits* exact, bits* barred) {
@@ -282,17 +282,9 @@ __device__ inline int weigh(
             may_be_dear = !is_barred && units >= dear;
             if (is_barred) units = own.table_barred;
         }
-        const int slack = units - paid[row] - price[k];
-        if (slack + clear < 0) faults |= UNPROVEN;
-        return slack <= clear || may_be_dear;
+        return units - paid[row] - price[k] <= clear || may_be_dear;
     };
     each_cost<has_barred>(given, start, see, [&](int row, int column) {
-        const bits bit = 1u << (column & 31);
-        bits* word = exact + row * WORDS + column / 32;
-        if (!has_barred && !own.is_rounded) {
-            atomicOr(word, bit);
-            return;
-        }
         const number cost = given.costs[row * given.stride + column];
         const bool is_barred = given.is_barred(cost, row, column);
         const wide units = is_barred ? own.barred : scale.units(cost);
@@ -300,7 +292,7 @@ __device__ inline int weigh(
         const bool is_dear = has_barred && !is_barred && few * units >= own.barred;
         if (slack < 0 || units < 0 || is_dear) faults |= UNPROVEN;
         if (slack == 0) {
-            atomicOr(is_barred ? barred + row * WORDS + column / 32 : word, bit);
+            atomicOr((is_barred ? barred : exact) + row * WORDS + column / 32, 1u << (column & 31));
             if (is_barred) faults |= HAS_BARRED;
             else if (!scale.is_exact(cost)) faults |= ROUNDED;
         }
