@@ -406,6 +406,7 @@ TABLES = {
     "assignments": Table(("bench-assignments",), assignments),
     "one with costs": Table(("bench-costs",), one_with_costs),
     "card assignments": Table(("cuda-assign",), card_assignments),
+    "card masks": Table(("cuda-assign-half",), card_assignments),
     "card stages": Table(("cuda-stages",), card_stages),
     "card matchings": Table(("cuda-match", "cuda-match64"), card_matchings),
     "card flows": Table(("cuda-flows",), card_flows),
