@@ -153,7 +153,7 @@ def main() -> None:
             print(f"n {n}, p {density}, {records[-1]['batch']:,} graphs: {told}", flush=True)
             if options.json:
                 options.json.write_text(
-                    json.dumps({"machine": about, "records": records}, indent=1)
+                    json.dumps({"machine": about, "records": records}, indent=1) + "\n"
                 )
 
 
