@@ -26,6 +26,7 @@ from torch import Tensor
 
 from augury.engines.cuda_assign import assign
 from augury.provenance import provenance
+from augury.torch import Status
 
 SHAPES = [
     (208, 300, 100),
@@ -107,19 +108,17 @@ def total(cost: Tensor, indices: Tensor) -> Tensor:
 def compared(cost: Tensor, mask: Tensor | None, few: int = 16) -> str:
     """Return what differs from SciPy in the first problems; "" if nothing does."""
     found = assign(cost, mask, None, False)
-    told = (
-        []
-        if not (proven := int((found.status > (mask is not None)).sum()))
-        else [f"{proven} not proven"]
-    )
+    worst = Status.OPTIMAL if mask is None else Status.PARTIAL
+    unproven = int((found.status > worst).sum())
+    told = [f"{unproven} not proven"] if unproven else []
     full = cost if mask is None else torch.where(mask, cost, FAR)
     for one, own in zip(full[:few].cpu().numpy(), found.indices[:few].cpu().numpy(), strict=True):
         rows, columns = linear_sum_assignment(one)
         best = one[rows, columns].astype(np.float64)
         ours = one[np.flatnonzero(own >= 0), own[own >= 0]].astype(np.float64)
-        total = best[best < FAR].sum()
-        if len(ours) != (best < FAR).sum() or abs(ours.sum() - total) > 1e-9 * max(1, abs(total)):
-            told.append(f"cost {ours.sum()} where SciPy has {total}")
+        best = best[best < FAR]
+        if len(ours) != len(best) or abs(ours.sum() - best.sum()) > 1e-9 * max(1, abs(best.sum())):
+            told.append(f"cost {ours.sum()} where SciPy has {best.sum()}")
     return "; ".join(told[:3])
 
 

@@ -48,6 +48,7 @@ def simulated(folder: Path, code: str) -> ctypes.CDLL:
 
 @cache
 def loaded(folder: Path, code: str) -> ctypes.CDLL:
+    """Do so once."""
     if COMPILER is None:
         pytest.skip("there is no C++ compiler")
     tools = [*FLAGS, str(Path(COMPILER).resolve().stat().st_mtime_ns), WARPS.read_text("utf-8")]

@@ -206,9 +206,8 @@ LIMITS = ("", "sized", "maximised", "many barred", "few allowed", "some infinite
 def limited(limit: str, rng: np.random.Generator, cost: Any) -> tuple[Any, Any, Any, bool]:
     """Return a problem with these costs; where few pairs are allowed, not all can be assigned."""
     count, *shape = cost.shape
-    if (
-        limit == "some infinite" and cost.dtype.kind == "f"
-    ):  # in every other problem, without a mask
+    # In every other problem, without a mask.
+    if limit == "some infinite" and cost.dtype.kind == "f":
         cost[::2][rng.random(cost[::2].shape) < 0.3] = np.inf
     shares = {"many barred": 0.3, "few allowed": 2 / max(shape)}
     mask = rng.random(cost.shape) < shares[limit] if limit in shares else None
@@ -464,7 +463,7 @@ def test_a_kernel_keeps_the_memory_of_the_largest_problem_that_it_was_given() ->
 def test_pairs_near_their_prices_are_not_looked_for_for_ever(
     counted: Counted, kind: str, is_again: int
 ) -> None:
-    """Found once, on a GPU: with 1,024 a side, costs of which a table knows half took a minute."""
+    """Found once, on a GPU: with 1,024 a side one problem took two thirds of a second."""
     _, counts, found = counted(COSTS[kind](np.random.default_rng(0), (1, 170, 170)))
     assert found.status.tolist() == [Status.OPTIMAL]
     assert found.num_again == is_again

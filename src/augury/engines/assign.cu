@@ -8,8 +8,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch
     const int group = threadIdx.x / LANES;
     const wide number_of = (wide)blockIdx.x * GROUPS + group;
     if (number_of >= batch.num_problems) return;
-    const int before = IS_AGAIN ? batch.status[number_of] : LATER;
-    if (before != AGAIN && before != LATER) return;
+    const bool is_by_table = !IS_AGAIN || batch.status[number_of] == LATER;
+    if (!is_by_table && batch.status[number_of] != AGAIN) return;
     const int most_few = min(batch.num_left, batch.num_right), most_many = max(batch.num_left, batch.num_right);
     Shared shared;
     shared.few_price = memory + group * (batch.bytes / 8);
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assign(const Batch
     const Units units = {given, own};
     bool is_known = false;
     together();
-    if (before == LATER && !own.is_for_later) {
+    if (is_by_table && !own.is_for_later) {
 #if FITS
         int* cells = (int*)shared.rest;
 #else

@@ -240,7 +240,7 @@ __device__ inline void filled(const Table& table, const Given& given, const Prob
 }
 
 __device__ inline void fill(const Table& table, const Given& given, const Problem& own) {
-    if (BARS && given.has_barred) filled<BARS>(table, given, own);
+    if (BARS && given.has_barred) filled<BARS>(table, given, own);  // and no code for it without BARS
     else filled<false>(table, given, own);
     meet();
 }
