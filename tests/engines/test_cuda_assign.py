@@ -358,6 +358,17 @@ def test_prices_whose_sums_overflow_prove_nothing(folder: Path, share: float) ->
     assert found.status.tolist() == [Status.UNPROVEN, Status.OPTIMAL]
 
 
+@pytest.mark.parametrize(("barred", "status"), [(19, Status.OPTIMAL), (10, Status.UNPROVEN)])
+def test_where_a_pair_more_is_worth_too_little_nothing_is_proven(
+    folder: Path, barred: int, status: Status
+) -> None:
+    cost = np.array([[[0, 9], [9, 0]]], np.int32)
+    mask = np.array([[[True, False], [True, True]]])
+    what = f"own.barred = own.table_barred = {barred};"
+    found = solve(folder, cost, mask, spoil=("const int found = is_known ? weighed(", what))
+    assert found.status.tolist() == [status]
+
+
 @pytest.mark.parametrize(
     ("cost", "mates", "rows", "columns"),
     [
