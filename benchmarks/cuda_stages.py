@@ -32,7 +32,7 @@ STAGES = (
     "settled",
     "proven",
 )
-COUNTS = ("bids", "paths", "steps", "solved again", "searches", "sweeps")
+COUNTS = ("bids", "paths", "steps", "solved again", "searches", "sweeps", "softened")
 COPIES, MOST = 1024, 16
 """Problems that run at the same time count in different places, lest they wait for each other."""
 HEAD = f"""
@@ -59,6 +59,7 @@ BEFORE = {
     "    settled(own, faults & HAS_BARRED,": "PASSES(6)",
     "        int before_nowhere = NONE;": "COUNT(13, 1)",
     "        bool lowers = false;": "COUNT(14, 1)",
+    "    int* rounded = (int*)prices;": "COUNT(15, 1)",
     "    proven(batch, number_of, own,": "PASSES(7)",
 }
 """What is counted in front of a line."""

@@ -26,6 +26,7 @@ static long long memory[1 << 17];
 #define MEMORY
 #define glance(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
 #define leave(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELAXED)
+#define power_of_2(x) exp2f(x)
 """
 PIPES: dict[str, Any] = {"capture_output": True, "text": True}
 PATIENCE = 120.0

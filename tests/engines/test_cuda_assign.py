@@ -462,6 +462,57 @@ def test_few_searches_find_the_first_of_equals(
     assert 0 < counts["searches"] <= count * most
 
 
+def alike(rng: np.random.Generator, shape: tuple[int, int, int]) -> Any:
+    """Products of a number for each row and one for each column: all want the same columns."""
+    count, left, right = shape
+    product = rng.random((count, left, 1)) * rng.random((count, 1, right))
+    return np.float32(product + 0.01 * rng.random(shape))
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "paths", "steps"),
+    [
+        (alike, 33, 5, 50),
+        (alike, 64, 12, 160),
+        (alike, 128, 10, 200),
+        (alike, 170, 20, 350),
+        (COSTS["skewed"], 64, 8, 110),
+        (COSTS["uniform"], 128, 6, 50),
+    ],
+)
+def test_prices_of_rows_save_paths(
+    counted: Counted, kind: Draw, size: int, paths: int, steps: int
+) -> None:
+    """Paths and steps without them: 25, 439; 51, 1,705; 101, 2,895; 136, 4,386; 11, 148; 3, 56."""
+    count = 8
+    cost = kind(np.random.default_rng(size), (count, size, size))
+    _, counts, found = counted(cost)
+    assert (found.status == Status.OPTIMAL).all()
+    assert counts["softened"] == count
+    assert counts["paths"] <= count * paths
+    assert 0 < counts["steps"] <= count * steps
+
+
+@pytest.mark.parametrize(("kind", "size"), [("ties", 64), ("uniform", 32), ("alike", 16)])
+def test_where_prices_of_rows_do_not_help_there_are_none(
+    counted: Counted, kind: str, size: int
+) -> None:
+    draw = alike if kind == "alike" else COSTS[kind]
+    _, counts, _ = counted(draw(np.random.default_rng(0), (4, size, size)))
+    assert counts["softened"] == 0
+
+
+@pytest.mark.parametrize("price", ["1e38f", "-1e38f", "0.0f / 0", "row % 2 ? 1e9f : -3e5f", "row"])
+@pytest.mark.parametrize("size", [40, 70])
+def test_whatever_rows_pay_at_first_the_answer_is_the_same(
+    folder: Path, price: str, size: int
+) -> None:
+    cost = alike(np.random.default_rng(size), (2, size, size))
+    what = f"for (int row = 0; row < size; ++row) prices[row] = {price}; meet();"
+    found = solve(folder, cost, spoil=("    int* rounded = (int*)prices;", what))
+    assert_as_on_the_cpu(found, cost, None, None, False)
+
+
 def test_a_kernel_keeps_the_memory_of_the_largest_problem_that_it_was_given() -> None:
     """Found once, on a GPU: of two shapes with one kernel, the larger one could not run again."""
     function = SimpleNamespace(max_dynamic_shared_size_bytes=48 * 1024)

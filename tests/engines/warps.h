@@ -134,6 +134,9 @@ static unsigned int __reduce_min_sync(bits_of_warp mask, unsigned int value) {
     const auto most = [](auto all, int, auto one) { return max(all, one); };
     return ~(unsigned int)joined(mask, ~value, most);
 }
+static int __reduce_min_sync(bits_of_warp mask, int value) {
+    return (int)(__reduce_min_sync(mask, (unsigned int)value ^ 1u << 31) ^ 1u << 31);
+}
 static bool __any_sync(bits_of_warp mask, bool value) {
     return joined(mask, value, [](auto all, int, auto one) { return all | one; });
 }

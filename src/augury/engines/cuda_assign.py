@@ -45,7 +45,7 @@ MOST_CHUNK = 8
 MOST_TABLE = 100 * 1024
 """Bytes of a table that is kept in shared memory, so that there is room for two."""
 LANES_FILE = "lanes.cuh"
-STAGES = ("problem", "units", "search", "repair", "settle", "proof")
+STAGES = ("problem", "units", "soften", "search", "repair", "settle", "proof")
 SHARED = (LANES_FILE, *(f"{stage}.cuh" for stage in STAGES))
 """What the kernel begins with."""
 MOST_SCRATCH = 2**30

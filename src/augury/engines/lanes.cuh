@@ -18,6 +18,14 @@ template <class T> __device__ inline T glance(const T& place) { return *(const v
 // And one of those that lanes leave there at the same time is there afterwards.
 template <class T> __device__ inline void leave(T& place, T value) { *(volatile T*)&place = value; }
 #endif
+// 2^x, to about 22 bits, by one instruction.
+#ifndef power_of_2
+__device__ inline float power_of_2(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+#endif
 // The lanes of this warp that work on the same problem.
 #define mask (LANES >= 32 ? ~0u : ((1u << (LANES & 31)) - 1) << (threadIdx.x & 31) / LANES * LANES)
 

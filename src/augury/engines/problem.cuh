@@ -3,6 +3,7 @@
 //   units.cuh    costs of any kind → whole units; without the last bits, a table of ints, the smaller side
 //                as rows; at last the costs as they are given, at these prices: none may be too low;
 //                which are exact?
+//   soften.cuh   the table → prices of rows to begin with, where that helps
 //   search.cuh   the table → an assignment and prices, by the method of assignments.py
 //   repair.cuh   → prices of the units themselves, where the table lacks bits
 //   settle.cuh   → of the assignments over exact costs the first in order

@@ -1,7 +1,7 @@
 // Tables of units become assignments of least cost, with prices; see problem.cuh.
 //
-// The method is the one of assignments.py: columns are priced at their least cost, free rows bid for
-// them, and the rows left over are assigned along shortest augmenting paths. Where a problem has
+// The method is the one of assignments.py: columns are priced at their least cost, which may be less what rows pay
+// (soften.cuh), free rows bid for them, and the rows left over are assigned along shortest augmenting paths. Where a problem has
 // several crews, each reads the row of another bidder; and a search goes on from the nearest column of
 // each of them at once. So it may go through a column before its distance is the least, and does it
 // again when it gets less; what it finds in the end is the same.
@@ -10,8 +10,9 @@
 // columns a free one comes first, and the lowest bit of a distance says what was found.
 //
 // A `unit` is an int where all costs are below C = 2^TABLE_BITS, which takes half the instructions and
-// half the memory: as long as a row is free, so is a column, at its first price; so no price leaves
-// -2 C … C, and no sum here exceeds 7 C, which doubled is below 2^31.
+// half the memory: as long as a row is free, so is a column, at its first price. That is from 0 to C, for no row begins
+// with a price above 0, and one with 0. So no price leaves -2 C … C, and no sum here exceeds 7 C, which doubled is below
+// 2^31.
 
 #define BIDS (CREWS > 1 ? 6 : 2)                  // times the free rows
 #define EACH ((SPAN + CREWS - 1) / CREWS)         // columns that a lane keeps the distances of
@@ -20,10 +21,10 @@
 // A column and a row in one number.
 #define PAIR(column, row) ((column) | (row) << 16)
 
-// The least over a crew; none is negative.
+// The least over a crew; none of 64 bits is negative.
 __device__ inline int least_of(int own) {
 #if LANES >= 32
-    return (int)__reduce_min_sync(mask, (bits)own);
+    return __reduce_min_sync(mask, own);
 #else
     for (int step = CREW / 2; step; step /= 2) own = min(own, __shfl_xor_sync(mask, own, step));
     return own;
@@ -59,51 +60,36 @@ template <class unit> __device__ inline unit least_of(unit own, int& tag, int tu
     _Pragma("unroll") for (int k = 0; k < SPAN; ++k) cost[k] = costs.cell(row, lane + k * CREW); \
     READS_ARE_UNDER_WAY
 
-// Here `room` is for the prices and offers of many crews.
+// Columns are priced, where there are as many as rows, and those rows that get none are put into the queue. How many?
+// `prices` are those of a lane or of all, and behind these is room for offers of the crews.
 template <class unit, class Costs>
-__device__ inline void searched(
-    const Costs& costs, int few, int many, const Shared& shared, unit* room) {
+__device__ inline int priced(
+    const Costs& costs, int few, int many, const Shared& shared, const int* row_price, int* lowest, unit* prices) {
     const int thread = threadIdx.x % LANES, lane = thread % CREW, crew = thread / CREW;
-    wide* due = shared.few_price;  // what each assigned row pays, less the price; doubled, and 1
     short *mate = shared.mate, *row_of = shared.row_of, *parent = shared.parent, *queue = shared.queue;
-    unit cost[SPAN];
-#if LANES > 32
-    struct alignas(16) Bid { unit rise, pays; int pair, loser; };
-    // The nearest column of a crew: how far it is if it ends a path, or goes on; what the row that it goes on
-    // from adds to its costs; and that row, or the column where it ends.
-    struct alignas(16) Step { unit ends, goes_on, base; int place; };
-    __shared__ Bid bids[CREWS];
-    __shared__ Step steps[2][CREWS];
-    unit *prices = room, *offers = room + FULL;  // (FULL,), (crew, FULL)
-    for (int column = thread; column < FULL; column += LANES) prices[column] = 0;
-#else
-    unit prices[SPAN];
-#pragma unroll
-    for (int k = 0; k < SPAN; ++k) prices[k] = 0;
-#endif
     for (int column = thread; column < many; column += LANES) row_of[column] = NONE;
-    for (int row = thread; row < few; row += LANES) mate[row] = NONE;
+    for (int row = thread; row < few; row += LANES) mate[row] = NONE, lowest[row] = many;
     meet();
 
     if (few == many) {  // a free column must cost nothing, so they are priced only if none will be
-        int* lowest = (int*)due;  // of the columns that a row is cheapest for
-        for (int row = thread; row < few; row += LANES) lowest[row] = many;
-        unit least[SPAN];
+        unit least[SPAN], cost[SPAN];
         int cheapest[SPAN];
 #pragma unroll
         for (int k = 0; k < SPAN; ++k) {  // of equals about their own row first, lest one be best for all
             const int column = lane + k * CREW;
             cheapest[k] = column / CREWS * CREWS + crew;
             const bool is_there = column < many && cheapest[k] < few;
-            least[k] = is_there ? costs.cell(cheapest[k], column) : FAR(unit);
+            least[k] = is_there ? costs.cell(cheapest[k], column) - row_price[cheapest[k]] : FAR(unit);
         }
         for (int row = crew; row < few; row += CREWS) {
             LOAD(costs, row)
+            const int paid = row_price[row];
 #pragma unroll
             for (int k = 0; k < SPAN; ++k)
-                if (cost[k] < least[k]) least[k] = cost[k], cheapest[k] = row;
+                if (cost[k] - paid < least[k]) least[k] = cost[k] - paid, cheapest[k] = row;
         }
 #if LANES > 32
+        unit* offers = prices + FULL;  // (crew, FULL)
 #pragma unroll
         for (int k = 0; k < SPAN; ++k) offers[crew * FULL + lane + k * CREW] = least[k];
         meet();
@@ -144,7 +130,6 @@ __device__ inline void searched(
         meet();
     }
     together();
-    for (int row = thread; row < few; row += LANES) due[row] = 1;
     int num_free = 0;  // the first of the queue are free, the last have no bid to make
     for (int from = 0; from < few; from += CREW) {
         const int row = from + lane;
@@ -153,6 +138,62 @@ __device__ inline void searched(
         if (is_free && crew == 0) queue[num_free + __popc(all & ((1u << lane) - 1))] = row;
         num_free += __popc(all);
     }
+    meet();
+    return num_free;
+}
+
+// Here `room` is for the prices and offers of many crews.
+template <class unit, class Costs>
+__device__ inline void searched(
+    const Costs& costs, int few, int many, const Shared& shared, unit* room) {
+    const int thread = threadIdx.x % LANES, lane = thread % CREW, crew = thread / CREW;
+    wide* due = shared.few_price;  // what each assigned row pays, less the price; doubled, and 1
+    short *mate = shared.mate, *row_of = shared.row_of, *parent = shared.parent, *queue = shared.queue;
+    unit cost[SPAN];
+#if LANES > 32
+    struct alignas(16) Bid { unit rise, pays; int pair, loser; };
+    // The nearest column of a crew: how far it is if it ends a path, or goes on; what the row that it goes on
+    // from adds to its costs; and that row, or the column where it ends.
+    struct alignas(16) Step { unit ends, goes_on, base; int place; };
+    __shared__ Bid bids[CREWS];
+    __shared__ Step steps[2][CREWS];
+    unit* prices = room;  // (FULL,)
+    for (int column = thread; column < FULL; column += LANES) prices[column] = 0;
+#else
+    unit prices[SPAN];
+#pragma unroll
+    for (int k = 0; k < SPAN; ++k) prices[k] = 0;
+#endif
+
+    int *row_price = (int*)due, *lowest = row_price + few;  // until something is due
+    for (int row = thread; row < few; row += LANES) row_price[row] = 0;
+    int num_free;
+    bool is_soft = false;
+    while (true) {
+        num_free = priced(costs, few, many, shared, row_price, lowest, prices);
+        if (is_soft || few < many) break;
+        if constexpr (LANES >= 32 && sizeof(unit) == sizeof(int)) {
+            float* soft = (float*)due;
+#pragma unroll
+            for (int k = 0; k < EACH; ++k) {
+                const int column = thread + k * LANES;
+                if (column < many) soft[few + column] = (float)((KEPT(k) + 1) & ~1);
+            }
+            meet();
+            is_soft = softened(costs, few, num_free, soft);
+        }
+        if (!is_soft) break;
+    }
+    int begins[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int row = thread + k * LANES;
+        begins[k] = is_soft && row < few && mate[row] != NONE ? row_price[row] : 0;
+    }
+    meet();
+#pragma unroll
+    for (int k = 0; k < EACH; ++k)
+        if (thread + k * LANES < few) due[thread + k * LANES] = begins[k] + 1;
     meet();
 
     // Each free row takes its best column, at a price that makes the second best as good. Who is
