@@ -57,7 +57,7 @@ BEFORE = {
     "        const int found = is_known ? weighed(": "PASSES(5)",
     "        if (threadIdx.x % LANES == 0) batch.status[number_of] = own": "ENDS(6) COUNT(12, 1)",
     "    settled(own, faults & HAS_BARRED,": "PASSES(6)",
-    "        int before_nowhere = NONE;": "COUNT(13, 1)",
+    "        int from_nowhere = 0;": "COUNT(13, 1)",
     "        bool lowers = false;": "COUNT(14, 1)",
     "    int* rounded = (int*)prices;": "COUNT(15, 1)",
     "    proven(batch, number_of, own,": "PASSES(7)",

@@ -7,6 +7,10 @@
 // alone, until the last takes what this row had. The row of a free column is nobody, and the column
 // of a free row is nowhere: any may move there whose price is 0. A column is live while its row
 // could move on to another live one: if none is, there is no other assignment.
+//
+// A search goes backwards, a step at a time, and all lanes take part: from what the row has to the columns whose rows can
+// take that, to those whose rows can take one of these, and so on. So it tells of all columns whether the row can have
+// them.
 
 struct Planes {
     bits *exact, *barred;  // see `weighed`
@@ -16,18 +20,28 @@ struct Planes {
 __device__ inline bool has_bit(const bits* set, int place) {
     return set[place / 32] >> (place & 31) & 1;
 }
+__device__ inline bits bit_of(int place, int word) {  // in this word of a set; 0 of NONE
+    return place >> 5 == word ? 1u << (place & 31) : 0;
+}
 __device__ inline bits below(int column, int from) {  // of a word that begins there
     const int count = column - from;
     return count <= 0 ? 0 : count >= 32 ? ~0u : (1u << count) - 1;
 }
+
+#define NOWHERE (-3)
+#define NOT_FOUND (~0u)  // of rows and pairs as bits
+#define ALL_OWN ((2u << (EACH - 1)) - 1)  // a bit for each row that a lane sees to
+#define LOOKS_AHEAD (LANES > 128)  // before a search, which takes longer there
+#define MOST_HELD 16  // words of its rows that a lane keeps
+#define SETS (WORDS < (FULL + 31) / 32 ? WORDS : (FULL + 31) / 32)  // words that have columns
 
 // Where a row may move: one that is settled only among pairs that must not be assigned.
 struct Ways {
     const Planes& planes;
     bool has_barred;
     __device__ bits word(int row, int k, bool is_settled) const {
-        bits found = is_settled ? 0 : planes.exact[row * WORDS + k];
-        if (has_barred) found |= planes.barred[row * WORDS + k];
+        bits found = planes.exact[row * WORDS + k];
+        if (BARS && has_barred) found = (is_settled ? 0 : found) | planes.barred[row * WORDS + k];
         return found;
     }
     __device__ bool has(int row, int column, bool is_settled) const {
@@ -35,11 +49,8 @@ struct Ways {
     }
     // Whether there is one in this set of columns, other than its own.
     __device__ bool any(int row, const bits* set, int own) const {
-        for (int k = 0; k < WORDS; ++k) {
-            bits found = word(row, k, false) & set[k];
-            if (own >> 5 == k) found &= ~(1u << (own & 31));
-            if (found) return true;
-        }
+        for (int k = 0; k < SETS; ++k)
+            if (word(row, k, false) & set[k] & ~bit_of(own, k)) return true;
         return false;
     }
 };
@@ -61,200 +72,7 @@ __device__ inline int lowest_of(bits own) {
     return 32 * word + __ffs((int)told_by(own, word)) - 1;
 }
 
-#define NOWHERE (-3)
-#define FEW 8  // one row in this many may be without a column
-#define MOST_HELD 16  // words of its rows that a lane keeps
-#define SETS (WORDS < (SPAN * CREW + 31) / 32 ? WORDS : (SPAN * CREW + 31) / 32)  // words that have columns
-// Lanes for each of them: as many as there are for the next power of two.
-#define PARTS (CREW / (SETS > 16 ? 32 : SETS > 8 ? 16 : SETS > 4 ? 8 : SETS > 2 ? 4 : SETS))
-
-struct Chain {
-    const Ways& ways;
-    const wide *left, *right;  // prices
-    short *column_of, *row_of;
-    short *queue, *before;  // columns whose rows are driven out, and where those come from
-    int num_left, num_right;
-
-    // The words of all free rows together.
-    __device__ bits of_free_rows(int row) const {
-        const int lane = threadIdx.x % CREW;
-        bits own = 0;
-        for (int k = 0; k < WORDS; ++k) {
-            bits some = 0;
-            for (int one = lane; one < num_left; one += CREW)
-                if (one != row && column_of[one] == NONE) some |= ways.word(one, k, one < row);
-            some = any_bits(some);
-            if (k == lane) own = some;
-        }
-        return own;
-    }
-    __device__ int free_row_to(int column, int row) const {
-        const int lane = threadIdx.x % CREW;
-        for (int from = 0; from < num_left; from += CREW) {
-            const int one = from + lane;
-            const bool is_so = one < num_left && one != row && column_of[one] == NONE;
-            const bits some = asked(is_so && ways.has(one, column, one < row));
-            if (some) return from + __ffs((int)some) - 1;
-        }
-        return NONE;
-    }
-
-    // Whether the row of this column can take what another one had, the target.
-    __device__ bool can_end(int column, int target, int row) const {
-        const int holder = row_of[column];
-        if (holder == NONE) return target >= 0 && right[target] == 0;
-        return target == NOWHERE ? left[holder] == 0 : ways.has(holder, target, holder < row);
-    }
-
-    // The row takes the lowest wanted column that it can have, which is returned, or NONE. `open` are the
-    // columns that may change hands, and at last those of them that were not reached. One crew does it.
-    __device__ int moved(int row, int had, bits wanted, bits& open, bool has_nowhere) const {
-        const int lane = threadIdx.x % CREW, target = had == NONE ? NOWHERE : had;
-        const bool has_word = lane < WORDS;
-        open &= ~(target / 32 == lane && target >= 0 ? 1u << (target & 31) : 0);
-        bits nobodys = 0;
-        bool has_nobodys = false, saw_nowhere = !has_nowhere || had == NONE;
-        int before_nowhere = NONE;
-        while (true) {
-            const int source = lowest_of(wanted & open);
-            if (source == NONE) return NONE;
-            int count = 1, last = NONE;
-            if (source / 32 == lane) open &= ~(1u << (source & 31));
-            if (lane == 0) queue[0] = source;
-            crew_meets();
-            if (can_end(source, target, row)) last = source;
-            for (int at = 0; at < count && last == NONE; ++at) {
-                const int column = queue[at];
-                bits found = 0;
-                if (column == NOWHERE) found = of_free_rows(row);
-                else if (row_of[column] == NONE) {
-                    if (!has_nobodys) nobodys = set_of(num_right, [&](int one) { return right[one] == 0; });
-                    has_nobodys = true;
-                    found = nobodys;
-                } else {
-                    const int holder = row_of[column];
-                    if (has_word) found = ways.word(holder, lane, holder < row);
-                    if (!saw_nowhere && left[holder] == 0) {
-                        saw_nowhere = true, before_nowhere = column;
-                        if (lane == 0) queue[count] = NOWHERE;
-                        ++count;
-                    }
-                }
-                if (column == NOWHERE && asked(target / 32 == lane && found >> (target & 31) & 1)) {
-                    last = NOWHERE;
-                    break;
-                }
-                found &= open;
-                open &= ~found;
-                // So that all lanes have some to look at: each a part of a word.
-                found = told_by(found, lane / PARTS) >> lane % PARTS * (32 / PARTS) & ((2u << (32 / PARTS - 1)) - 1);
-                for (bits some; last == NONE && (some = asked(found != 0)); found &= found - 1) {
-                    const int one = lane * (32 / PARTS) + __ffs((int)found) - 1;
-                    const bits ends = asked(found && can_end(one, target, row));
-                    if (found) queue[count + __popc(some & ((1u << lane) - 1))] = one, before[one] = column;
-                    count += __popc(some);
-                    if (ends) last = told_by(one, __ffs((int)ends) - 1);
-                }
-                crew_meets();
-            }
-            if (last == NONE) continue;
-            crew_meets();
-            for (int column = last, to = target;; column = column == NOWHERE ? before_nowhere : before[column]) {
-                const int holder = column == NOWHERE ? free_row_to(to, row) : row_of[column];
-                crew_meets();
-                if (lane == 0) {
-                    if (holder != NONE) column_of[holder] = to == NOWHERE ? NONE : to;
-                    if (to != NOWHERE) row_of[to] = holder;
-                }
-                crew_meets();
-                to = column;
-                if (column == source) break;
-            }
-            if (lane == 0) column_of[row] = source, row_of[source] = row;
-            crew_meets();
-            return source;
-        }
-    }
-};
-
-// Where there are as many rows as columns, and all may be assigned: what saves searches.
-struct Square {
-    const Ways& ways;
-    short *column_of, *row_of;
-    short *queue, *before;  // columns that a search has reached, and where from
-    int size;
-
-    // Each row in turn takes the lowest column that is left, and the few without one take one over; unless they
-    // are many, then all stays as it is. With many ties this is nearly the first assignment. One crew does it.
-    __device__ void begin(const bits* live, bits open) const {
-        const int lane = threadIdx.x % CREW;
-        bits left = open;
-        int num_without = 0;
-        for (int row = 0; row < size; ++row) {
-            int column = column_of[row];
-            if (has_bit(live, column)) {
-                column = lowest_of(lane < WORDS ? ways.word(row, lane, false) & left : 0);
-                if (column == NONE) ++num_without;
-                else if (column / 32 == lane) left ^= 1u << (column & 31);
-            }
-            if (lane == 0) queue[row] = column;
-        }
-        if (num_without * FEW > size) return;
-        crew_meets();
-        for (int row = lane; row < size; row += CREW) {
-            column_of[row] = queue[row];
-            if (queue[row] != NONE) row_of[queue[row]] = row;
-        }
-        crew_meets();
-        for (int row = 0; row < size; ++row)
-            if (column_of[row] == NONE) complete(row, open, left);
-    }
-
-    // A row gets a column that is left: along a path on which each row takes that of the next.
-    __device__ void complete(int row, bits open, bits& left) const {
-        const int lane = threadIdx.x % CREW;
-        int to, from = NONE, holder = row;
-        for (int at = 0, count = 0;; ++at) {
-            bits found = lane < WORDS ? ways.word(holder, lane, false) & open : 0;
-            to = lowest_of(found & left);
-            if (to != NONE) break;
-            open &= ~found;
-            for (bits some; (some = asked(found != 0)); found &= found - 1) {
-                const int one = 32 * lane + __ffs((int)found) - 1;
-                if (found) queue[count + __popc(some & ((1u << lane) - 1))] = one, before[one] = from;
-                count += __popc(some);
-            }
-            crew_meets();
-            from = queue[at], holder = row_of[from];
-        }
-        if (to / 32 == lane) left ^= 1u << (to & 31);
-        for (; from != NONE; to = from, from = before[from]) {
-            holder = row_of[from];
-            if (lane == 0) column_of[holder] = to, row_of[to] = holder;
-            crew_meets();
-        }
-        if (lane == 0) column_of[row] = to, row_of[to] = row;
-        crew_meets();
-    }
-
-    // Forget the ways into what a search has reached in vain: they lead in no circle among what is open. The
-    // column that the search could not reach counts as well, for its row keeps it.
-    __device__ void part(bits seen) const {
-        const int lane = threadIdx.x % CREW;
-        for (int from = 0; from < size; from += CREW) {
-            const int row = from + lane, column = row < size ? column_of[row] : 0;
-            const bits own = told_by(seen, column / 32);
-            const bool is_outside = row < size && !(own >> (column & 31) & 1);
-            for (int k = 0; k < SETS; ++k) {
-                const bits some = told_by(seen, k);
-                if (is_outside) ways.planes.exact[row * WORDS + k] &= ~some;
-            }
-        }
-        crew_meets();
-    }
-};
-
-// Finds which columns are live: a word of them in each of the first lanes of a crew, or of the first one.
+// Finds which columns are live: a word of them in each of the first lanes of a crew.
 struct Living {
     const Problem& own;
     const Ways& ways;
@@ -263,7 +81,7 @@ struct Living {
     bits* live;  // (WORDS,)
     bool is_nobody_live, is_nowhere_live;
 
-    // One crew has all rows in registers.
+    // Each crew has all rows in registers.
     __device__ bits held() {
         const int lane = threadIdx.x % CREW, num_left = own.num_left, num_right = own.num_right;
         bits ways_of[SPAN][SETS], sets[SETS], stays = 0;  // bit k: the row may move nowhere
@@ -315,12 +133,11 @@ struct Living {
             }
             if (is_nowhere_live && !asked(moves)) is_nowhere_live = false, changes = true, stays = 0;
         }
-        bits open = 0;
 #pragma unroll
         for (int w = 0; w < SETS; ++w)
-            if (lane == w) live[w] = open = sets[w];
-        crew_meets();
-        return open;
+            if (threadIdx.x % LANES == w) live[w] = sets[w];
+        meet();
+        return lane < SETS ? live[lane] : 0;
     }
 
     // All lanes look at rows in shared memory.
@@ -359,42 +176,205 @@ struct Living {
     }
 };
 
+// Who can exchange columns. A lane sees to rows and columns thread + k · LANES; of a set of columns each of the
+// first lanes of a crew has a word.
+struct Exchange {
+    const Ways& ways;
+    const wide *left, *right;  // prices
+    short *column_of, *row_of;
+    short* next;  // (many,): what the row of a column takes if it is driven out
+    int num_left, num_right;
+    bool has_nobody, has_nowhere;  // and they are live
+    bits open;      // columns that may change hands
+    bits ends;      // those whose price is 0, if nobody may move there
+    bits* helpers;  // (2,), by turns: see `took`
+    bits closed = 0;  // bit k: this row keeps what it has
+    bool turn = false;
+
+    // Rows keep what they have if that is not live.
+    __device__ void close(const bits* live) {
+        const int thread = threadIdx.x % LANES;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const int row = thread + k * LANES, had = row < num_left ? column_of[row] : NONE;
+            const bool is_live = had != NONE ? has_bit(live, had) && row_of[had] == row : row < num_left && has_nowhere;
+            closed |= (bits)!is_live << k;
+        }
+    }
+
+    // A row takes the lowest of these columns that it can have, which is returned, or NONE.
+    __device__ int moved(int row, int had, bits wanted) {
+        const int lowest = lowest_of(wanted);
+        if (LOOKS_AHEAD && took(row, had, lowest)) return lowest;
+        return found(row, had, wanted, lowest);
+    }
+
+    // Whether it can have this column at once: the row of it takes what the row had, or what another one has, who
+    // then takes that. Of those that could, the lowest does.
+    __device__ bool took(int row, int had, int column) {
+        const int thread = threadIdx.x % LANES, driven_out = row_of[column];
+        const bool is_end = had == NONE || driven_out == NONE;  // of nothing, or nobody
+        int last = driven_out;
+        if (is_end) {
+            const bool moves = had != NONE ? right[had] == 0 : driven_out != NONE && left[driven_out] == 0;
+            if (!moves) return false;
+        } else {
+            bits own = NOT_FOUND;
+#pragma unroll
+            for (int k = EACH; k--;) {
+                const int one = min(thread + k * LANES, num_left - 1), has = column_of[one];
+                if (closed >> k & 1 || one == row || has == NONE) continue;
+                if (ways.has(one, had, one < row) && ways.has(driven_out, has, driven_out < row)) own = one;
+            }
+            if (own != NOT_FOUND) atomicMin(helpers + turn, own);
+            if (thread == 0) helpers[!turn] = NOT_FOUND;
+        }
+        meet();
+        if (!is_end) {
+            last = helpers[turn];
+            turn = !turn;
+            if (last == NONE) return false;
+        }
+        if (thread == 0) {
+            if (last != driven_out) {
+                const int next = column_of[last];
+                column_of[driven_out] = next, row_of[next] = driven_out;
+            }
+            if (last != NONE) column_of[last] = had;
+            if (had != NONE) row_of[had] = last;
+            column_of[row] = column, row_of[column] = row;
+        }
+        meet();
+        return true;
+    }
+
+    // The same by a search, which is over once the lowest of them is reached.
+    __device__ int found(int row, int had, bits wanted, int lowest) {
+        const int thread = threadIdx.x % LANES, lane = thread % CREW;
+        // Columns that were reached in one step after the other, by turns; and behind them, by which pair nowhere was.
+        __shared__ bits all_sets[GROUPS][3][SETS + 1];
+        bits(*sets)[SETS + 1] = all_sets[threadIdx.x / LANES];
+        const auto clear = [&](bits* set) {
+            if (thread <= SETS) set[thread] = thread < SETS ? 0 : NOT_FOUND;
+        };
+        bits done = closed | (row % LANES == thread ? 1u << row / LANES : 0), fresh = bit_of(had, lane), reached = 0;
+        bool asks_nobody = has_nobody, asks_nowhere = has_nowhere && had != NONE, is_nowhere_fresh = had == NONE;
+        int from_nowhere = 0;
+        clear(sets[1]);
+        if (thread < SETS) sets[0][thread] = fresh;
+        meet();
+        for (int at = 0;; at = (at + 1) % 3) {
+            const bits* now = sets[at];
+            bits* then = sets[(at + 1) % 3];
+            const auto reach = [&](int column, int to) {
+                next[column] = to;
+                atomicOr(then + column / 32, 1u << (column & 31));
+            };
+            clear(sets[(at + 2) % 3]);
+            if (done != ALL_OWN) {
+                bits found[EACH] = {};
+                int from[EACH] = {};
+#pragma unroll 8
+                for (int w = 0; w < SETS; ++w) {
+                    const bits taken = now[w];
+#pragma unroll
+                    for (int k = 0; k < EACH; ++k) {
+                        const int one = min(thread + k * LANES, num_left - 1);
+                        const bits some = ways.word(one, w, one < row) & taken;
+                        if (some) found[k] = some, from[k] = 32 * w;
+                    }
+                }
+#pragma unroll
+                for (int k = 0; k < EACH; ++k) {
+                    const int one = thread + k * LANES;
+                    if (done >> k & 1 || !(found[k] || (is_nowhere_fresh && left[one] == 0))) continue;
+                    const int column = column_of[one], to = found[k] ? from[k] + __ffs((int)found[k]) - 1 : NOWHERE;
+                    if (column != NONE) reach(column, to);
+                    else if (asks_nowhere) atomicMin(then + SETS, (bits)PAIR(to, one));
+                    done |= 1u << k;
+                }
+            }
+            if (asks_nobody && asked(fresh & ends)) {
+                const int to = lowest_of(fresh & ends);
+                for (int column = thread; column < num_right; column += LANES)
+                    if (row_of[column] == NONE) reach(column, to);
+                asks_nobody = false;
+            }
+            meet();
+            fresh = lane < SETS ? then[lane] : 0;
+            reached |= fresh;
+            is_nowhere_fresh = asks_nowhere && then[SETS] != NOT_FOUND;
+            if (is_nowhere_fresh) from_nowhere = then[SETS], asks_nowhere = false;
+            if (asked(fresh & bit_of(lowest, lane)) || !(asked(fresh) || is_nowhere_fresh)) break;
+        }
+        const int best = lowest_of(wanted & reached);
+        if (best == NONE) forget(done & ~closed, row, reached);
+        else if (thread == 0) exchange(row, best, had, from_nowhere);
+        meet();
+        return best;
+    }
+
+    // The row takes this column, whose row takes the next one, until one takes what the first had. One lane does it.
+    __device__ void exchange(int row, int column, int had, int from_nowhere) const {
+        while (true) {
+            if (row != NONE) column_of[row] = column == NOWHERE ? NONE : column;
+            if (column == NOWHERE) {
+                if (had == NONE) return;
+                row = from_nowhere >> 16, column = from_nowhere & 0xffff;
+            } else {
+                const int driven_out = row_of[column];
+                row_of[column] = row;
+                if (column == had) return;
+                row = driven_out, column = next[column];
+            }
+        }
+    }
+
+    // Rows whose columns were reached need no way to others: from there none leads back.
+    __device__ void forget(bits those, int row, bits reached) const {
+        const int thread = threadIdx.x % LANES;
+#pragma unroll 4
+        for (int w = 0; w < SETS; ++w) {
+            const bits some = told_by(reached, w);
+#pragma unroll
+            for (int k = 0; k < EACH; ++k) {
+                const int one = thread + k * LANES;
+                if (those >> k & 1 && one != row) ways.planes.exact[one * WORDS + w] &= some;
+            }
+        }
+    }
+};
+
 __device__ inline void settled(const Problem& own, bool has_barred, const Shared& shared, const Planes& planes,
     short* column_of, short* row_of) {
     const int thread = threadIdx.x % LANES, lane = thread % CREW;
     const int num_left = own.num_left, num_right = own.num_right;
-    const bool is_turned = own.is_turned(), has_word = lane < WORDS;
+    const bool is_turned = own.is_turned();
     const wide* left = is_turned ? shared.many_price : shared.few_price;
     const wide* right = is_turned ? shared.few_price : shared.many_price;
     const Ways ways = {planes, has_barred};
+    __shared__ bits helpers[GROUPS][2];
+    if (thread == 0) helpers[threadIdx.x / LANES][0] = NOT_FOUND;  // seen by all once it is known what is live
     Living living = {own, ways, left, right, column_of, row_of, planes.columns, num_left < num_right, is_turned};
-    constexpr bool IS_HELD = SETS * SPAN <= MOST_HELD;
-    bits open = 0;  // live, and not taken by a settled row
-    if (!IS_HELD) open = living.shared();
-    else if (thread < CREW) open = living.held();
-    const bool has_choice = asked(open != 0) || living.is_nowhere_live;
+    const bits open = SETS * SPAN <= MOST_HELD ? living.held() : living.shared();
+    const bool has_nobody = living.is_nobody_live, has_nowhere = living.is_nowhere_live;
     together();
-    if (has_choice && thread < CREW) {
-        const bool is_square = CREW == 32 && num_left == num_right && !has_barred;
-        const Square square = {ways, column_of, row_of, shared.queue, shared.parent, num_left};
-        if (is_square) square.begin(living.live, open);
-        const Chain chain
-            = {ways, left, right, column_of, row_of, shared.queue, shared.parent, num_left, num_right};
-        for (int row = 0; row < num_left; ++row) {
-            const int had = column_of[row];
-            if (had == NONE ? !living.is_nowhere_live : !has_bit(living.live, had)) continue;
-            const bool is_real = had != NONE && has_bit(planes.exact + row * WORDS, had);
-            bits wanted = has_word ? planes.exact[row * WORDS + lane] & open : 0;
-            if (is_real) wanted &= below(had, 32 * lane);
-            int has = NONE;
-            if (asked(wanted != 0)) {
-                bits unseen = open;
-                has = chain.moved(row, had, wanted, unseen, living.is_nowhere_live);
-                if (has == NONE && is_square) square.part(open & ~unseen);
-            }
-            if (has == NONE && is_real) has = had;
-            if (has != NONE && has / 32 == lane) open &= ~(1u << (has & 31));
-        }
+    if (!asked(open) && !has_nowhere) return;
+    const bits ends = has_nobody ? set_of(num_right, [&](int column) { return right[column] == 0; }) : 0;
+    Exchange those = {ways, left, right, column_of, row_of, shared.parent, num_left, num_right,
+                      has_nobody, has_nowhere, open, ends, helpers[threadIdx.x / LANES]};
+    those.close(living.live);
+    for (int row = 0; row < num_left; ++row) {
+        const int had = column_of[row];
+        const bits exact = lane < SETS ? planes.exact[row * WORDS + lane] : 0;
+        const bool is_real = had != NONE && (!BARS || !has_barred || asked(exact & bit_of(had, lane)));
+        bits wanted = exact & those.open;
+        if (is_real) wanted &= below(had, 32 * lane);
+        int has = NONE;
+        if (asked(wanted)) has = those.moved(row, had, wanted);
+        if (has == NONE && is_real) has = had;
+        those.open &= ~bit_of(has, lane);
+        if (row % LANES == thread && (has != NONE || !has_barred)) those.closed |= 1u << row / LANES;
     }
     meet();
 }
