@@ -424,7 +424,9 @@ def counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
             return plain(folder, code)
         clock = """
             static long long ticks;
-            static long long clock64() { return __atomic_add_fetch(&ticks, 1000, __ATOMIC_RELAXED); }
+            static long long clock64() {
+                return __atomic_add_fetch(&ticks, 1000, __ATOMIC_RELAXED);
+            }
         """
         held.append(plain(folder, clock + stages.instrumented(code)))
         counters_of(held[-1])[:] = 0  # a library is loaded once
