@@ -245,6 +245,14 @@ def test_columns_that_are_not_there_are_never_nearer(folder: Path) -> None:
     assert_as_on_the_cpu(found, cost, None, None, False)
 
 
+@pytest.mark.skipif(FINDS_RACES, reason="takes a minute there, and is no race")
+def test_ways_to_a_column_that_stays_open_are_kept(folder: Path) -> None:
+    """Found once, on a GPU: they were forgotten where the row of the column must not have it."""
+    rng = np.random.default_rng(1)
+    problem = limited("few allowed", rng, rng.integers(0, 2, (400, 32, 29), np.int32))
+    assert_as_on_the_cpu(solve(folder, *problem), *problem)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [2, 8, 16, 32, 64, 65, 128, 160, 300])
 def test_random_problems_are_solved_as_on_the_cpu(folder: Path, side: int) -> None:

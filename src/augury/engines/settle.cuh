@@ -257,7 +257,8 @@ struct Exchange {
         const auto clear = [&](bits* set) {
             if (thread <= SETS) set[thread] = thread < SETS ? 0 : NOT_FOUND;
         };
-        bits done = closed | (row % LANES == thread ? 1u << row / LANES : 0), fresh = bit_of(had, lane), reached = 0;
+        bits done = closed | (row % LANES == thread ? 1u << row / LANES : 0);
+        bits fresh = bit_of(had, lane), reached = fresh;
         bool asks_nobody = has_nobody, asks_nowhere = has_nowhere && had != NONE, is_nowhere_fresh = had == NONE;
         int from_nowhere = 0;
         clear(sets[1]);
