@@ -514,6 +514,16 @@ def test_where_prices_of_rows_do_not_help_there_are_none(
     assert counts["softened"] == 0
 
 
+@pytest.mark.parametrize("shape", [(40, 64), (90, 70), (170, 200), (200, 170)])
+def test_squares_in_padded_problems_have_prices_of_rows_too(
+    folder: Path, shape: tuple[int, int]
+) -> None:
+    cost = alike(np.random.default_rng(0), (2, *shape))
+    sizes = np.array([[34, 34], [min(shape)] * 2], np.int32)
+    problem = cost, None, sizes, False
+    assert_as_on_the_cpu(solve(folder, *problem), *problem)
+
+
 @pytest.mark.parametrize("price", ["1e38f", "-1e38f", "0.0f / 0", "row % 2 ? 1e9f : -3e5f", "row"])
 @pytest.mark.parametrize("size", [40, 70])
 def test_whatever_rows_pay_at_first_the_answer_is_the_same(
