@@ -187,7 +187,7 @@ struct Exchange {
     bool has_nobody, has_nowhere;  // and they are live
     bits open;      // columns that may change hands
     bits ends;      // those whose price is 0, if nobody may move there
-    bits* helpers;  // (2,), by turns: see `took`
+    bits* helpers;  // (2,), by turns: see `at_once`
     bits closed = 0;  // bit k: this row keeps what it has
     bool turn = false;
 
@@ -205,13 +205,13 @@ struct Exchange {
     // A row takes the lowest of these columns that it can have, which is returned, or NONE.
     __device__ int moved(int row, int had, bits wanted) {
         const int lowest = lowest_of(wanted);
-        if (LOOKS_AHEAD && took(row, had, lowest)) return lowest;
-        return found(row, had, wanted, lowest);
+        if (LOOKS_AHEAD && at_once(row, had, lowest)) return lowest;
+        return by_search(row, had, wanted, lowest);
     }
 
-    // Whether it can have this column at once: the row of it takes what the row had, or what another one has, who
-    // then takes that. Of those that could, the lowest does.
-    __device__ bool took(int row, int had, int column) {
+    // Whether it can have this column, and then it takes it, without a search: the row of the column takes what the row
+    // had, or what another one has, who then takes that. Of those that could, the lowest does.
+    __device__ bool at_once(int row, int had, int column) {
         const int thread = threadIdx.x % LANES, driven_out = row_of[column];
         const bool is_end = had == NONE || driven_out == NONE;  // of nothing, or nobody
         int last = driven_out;
@@ -248,8 +248,8 @@ struct Exchange {
         return true;
     }
 
-    // The same by a search, which is over once the lowest of them is reached.
-    __device__ int found(int row, int had, bits wanted, int lowest) {
+    // As `moved`, by a search that is over once the lowest of them is reached.
+    __device__ int by_search(int row, int had, bits wanted, int lowest) {
         const int thread = threadIdx.x % LANES, lane = thread % CREW;
         // Columns that were reached in one step after the other, by turns; and behind them, by which pair nowhere was.
         __shared__ bits all_sets[GROUPS][3][SETS + 1];

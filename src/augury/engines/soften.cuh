@@ -67,8 +67,8 @@ __device__ inline Soft softest(
     return own;
 }
 
-// Prices of rows, even and none above 0, as ints in place of the first half of `prices`; in the second half are those
-// of columns. Not if that would hardly help, which is returned.
+// Whether rows get prices: even ints, none above 0, in place of the first half of `prices`, or none if they would hardly
+// help. In the second half are those of columns.
 __device__ inline bool softened(const Table& table, int size, int num_free, float* prices) {
     const int thread = threadIdx.x % LANES, lane = thread % CREW, crew = thread / CREW;
     const bool are_most_free = 4 * num_free > 3 * size;
